@@ -84,7 +84,7 @@ async def test_agents_are_known_by_name() -> None:
             node.add("echo", echoing)
         for ask in (node.state, node.waiting, node.members):
             with pytest.raises(UnknownKey, match="echo"):
-                ask("nobody")
+                await ask("nobody")
         with pytest.raises(UnknownKey, match="echo"):
             await node.send("nobody", "hi")
         with pytest.raises(UnknownKey, match="echo"):
@@ -144,11 +144,11 @@ async def test_conversations_run_side_by_side() -> None:
         while len(gates) < 5:
             await asyncio.sleep(0)
         await asyncio.gather(*(gate.begun.wait() for gate in gates))  # all have begun, none has ended
-        assert {node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
+        assert {await node.state("gated", conversation=str(n)) for n in range(5)} == {"running"}
         for gate in gates:
             gate.go.set()
         assert {reply.text for reply in await asyncio.gather(*sending)} == {"done"}
-        assert node.state("gated", conversation="0") == "idle"
+        assert await node.state("gated", conversation="0") == "idle"
 
 
 @in_loop
@@ -222,7 +222,7 @@ async def test_a_worker_that_answers_or_whose_answer_is_read_is_not_dropped() ->
         reader = weakref.ref(node.worker("echo", "", "read"))
         for number in range(5):
             assert (await node.send("echo", "hi", conversation=str(number))).text == "heard: hi"
-        assert node.state("gated") == "running" and reader() is not None and len(gates) == 1
+        assert await node.state("gated") == "running" and reader() is not None and len(gates) == 1
         gates[0].go.set()
         assert (await sending).text == "done" and said(node, name="gated")[0] == "go"
         await read_all(stream)
@@ -246,7 +246,7 @@ async def test_a_conversation_that_is_being_opened_holds_up_no_other(tmp_path: P
         while not begun.is_set():
             await asyncio.sleep(0)
         assert (await node.send("echo", "hi", conversation="quick")).text == "heard: hi"
-        assert node.state("echo", conversation="slow") == "running"
+        assert await node.state("echo", conversation="slow") == "running"
         slow[1].cancel()
         late = asyncio.create_task(node.send("echo", "he", conversation="slow"))
         await asyncio.sleep(0)

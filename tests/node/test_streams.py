@@ -53,7 +53,7 @@ async def test_the_next_turn_begins_once_the_answer_has_ended_and_late_listeners
         "and?",
         "And then?",
     ]
-    assert node.state("teller") == "idle"
+    assert await node.state("teller") == "idle"
     deltas = [first, *[delta async for delta in stream]]
     assert words(deltas) == reply and isinstance(deltas[-1], Done)
 
@@ -75,7 +75,7 @@ async def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(
         streams.clear()
         gc.collect()
     assert (await soon(node.send("teller", "and?"))).text == "Well."
-    assert node.state("teller") == "idle"
+    assert await node.state("teller") == "idle"
     assert_whole(node.worker("teller").agent)
 
 
@@ -90,7 +90,7 @@ async def test_a_message_that_is_cancelled_while_it_waits_frees_the_conversation
     second.cancel()
     gate.go.set()
     await soon(asyncio.gather(first, second, return_exceptions=True))
-    assert node.state("teller") == "idle"
+    assert await node.state("teller") == "idle"
 
 
 def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversation() -> None:
@@ -102,7 +102,7 @@ def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversatio
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
         await soon(node.send("teller", "and?"))
-        assert node.state("teller") == "idle"
+        assert await node.state("teller") == "idle"
 
     for steps in range(12):
         asyncio.run(serve(steps))
@@ -121,7 +121,7 @@ async def test_an_error_is_raised_after_what_came_before_it() -> None:
             assert not isinstance(delta, Done)
     with pytest.raises(QuireError):
         await anext(node.send_stream("teller", nothing))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert node.state("teller") == "idle"
+    assert await node.state("teller") == "idle"
 
 
 class Client:

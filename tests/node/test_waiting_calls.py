@@ -63,13 +63,16 @@ async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     assert (await before.node.send("clerk", "My money!", **HERE)).stop == "waiting"
     await before.node.stop()
     office = Office(["Well."], store=tmp_path / "node.db")
-    assert office.node.state("clerk", **HERE) == "waiting"
-    [waiting] = office.node.waiting("clerk", **HERE)
+    assert await office.node.state("clerk", **HERE) == "waiting"
+    [waiting] = await office.node.waiting("clerk", **HERE)
     stream = office.node.decide_stream("clerk", {waiting.call_id: decision}, **HERE)
     last = [delta async for delta in stream][-1]
     assert isinstance(last, Done) and last.reply.text == "Well."
     assert (office.refunds, before.refunds) == (refunds, 0)
-    assert office.node.state("clerk", **HERE) == "idle" and office.node.waiting("clerk", **HERE) == ()
+    assert (
+        await office.node.state("clerk", **HERE) == "idle"
+        and await office.node.waiting("clerk", **HERE) == ()
+    )
     assert_whole(office.node.worker("clerk", **HERE).agent)
     await office.node.stop()
 
@@ -85,13 +88,13 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     if is_restarted:
         await office.node.stop()
         office = Office(["Well."], [], tmp_path / "node.db")
-    assert office.node.waiting("boss", **HERE) == ()
-    assert office.node.members("boss", **HERE) == (CHILD["conversation"],)
-    assert office.node.state("boss", **CHILD) == "waiting"
-    [waiting] = office.node.waiting("boss", **CHILD)
+    assert await office.node.waiting("boss", **HERE) == ()
+    assert await office.node.members("boss", **HERE) == (CHILD["conversation"],)
+    assert await office.node.state("boss", **CHILD) == "waiting"
+    [waiting] = await office.node.waiting("boss", **CHILD)
     reply = await office.node.decide("boss", {waiting.call_id: decision}, **CHILD)
     assert (reply.text, reply.agent, office.refunds) == ("Well.", "clerk", refunds)
-    assert office.node.state("boss", **CHILD) == "idle"
+    assert await office.node.state("boss", **CHILD) == "idle"
     await office.node.stop()
 
 
@@ -99,8 +102,8 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
 async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
     here, asked = get_ident(), list[str]()
 
-    def opened(*script: Any) -> Office:
-        office = Office(*script, store=tmp_path / "node.db")
+    def opened(clerk: Any, boss: Any = ()) -> Office:
+        office = Office(clerk, boss, tmp_path / "node.db")
         watch(office.node.store, lambda verb, _: asked.append(verb) if get_ident() == here else None, VERBS)
         return office
 
@@ -108,7 +111,9 @@ async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
     await before.node.send("boss", "My money!", **HERE)
     await before.node.stop()
     office = opened(["Well."])
-    assert (await office.node.decide("boss", {"k1": True}, **CHILD)).text == "Well."
+    assert await office.node.members("boss", **HERE) == (CHILD["conversation"],)
+    [waiting] = await office.node.waiting("boss", **CHILD)
+    assert (await office.node.decide("boss", {waiting.call_id: True}, **CHILD)).text == "Well."
     await office.node.stop()
     assert asked == []
 
@@ -123,11 +128,13 @@ async def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_ther
 @in_loop
 async def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
     one, other = (Office([REFUND, "Done."], store=tmp_path / "node.db") for _ in range(2))
-    assert other.node.state("clerk", **HERE) == "idle"
+    assert await other.node.state("clerk", **HERE) == "idle"
     await one.node.send("clerk", "My money!", **HERE)
-    assert [call.call_id for call in other.node.waiting("clerk", **HERE)] == ["k1"]
+    assert [call.call_id for call in await other.node.waiting("clerk", **HERE)] == ["k1"]
     await one.node.decide("clerk", {"k1": True}, **HERE)
-    assert other.node.waiting("clerk", **HERE) == () and other.node.state("clerk", **HERE) == "idle"
+    assert (
+        await other.node.waiting("clerk", **HERE) == () and await other.node.state("clerk", **HERE) == "idle"
+    )
     await asyncio.gather(one.node.stop(), other.node.stop())
 
 
@@ -136,7 +143,10 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     office = Office([REFUND, "It was not done."])
     await office.node.send("clerk", "My money!", **HERE)
     office.node.session("clerk", **HERE).forget()
-    assert office.node.waiting("clerk", **HERE) == () and office.node.state("clerk", **HERE) == "idle"
+    assert (
+        await office.node.waiting("clerk", **HERE) == ()
+        and await office.node.state("clerk", **HERE) == "idle"
+    )
     assert (await office.node.send("clerk", "and now?", **HERE)).text == "It was not done."
     assert office.refunds == 0
     session = office.node.session("clerk", "bob")
@@ -144,9 +154,9 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     await session.aio.append(Message("user", "My money!"), begun, held)
     await session.aio.begin(begun, held)
     await session.steps.hold(ToolResult("c2", "refund", "given"))
-    assert office.node.waiting("clerk", scope="bob") == ()
+    assert await office.node.waiting("clerk", scope="bob") == ()
     await session.aio.append(asked)
-    assert [one.call_id for one in office.node.waiting("clerk", scope="bob")] == ["c3"]
+    assert [one.call_id for one in await office.node.waiting("clerk", scope="bob")] == ["c3"]
     await office.node.stop()
 
 

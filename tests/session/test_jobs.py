@@ -129,8 +129,8 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
 
 
 async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
-    told = {"decisions": {"c": "another secret"}, "before": (Note("a secret in a note"),)}
-    session, job = opened(store), Job.of("my secret", **told)
+    noted = (Note("a secret in a note"),)
+    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"}, before=noted)
     await session.jobs.submit(job)
     await session.aio.forget()
     assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))

@@ -178,7 +178,7 @@ class _Routes:
         """Where a conversation stands."""
         address = self._address(request)
         session = await self._service.session(address)
-        calls = self._waiting(address, session)
+        calls = await self._waiting(address, session)
         return json_response(
             {
                 "conversation": address.conversation,
@@ -227,7 +227,9 @@ class _Routes:
     async def waiting(self, request: Request) -> Response:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
-        return json_response({"calls": _raw(self._waiting(address, await self._service.session(address)))})
+        return json_response(
+            {"calls": _raw(await self._waiting(address, await self._service.session(address)))}
+        )
 
     @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
     async def fork(self, request: Request) -> Response:
@@ -254,7 +256,7 @@ class _Routes:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         session = await self._service.session(address)
-        calls = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
+        calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
         unknown = next((name for name in asked.decisions if name not in calls), None)
         if unknown is not None and not (job_id and await session.jobs.is_known(job_id)):
@@ -297,7 +299,7 @@ class _Routes:
         """What the model would see now, and why."""
         address = self._address(request)
         await self._service.session(address)
-        made = await self._agent(address).preview()
+        made = await (await self._agent(address)).preview()
         seen = {"model": made.model, "tokens": made.receipt.tokens, "available": made.receipt.available}
         return json_response({**seen, "items": _raw(made.items), **_explained(made.receipt)})
 
@@ -324,16 +326,15 @@ class _Routes:
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
 
-    def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
+    async def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
         """The calls that wait for a person; the agent is only made if there may be one."""
         if session.jobs.current is not None or not session.steps.standing():
             return ()
-        return self._agent(address).waiting()
+        return await STORE.do((await self._agent(address)).waiting)
 
-    def _agent(self, address: Address) -> Agent:
-        worker = self._service.node.worker(*address)
+    async def _agent(self, address: Address) -> Agent:
         try:
-            return worker.agent
+            return await self._service.node.worker(*address).open()
         except StoreError:
             raise
         except Exception as fault:

@@ -137,7 +137,8 @@ class _Api:
         address = self._service.address(request, body.model, name)
         session = await STORE.do(self._service.node.session, *address)
         if body.tools:
-            tools_of([*self._service.node.worker(*address).agent.tools, *body.tools])
+            agent = await self._service.node.worker(*address).open()
+            tools_of([*agent.tools, *body.tools])
         return address, session
 
     async def _found(self, request: Request, body: Body, key: str | None) -> tuple[Address, Session]:

@@ -420,7 +420,7 @@ class AgentReference:
         call that needs an approval waits for `decide`. If the answer ended early, the last message says why.
         After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
-        worker = self._worker(scope, conversation)
+        worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.send(content_in(message)), timeout)
 
     send_message = send
@@ -429,26 +429,33 @@ class AgentReference:
         self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> Messages:
         """Approve or refuse waiting calls, by their ids; `False` refuses, a text refuses with a reason."""
-        worker = self._worker(scope, conversation)
+        worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.decide(decisions), timeout)
 
-    def send_stream(
+    async def send_stream(
         self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
         """As `send`, streamed: words in pieces that are marked `partial`, everything else whole.
 
         It is a `TimeoutError` if nothing comes for `timeout` seconds.
         """
-        worker = self._worker(scope, conversation)
-        return _stream(worker, worker.send_stream(content_in(message)), timeout)
+        worker = await self._worker(scope, conversation)
+        async with aclosing(worker.send_stream(content_in(message))) as deltas:
+            while True:
+                async with asyncio.timeout(timeout):
+                    delta = await anext(deltas, None)
+                if delta is None:
+                    return
+                for one in _messages_in(worker, delta):
+                    yield one
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
         """Whether a conversation waits for a person."""
-        return self._worker(scope, conversation).state == "waiting"
+        return await (await self._worker(scope, conversation)).state() == "waiting"
 
-    def _worker(self, scope: str, conversation: str) -> Worker:
+    async def _worker(self, scope: str, conversation: str) -> Worker:
         worker = self._node.worker(self.name, scope, conversation)
-        self._hosted.refresh(worker.agent)
+        self._hosted.refresh(await worker.open())
         return worker
 
 
@@ -456,19 +463,6 @@ async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: f
     async with asyncio.timeout(timeout):
         reply = await answer
     return [*messages_of(reply.items), *_last_messages(worker, reply)]
-
-
-async def _stream(
-    worker: Worker, deltas: AsyncGenerator[Delta, None], timeout: float | None
-) -> AsyncGenerator[dict[str, Any], None]:
-    async with aclosing(deltas):
-        while True:
-            async with asyncio.timeout(timeout):
-                delta = await anext(deltas, None)
-            if delta is None:
-                return
-            for message in _messages_in(worker, delta):
-                yield message
 
 
 def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
