@@ -307,7 +307,7 @@ class Reader:
         note = JSON.decode_item(stored.body) if stored.stream in (JOBS, USAGE) else None
         if not isinstance(note, Note):
             return None
-        content = note.content or {}
+        content: Mapping[str, Any] = note.content or {}
         if stored.stream == USAGE:
             self.spent = self.spent.with_usage(content)
         elif note.key == "taken":
