@@ -190,7 +190,7 @@ def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str
     ],
 )
 def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(raw)
         assert client.recv(4_096).startswith(b"HTTP/1.1 400")
     assert served.client.get("/health").status_code == 200
@@ -198,7 +198,7 @@ def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
 
 @pytest.mark.parametrize("size", [2**20 + 1, 100 * 10**6, 10**14, 10**40])
 def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(served: Served, size: int) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         path, kind = served.path(rest="/messages"), "Content-Type: application/json"
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}\r\nContent-Length: {size}\r\n\r\n"
         client.sendall(head.encode())
@@ -216,7 +216,7 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_large(served: Served) -> Non
             sent += 2**16
             yield b"x" * 2**16
 
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=60)
     try:
         connection.request(
             "POST",

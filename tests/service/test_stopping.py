@@ -1,9 +1,7 @@
 """The end of a service: turns end or are handed over, and what was accepted is answered once."""
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, Generator
@@ -22,34 +20,9 @@ from quire.node import Node
 from quire.service import app
 from quire.stores import SQLiteStore
 from tests.cli.command_line import refused, run
-from tests.service.serving import events_in, reply, serving, support, until_ended
+from tests.service.serving import PATIENCE, Forked, Gate, quire, serving, support, until, until_ended
 
 NODE = Path(__file__).with_name("gated_node.py")
-
-
-class Gate:
-    """A model that answers once the gate is open."""
-
-    def __init__(self) -> None:
-        self.is_open, self.asked = threading.Event(), threading.Event()
-
-    async def __call__(self, rendered: Any) -> Any:
-        self.asked.set()
-        while not self.is_open.is_set():
-            await asyncio.sleep(0.01)
-        return reply(rendered)
-
-
-def test_a_running_turn_ends_within_the_grace(tmp_path: Path) -> None:
-    gate = Gate()
-    with support(tmp_path / "store.db", gate) as served:
-        job = served.client.post(served.path(rest="/messages"), json={"content": "hello"}).json()["job"]
-        assert gate.asked.wait(20)
-        threading.Timer(0.3, gate.is_open.set).start()
-    with support(tmp_path / "store.db", Gate()) as served:
-        assert served.get("/items")["items"][0]["id"] == job
-        assert served.get("/items")["length"] == 2
-        assert served.get()["jobs"] == []
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -59,7 +32,7 @@ def test_a_turn_that_takes_longer_is_answered_after_the_next_start(tmp_path: Pat
         body = {"content": "hello", "stream": stream}
         accepted = served.client.post(served.path(rest="/messages"), json=body).json()
         waiting = served.client.post(served.path(rest="/messages"), json={"content": "and another"}).json()
-        assert gate.asked.wait(20)
+        assert gate.asked.wait(PATIENCE)
     with support(tmp_path / "store.db") as served:
         with served.stream("GET", accepted["events"]) as events:
             ended = [one.data["job"] for one in islice((e for e in events if e.name == "ended"), 2)]
@@ -116,20 +89,19 @@ def test_words_of_a_turn_that_is_done_again_reach_who_had_words_of_the_first_att
 
 def test_streams_end_with_the_service_and_nothing_is_accepted_meanwhile(tmp_path: Path) -> None:
     gate = Gate()
-    with support(tmp_path / "store.db", gate, grace=20) as served:
+    with support(tmp_path / "store.db", gate, grace=PATIENCE) as served:
         service = served.application.state.service
         with served.stream("POST", served.path(rest="/messages"), json={"content": "hello"}) as events:
             next(events)
-            assert gate.asked.wait(20)
+            assert gate.asked.wait(PATIENCE)
             loop = service.runner._finding.get_loop()
             stopping = asyncio.run_coroutine_threadsafe(service.stop(), loop)
-            while served.client.get("/ready").status_code == 200:
-                pass
+            until(lambda: served.client.get("/ready").status_code != 200)
             refused = served.client.post(served.path(rest="/messages"), json={"content": "late"})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
             gate.is_open.set()
             assert [event.name for event in events][-1] == "ended"
-            stopping.result(20)
+            stopping.result(PATIENCE)
 
 
 def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Path) -> None:
@@ -147,52 +119,44 @@ def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Pat
         assert refused.headers["content-type"] == "application/problem+json"
         assert served.client.get(served.path("c")).status_code == 404
         gate.is_open.set()
-        while send("d").status_code != 202:
-            pass
+        until(lambda: send("d").status_code == 202)
 
 
 @contextmanager
-def started(folder: Path) -> Generator[tuple["subprocess.Popen[str]", httpx.Client]]:
+def started(folder: Path, name: str) -> Generator[tuple[Forked, httpx.Client]]:
     """`quire serve` as a process."""
-    command = [sys.executable, "-m", "quire", "serve", str(NODE), "--port", "0", "--grace", "20"]
-    environment = {**os.environ, "GATED": str(folder)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        try:
-            with httpx.Client(base_url=address, timeout=30) as client:
-                yield process, client
-        finally:
-            process.kill()
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(3_000):
-        if path.exists():
-            return
-        threading.Event().wait(0.01)
-    raise TimeoutError(path)
+    process = Forked(
+        folder / name, quire, "serve", str(NODE), "--port", "0", "--grace", "60", GATED=str(folder)
+    )
+    try:
+        address = until(lambda: process.printed().strip())
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+            yield process, client
+    finally:
+        if process.is_running:
+            process.send(signal.SIGKILL)
 
 
 def test_a_process_that_is_killed_in_mid_turn_answers_once_after_its_restart(tmp_path: Path) -> None:
     path = "/agents/support/conversations/c"
-    with started(tmp_path) as (process, client):
+    with started(tmp_path, "first") as (process, client):
         accepted = client.post(f"{path}/messages", json={"content": "book 4A", "stream": True})
         assert accepted.status_code == 202
-        wait_for(tmp_path / "waiting")
-        process.send_signal(signal.SIGKILL)
+        until((tmp_path / "waiting").exists)
+        process.send(signal.SIGKILL)
     (tmp_path / "waiting").unlink()
-    with started(tmp_path) as (process, client):
-        wait_for(tmp_path / "waiting")  # it goes on where the record ends
-        process.send_signal(signal.SIGTERM)
+    with started(tmp_path, "second") as (process, client):
+        until((tmp_path / "waiting").exists)  # it goes on where the record ends
+        process.send(signal.SIGTERM)
         (tmp_path / "open").touch()
-        assert process.wait(20) in (0, -signal.SIGTERM)
-    with started(tmp_path) as (process, client):
-        items = client.get(f"{path}/items").json()["items"]
-        assert [item["kind"] for item in items] == ["message", "tool_call", "tool_result", "message"]
-        with client.stream("GET", accepted.json()["events"]) as response:
-            names = [event.name for event in until_ended(events_in(response.iter_lines()))]
-        assert names[-1] == "ended" and names.count("item") == 4
+        assert process.wait() in (0, -signal.SIGTERM)
+    node = Node(store=tmp_path / "store.db")
+    kinds = [type(item).__name__ for item in node.session("support", "", "c").view()]
+    assert kinds == ["Message", "ToolCall", "ToolResult", "Message"]
+    node.add("support", lambda session: Agent(session, model=Scripted([])))
+    with serving(app(node)) as served, served.stream("GET", accepted.json()["events"]) as events:
+        names = [event.name for event in until_ended(events)]
+    assert names[-1] == "ended" and names.count("item") == 4
     assert (tmp_path / "booked").read_text() == "4A\n"
 
 
