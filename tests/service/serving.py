@@ -169,6 +169,7 @@ def serving(application: Starlette) -> Generator[Served]:
     """Serve an application in a thread."""
     with socket.create_server(("127.0.0.1", 0), backlog=1_024) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**16)  # for clients that read nothing
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = uvicorn.Config(
             application, loop="asyncio", http="h11", ws="none", log_level="critical", access_log=False,
             timeout_graceful_shutdown=1,

@@ -86,6 +86,7 @@ def _serve(app: "Starlette", host: str, port: int) -> None:
         listening = socket.create_server((host, port), family=family, backlog=2_048)
     except OSError as fault:
         raise InvalidValue(f"{host}:{port} cannot be used: {fault.strerror}") from None
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
     shown = f"[{host}]" if ":" in host else host
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_CLOSING
