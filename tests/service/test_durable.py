@@ -30,6 +30,7 @@ from tests.service.serving import PATIENCE, Forked, quire
 from tests.stores.server import database
 
 durable = pytest.importorskip("quire.service.durable")
+Worker = pytest.importorskip("quire.service.worker").Worker
 
 NODE = Path(__file__).with_name("durable_node.py")
 T = TypeVar("T")
@@ -330,35 +331,30 @@ def test_the_tables_of_the_engine_hold_references_only_and_no_pickles(shop: Shop
     assert all(text.startswith("{") and "message" not in text for (text,) in inputs if "tick" not in text)
 
 
-async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed() -> None:
-    from quire.service.worker import Worker
-
-    async def answered(node: Node, message: str) -> Outcome:
-        runner, worker = durable.DurableRunner(node), Worker(node, keep=0.0, grace=10.0)
+async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quire.service.worker._SWEPT", 0.0)
+    with database() as url, psycopg.connect(make_conninfo(url), autocommit=True) as connection:
+        node = Node(store=Store.open(url, key=b"k" * 32))
+        node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
+        runner, worker = durable.DurableRunner(node), Worker(node, beat=0.1, keep=0.0, grace=10.0)
         await runner.start()
-        working = asyncio.create_task(worker.run())
-        job = Job.of(message, is_streamed=True)
+        working, job = asyncio.create_task(worker.run()), Job.of("the question", is_streamed=True)
         await runner.submit("shop", "", "c", job)
         jobs = node.session("shop", "", "c").jobs
-        outcome = await happens(lambda: jobs.outcome(job.id))
+        assert (await happens(lambda: jobs.outcome(job.id))).stop == "done"
+
+        async def is_swept() -> bool | None:
+            return not connection.execute("SELECT FROM dbos.workflow_status").fetchall() or None
+
+        await happens(is_swept)
         worker.stop()
         await working
         await runner.stop(0)
-        return outcome
-
-    with database() as url:
-        store = Store.open(url, key=b"k" * 32)
-        node = Node(store=store)
-        node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
-        assert (await answered(node, "the question")).stop == "done"
-        assert (await answered(node, "another")).stop == "done"
-        store.close()
-        with psycopg.connect(make_conninfo(url)) as connection:
-            words = connection.execute("SELECT body FROM quire.told").fetchall()
-            kept = connection.execute("SELECT workflow_uuid FROM dbos.workflow_status").fetchall()
-            bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
-    assert words == []
-    assert len(kept) < 2  # the second worker removed what the first had done
+        node.store.close()
+        assert connection.execute("SELECT body FROM quire.told").fetchall() == []
+        bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
     assert bodies and not any(b"secret" in body or b"question" in body for (body,) in bodies)
 
 
