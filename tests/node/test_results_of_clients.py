@@ -7,7 +7,6 @@ import pytest
 from quire import Agent, Node, Session, ToolCall, ToolResult
 from quire.models import Scripted
 from quire.session import Job
-from tests.models.answerers import in_loop
 
 LOOK: dict[str, Any] = {
     "name": "look",
@@ -18,7 +17,6 @@ HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-@in_loop
 async def test_a_job_offers_tools_and_another_brings_the_results(is_streamed: bool) -> None:
     node = Node()
     node.add("help", lambda session: Agent(session, model=Scripted([ToolCall("l1", "look"), "It is open."])))
@@ -33,7 +31,6 @@ async def test_a_job_offers_tools_and_another_brings_the_results(is_streamed: bo
     assert outcome.stop == "done" and session.view()[-1].text == "It is open."  # type: ignore[union-attr]
 
 
-@in_loop
 async def test_a_job_goes_on_after_its_results_were_recorded() -> None:
     node, result = Node(), ToolResult("l1", "look", "open")
     replies: list[Any] = [[ToolCall("l1", "look"), ToolCall("l2", "look")], ConnectionError(), "It is open."]
@@ -54,7 +51,6 @@ async def test_a_job_goes_on_after_its_results_were_recorded() -> None:
     assert [one.text for one in session.view() if isinstance(one, ToolResult)] == ["open", "ajar"]
 
 
-@in_loop
 async def test_results_that_no_call_waits_for_end_the_job_as_failed() -> None:
     node = Node()
     node.add("help", lambda session: Agent(session, model=Scripted(["Hello."])))

@@ -15,7 +15,6 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.stores import SQLiteStore
 from tests.agent.answering import assert_whole, call
-from tests.models.answerers import in_loop
 from tests.session.opened import watch
 
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
@@ -55,7 +54,6 @@ DECISIONS = pytest.mark.parametrize(("decision", "refunds"), [(True, 1), (False,
 
 
 @DECISIONS
-@in_loop
 async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     tmp_path: Path, decision: bool | str, refunds: int
 ) -> None:
@@ -79,7 +77,6 @@ async def test_a_call_is_decided_by_its_address_also_after_a_restart(
 
 @DECISIONS
 @pytest.mark.parametrize("is_restarted", [False, True])
-@in_loop
 async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     tmp_path: Path, decision: bool | str, refunds: int, is_restarted: bool
 ) -> None:
@@ -98,7 +95,6 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     await office.node.stop()
 
 
-@in_loop
 async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
     here, asked = get_ident(), list[str]()
 
@@ -118,14 +114,12 @@ async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
     assert asked == []
 
 
-@in_loop
 async def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_there() -> None:
     office = Office(["x"], ["Good day."])
     assert (await office.node.send("boss", "hi", **CHILD)).agent == "boss"
     await office.node.stop()
 
 
-@in_loop
 async def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
     one, other = (Office([REFUND, "Done."], store=tmp_path / "node.db") for _ in range(2))
     assert await other.node.state("clerk", **HERE) == "idle"
@@ -138,7 +132,6 @@ async def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) ->
     await asyncio.gather(one.node.stop(), other.node.stop())
 
 
-@in_loop
 async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     office = Office([REFUND, "It was not done."])
     await office.node.send("clerk", "My money!", **HERE)
@@ -160,7 +153,6 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     await office.node.stop()
 
 
-@in_loop
 async def test_a_decision_waits_for_the_messages_before_it() -> None:
     office = Office([REFUND, "As you wish."])
     await office.node.send("clerk", "My money!")
