@@ -104,6 +104,14 @@ def test_streams_end_with_the_service_and_nothing_is_accepted_meanwhile(tmp_path
             stopping.result(PATIENCE)
 
 
+def test_a_reader_that_is_behind_gets_all_that_was_recorded_before_the_service_stopped() -> None:
+    with support() as served:
+        recorded = [event[1:] for event in served.streamed("look at it") if event.name != "words"]
+        served.application.state.service.readers.close()
+        with served.stream("GET", served.path(rest="/events"), params={"after": "0"}) as events:
+            assert [event[1:] for event in events if event.name != "words"] == recorded
+
+
 def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Path) -> None:
     gate = Gate()
     with support(tmp_path / "store.db", gate, most=2) as served:
