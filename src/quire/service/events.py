@@ -167,6 +167,7 @@ class Reader:
                 wake.clear()
                 async with aclosing(self._next(wake)) as events:
                     async for event in events:
+                        is_last = False  # all that is recorded is told, also when the service has stopped
                         yield event
                         if until is None or event is None:
                             continue
