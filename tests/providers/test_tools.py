@@ -462,10 +462,10 @@ def test_a_reading_is_kept_until_others_take_its_room() -> None:
 class Compared(str):
     """A name that counts how often it is compared with others."""
 
-    count = 0
+    times = 0
 
     def __eq__(self, other: object) -> bool:
-        Compared.count += 1
+        Compared.times += 1
         return str.__eq__(self, other)
 
     __hash__ = str.__hash__
@@ -475,4 +475,4 @@ def test_a_name_is_not_compared_with_all_others() -> None:
     names = Names(PROPERTY_NAMES)
     for number in range(400):
         names.give(Compared(f"p{number}"))
-    assert Compared.count < 4_000
+    assert Compared.times < 4_000
