@@ -81,7 +81,7 @@ def test_a_body_that_is_no_json(served: Served, data: bytes) -> None:
         b'{"content": "x", "parameters": {"a": 1' + b"0" * 400 + b"}}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 120 + b"1" + b"}" * 120 + b"}",
-        b"[" * 100_000,
+        b"[" * 10_000,
         b'{"content": "x", "unknown": 1}',
         b"null",
         b"7",
