@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from quire.session import Session
+from quire.stores import SQLiteStore
 from tests.service.serving import Sent, Served, reply, support, until_ended
 
 QUESTION = "look at it"
@@ -167,6 +168,29 @@ def test_a_client_that_reads_nothing_holds_nobody_up_and_takes_little_memory(tmp
         assert grown < 150 * 2**20, f"{grown:,} bytes"
         for client in clients:
             client.close()
+
+
+def test_those_who_follow_one_conversation_share_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, readers, asked = SQLiteStore(tmp_path / "store.db"), 200, list[str]()
+
+    def counted(verb: str) -> Any:
+        works = getattr(store, verb)
+        return lambda *given, **named: (asked.append(verb), works(*given, **named))[1]
+
+    with support(store) as served:
+        served.send("hello")
+        clients = [asking(served, served.path(rest="/events")) for _ in range(readers)]
+        for client in clients:
+            read_until(client, b"retry")
+        for verb in ("read", "read_at", "version", "versions_of"):
+            monkeypatch.setattr(store, verb, counted(verb))
+        served.streamed("hello again")
+        for client in clients:
+            read_until(client, b"event: ended")
+            client.close()
+    assert len(asked) < 3 * readers
 
 
 def test_a_thousand_idle_streams(tmp_path: Path) -> None:
