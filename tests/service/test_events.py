@@ -177,7 +177,12 @@ def test_those_who_follow_one_conversation_share_what_is_read(
 
     def counted(verb: str) -> Any:
         works = getattr(store, verb)
-        return lambda *given, **named: (asked.append(verb), works(*given, **named))[1]
+
+        def count(*given: Any, **named: Any) -> Any:
+            asked.append(verb)
+            return works(*given, **named)
+
+        return count
 
     with support(store) as served:
         served.send("hello")
