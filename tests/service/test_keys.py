@@ -63,6 +63,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 @pytest.fixture(scope="module")
+def keyless() -> Generator[Served]:
+    with support() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def secret(served: Served) -> dict[str, Any]:
     """A conversation of one scope, with a secret and a call that waits."""
     for content in (SECRET, "refund 7"):
@@ -168,9 +174,11 @@ def test_each_user_has_conversations_of_their_own(served: Served) -> None:
         ({**bearer("app"), "Quire-User": ""}, 400),
         ({**bearer("app"), "Quire-User": "x" * 101}, 400),
         ({**bearer("app"), "Quire-User": b"\xfc"}, 400),
+        ([*bearer("house").items(), *bearer("garden").items()], 400),
+        ([*bearer("app", "ana").items(), ("Quire-User", "ben")], 400),
     ],
 )
-def test_who_does_not_say_who_asks_is_refused(served: Served, headers: dict[str, Any], status: int) -> None:
+def test_who_does_not_say_who_asks_is_refused(served: Served, headers: Any, status: int) -> None:
     answer = served.client.get("/agents/support/conversations", headers=headers)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -270,9 +278,31 @@ def test_a_file_of_keys_that_is_wrong_is_refused(text: str) -> None:
         {"Host": "127.0.0.1.evil.example"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Host": "[::1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
     ],
 )
-def test_without_keys_only_this_machine_is_answered(tmp_path: Path, headers: dict[str, str]) -> None:
-    with support(tmp_path / "store.db") as served:
-        assert served.client.get("/health", headers=headers).status_code == 403
-        assert served.client.get("/health").status_code == 200
+def test_without_keys_only_programs_of_this_machine_are_answered(
+    keyless: Served, headers: dict[str, str]
+) -> None:
+    assert keyless.client.get("/health", headers=headers).status_code == 403
+    own = {"Origin": f"http://127.0.0.1:{keyless.port}"}
+    assert keyless.client.get("/health", headers=own).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("peer", "status"),
+    [
+        (("192.0.2.7", 7), 403),
+        (("::ffff:192.0.2.7", 7), 403),
+        (None, 403),
+        (("127.0.0.2", 7), 200),
+        (("::1", 7), 200),
+        (("::ffff:127.0.0.1", 7), 200),
+    ],
+)
+async def test_without_keys_the_peer_is_what_counts(keyless: Served, peer: Any, status: int) -> None:
+    transport = httpx.ASGITransport(keyless.application, client=peer)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert (await client.get("/health")).status_code == status

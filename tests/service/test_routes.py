@@ -53,14 +53,15 @@ def test_parts_are_a_content_too(served: Served) -> None:
 
 
 def test_the_same_idempotency_key_is_answered_once(served: Served) -> None:
-    def send(**headers: str) -> Any:
+    def send(content: str = "hello", **headers: str) -> Any:
         told = {"Idempotency-Key": "order 7", **headers}
-        return post(served, "/messages", "once", json={"content": "hello"}, headers=told)
+        return post(served, "/messages", "once", json={"content": content}, headers=told)
 
     first = send(Prefer="wait=60").json()
     again = send(Prefer="wait=60").json()
     assert (again["job"], again["text"], again["stop"]) == (first["job"], first["text"], "done")
     assert send().status_code == 202
+    assert send("something else").status_code == 422
     assert served.get("/items", "once")["length"] == 2
 
 

@@ -26,7 +26,7 @@ from quire.service.openai import openai_routes
 from quire.service.openapi import description, operation, operations_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, job_id_of, json_response
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response
 from quire.session import Job, Kept, Session
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -83,13 +83,15 @@ def app(
     keys: Keys | None = None,
     most: int = 1_000,
     largest: int = 16 * 2**20,
+    read_timeout: float = 60.0,
     grace: float = 30.0,
 ) -> Starlette:
     """Make the service of a node, to run with an ASGI server.
 
     The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
     answered, all in one scope. While `most` jobs wait or run, messages are refused with 503.
-    `largest` is the size of a body in bytes. When the server ends, running turns have `grace` seconds.
+    `largest` is the size of a body in bytes, and `read_timeout` the seconds in which it is sent. When the
+    server ends, running turns have `grace` seconds.
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
     native = _Routes(service)
@@ -102,7 +104,7 @@ def app(
         lifespan=lambda _: service.running(),
     )
     made.router.redirect_slashes = False
-    made.add_middleware(Boundary, keys=keys, largest=largest, metrics=service.metrics)
+    made.add_middleware(Boundary, keys, largest, read_timeout, service.metrics)
     made.state.service = service
     return made
 
@@ -268,7 +270,8 @@ class _Routes:
     ) -> Response | EventResponse:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
         given["is_streamed"] = asked.stream or _wants_events(request)
-        job = Job.of(**given, id=job_id_of(request, address), parameters=asked.parameters)
+        given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
+        job = Job.of(**given, parameters=asked.parameters)
         version = await self._service.submit(address, job)
         reader = self._service.reader(address, Cursor(version))
         if _wants_events(request):
@@ -370,14 +373,14 @@ def _limit(request: Request) -> int:
 
 
 def _wants_events(request: Request) -> bool:
-    return "text/event-stream" in request.headers.get("accept", "")
+    return "text/event-stream" in request.headers.get("accept", "").lower()
 
 
 def _preferred_wait(request: Request) -> float:
     """The seconds of `Prefer: wait=30`."""
     for preference in request.headers.get("prefer", "").split(","):
         name, _, seconds = preference.strip().partition("=")
-        if name == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
+        if name.lower() == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
             return min(float(seconds), _LONGEST_WAIT)
     return 0.0
 

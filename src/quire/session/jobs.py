@@ -44,6 +44,8 @@ class Job(NamedTuple):
     """Whether somebody reads the words of the answer as they come."""
     not_before: float = 0.0
     """When it may begin, in UTC epoch seconds."""
+    digest: str = ""
+    """What tells it from another job that a caller gave the same id."""
 
     @staticmethod
     def of(
@@ -73,7 +75,7 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before")
+_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest")
 
 
 def _items_of(job: Job) -> list[Item]:
@@ -185,6 +187,18 @@ class Jobs:
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
         return await AWAITED.do(self._log, lambda: self._find_outcome(job_id))
+
+    async def digest(self, job_id: str) -> str | None:
+        """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
+        with self._log.applying:
+            if items := self._log.state.jobs.pending.get(job_id):
+                return _job_of(items).digest or None
+
+        def find() -> str | None:
+            notes = (note.content for _, note in self._notes() if note.key == JOB)
+            return next((one.get("digest") for one in notes if one.get(JOB) == job_id), None)
+
+        return await AWAITED.do(self._log, find)
 
     @asynccontextmanager
     async def taken(self, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
