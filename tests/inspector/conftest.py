@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +17,6 @@ from tests.inspector.shop import fill_shop
 
 if TYPE_CHECKING:  # tests without a browser run where Playwright is not installed
     from tests.inspector.browsing import Browser, BrowserContext, Page
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process opens the browser."""
-    for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
@@ -51,10 +44,12 @@ def own_shop(shop_file: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """The browser of all tests."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The browser of all tests: where they run in several processes, only one of these may open it."""
     from tests.inspector.browsing import browsing
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        (tmp_path_factory.getbasetemp().parent / "browser").touch(exist_ok=False)
     with browsing() as browser:
         yield browser
 
