@@ -54,25 +54,31 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield browser
 
 
+FAULTS: list[str] = []
+
+
 @pytest.fixture
 def faults() -> list[str]:
     """What went wrong in the page; a test that expects something takes it out."""
-    return []
+    FAULTS.clear()
+    return FAULTS
 
 
-@pytest.fixture
-def context(browser: Browser, faults: list[str]) -> Iterator[BrowserContext]:
-    """A window of 1,280 pixels. The test fails if a page in it raises, asks other hosts or breaks a rule."""
+@pytest.fixture(scope="package")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A window of 1,280 pixels."""
     from tests.inspector.browsing import watch
 
     with browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light") as context:
-        context.set_default_timeout(20_000)
-        watch(context, faults)
+        context.set_default_timeout(60_000)
+        watch(context, FAULTS)
         yield context
-    assert faults == []
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
-    """A page in that window."""
-    return context.new_page()
+def page(context: BrowserContext, faults: list[str]) -> Iterator[Page]:
+    """A page in that window. The test fails if it raises, asks other hosts or breaks a rule."""
+    page = context.new_page()
+    yield page
+    page.close()
+    assert faults == []
