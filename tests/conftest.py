@@ -12,6 +12,7 @@ import os
 import pkgutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +36,23 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("quire")
+
+
+TOGETHER = ("tests/inspector/", "tests/models/")
+"""Folders whose tests share a browser or a model: one process runs all of a folder."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process whole files, or whole folders, so that what they share is started once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,4 @@
-"""Times in questions become spans of the asker's calendar; what only looks like a time does not.
-
-The golden corpus `times` has many more rows of the same kind.
-"""
+"""Times in questions become spans of the asker's calendar; what only looks like a time does not."""
 
 import tomllib
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""The sandbox: answers, calls, faults and limits of programs, and how they are stopped.
-
-What hostile programs come to is a golden corpus, `hostile`.
-"""
+"""The sandbox: answers, calls, faults and limits of programs, and how they are stopped."""
 
 import asyncio
 import os
