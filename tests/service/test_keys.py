@@ -5,7 +5,6 @@ import hmac
 import logging
 import string
 from collections.abc import Generator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
