@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -395,7 +395,7 @@ def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyP
 
 
 @contextmanager
-def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Iterator[str]:
+def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Generator[str]:
     """The address of the command as it serves by HTTP."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -434,7 +434,8 @@ def test_other_machines_are_answered_with_a_key_only(path: str) -> None:
         for given, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401), (bearer(key), 406)):
             with pytest.raises(HTTPError) as raised:
                 urlopen(Request(address.replace("0.0.0.0", "127.0.0.1"), b"{}", given))
-            assert raised.value.code == status
+            with raised.value as refusal:
+                assert refusal.code == status
 
 
 def bearer(key: str) -> dict[str, str]:
