@@ -38,6 +38,9 @@ def serve(
         bool, typer.Option("--durable", help="leave the work to `quire work`, by PostgreSQL")
     ] = False,
     most: Annotated[int, typer.Option(min=1, help="refuse messages while so many jobs wait or run")] = 1_000,
+    read_timeout: Annotated[
+        float, typer.Option(min=0.1, help="seconds in which the body of a request is to be sent")
+    ] = 60.0,
     grace: Annotated[float, typer.Option(min=0, help="seconds for running turns after a signal")] = 30.0,
     new_key: Annotated[
         str | None, typer.Option(help="print a new API key of this name, and its row for the file of keys")
@@ -62,7 +65,8 @@ def serve(
         runner: Runner | None = None
         if durable:
             runner = import_module("quire.service.durable").DurableRunner(served)
-        _serve(app(served, runner=runner, keys=known, most=most, grace=grace), host, port)
+        made = app(served, runner=runner, keys=known, most=most, read_timeout=read_timeout, grace=grace)
+        _serve(made, host, port)
 
 
 def _serve(app: "Starlette", host: str, port: int) -> None:
