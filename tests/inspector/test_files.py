@@ -105,12 +105,14 @@ def test_files_that_are_dropped_at_once_have_names_of_their_own(monkeypatch: pyt
     monkeypatch.setattr("quire.inspector.files.histories_in", read_together)
     data = (LOGS / "codex.jsonl").read_bytes()
     with serving(app()) as served, ThreadPoolExecutor(2) as threads:
-        one, other = [a.data["source"] for a in threads.map(lambda _: drop(served, "a", data), range(2))]
+        dropped = [threads.submit(drop, served, "a", data) for _ in range(2)]
+        one, other = (answer.result().data["source"] for answer in dropped)
         assert one != other
         for _ in range(2):
             assert drop(served, "b", data, into=one).status == 200
         assert served.read("conversations", one).data["count"]["conversations"] == 2
-        assert sources(served)[0]["notes"][-1] == "b: another file of this name is open"
+        notes = {source["name"]: source["notes"] for source in sources(served)}
+        assert notes[one][-1] == "b: another file of this name is open"
 
 
 def test_the_files_of_a_folder_go_into_one_source(own_shop: Served) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from quire.agent import Agent
 from quire.errors import StoreFailed
+from quire.items import new_id
 from quire.models import Scripted
 from quire.node import Node
 from quire.service import app
@@ -22,7 +23,7 @@ from quire.stores import SQLiteStore
 from tests.cli.command_line import refused, run
 from tests.service.serving import PATIENCE, Forked, Gate, quire, serving, support, until, until_ended
 
-NODE = Path(__file__).with_name("gated_node.py")
+NODE = Path(__file__).with_name("durable_node.py")
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -131,11 +132,10 @@ def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Pat
 
 
 @contextmanager
-def started(folder: Path, name: str) -> Generator[tuple[Forked, httpx.Client]]:
+def started(folder: Path) -> Generator[tuple[Forked, httpx.Client]]:
     """`quire serve` as a process."""
-    process = Forked(
-        folder / name, quire, "serve", str(NODE), "--port", "0", "--grace", "60", GATED=str(folder)
-    )
+    where = {"QUIRE_TEST_STORE": str(folder / "store.db"), "QUIRE_TEST_FOLDER": str(folder)}
+    process = Forked(folder / new_id(), quire, "serve", str(NODE), "--port", "0", "--grace", "60", **where)
     try:
         address = until(lambda: process.printed().strip())
         with httpx.Client(base_url=address, timeout=PATIENCE) as client:
@@ -146,26 +146,23 @@ def started(folder: Path, name: str) -> Generator[tuple[Forked, httpx.Client]]:
 
 
 def test_a_process_that_is_killed_in_mid_turn_answers_once_after_its_restart(tmp_path: Path) -> None:
-    path = "/agents/support/conversations/c"
-    with started(tmp_path, "first") as (process, client):
-        accepted = client.post(f"{path}/messages", json={"content": "book 4A", "stream": True})
+    path = "/agents/shop/conversations/c/messages"
+    with started(tmp_path) as (process, client):
+        accepted = client.post(path, json={"content": "book 4A", "stream": True})
         assert accepted.status_code == 202
-        until((tmp_path / "waiting").exists)
+        until((tmp_path / f"4A.{process.pid}").exists)
         process.send(signal.SIGKILL)
-    (tmp_path / "waiting").unlink()
-    with started(tmp_path, "second") as (process, client):
-        until((tmp_path / "waiting").exists)  # it goes on where the record ends
+    with started(tmp_path) as (process, client):
+        until((tmp_path / f"4A.{process.pid}").exists)  # it goes on where the record ends
         process.send(signal.SIGTERM)
-        (tmp_path / "open").touch()
+        (tmp_path / "4A").touch()
         assert process.wait() in (0, -signal.SIGTERM)
     node = Node(store=tmp_path / "store.db")
-    kinds = [type(item).__name__ for item in node.session("support", "", "c").view()]
-    assert kinds == ["Message", "ToolCall", "ToolResult", "Message"]
-    node.add("support", lambda session: Agent(session, model=Scripted([])))
+    node.add("shop", lambda session: Agent(session, model=Scripted([])))
     with serving(app(node)) as served, served.stream("GET", accepted.json()["events"]) as events:
-        names = [event.name for event in until_ended(events)]
-    assert names[-1] == "ended" and names.count("item") == 4
-    assert (tmp_path / "booked").read_text() == "4A\n"
+        told = [event.data["item"]["kind"] for event in until_ended(events) if event.name == "item"]
+    assert told == ["message", "message", "tool_call", "tool_result", "message"]
+    assert len(list(tmp_path.glob("booked.4A.*"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,7 +178,8 @@ def test_a_process_that_is_killed_in_mid_turn_answers_once_after_its_restart(tmp
 def test_what_cannot_be_served_is_said(
     arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GATED", str(tmp_path))
+    monkeypatch.setenv("QUIRE_TEST_STORE", "memory:")
+    monkeypatch.setenv("QUIRE_TEST_FOLDER", str(tmp_path))
     result = run("serve", *arguments)
     assert result.exit_code == 2 and told in result.stderr
 
@@ -190,9 +188,9 @@ def test_what_cannot_be_served_is_said(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("import prices_beside\nraise ValueError(prices_beside.PEN)", "line 2: ValueError: two euros"),
-        ("import nowhere_at_all", "line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
-        ("node = 1\nnode = (", "line 2: SyntaxError: '(' was never closed"),
+        ("import prices_beside\nraise ValueError(prices_beside.PEN)", ", line 2: ValueError: two euros"),
+        ("import nowhere_at_all", ", line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("node = 1\nnode = (", ": SyntaxError: '(' was never closed (shop.py, line 2)"),
     ],
 )
 def test_a_file_is_run_beside_its_modules_and_its_errors_are_told_in_a_line(
@@ -202,7 +200,7 @@ def test_a_file_is_run_beside_its_modules_and_its_errors_are_told_in_a_line(
     (tmp_path / "prices_beside.py").write_text("PEN = 'two euros'")
     shop = tmp_path / "shop.py"
     shop.write_text(text)
-    assert refused(2, command, str(shop)) == f"quire: {shop}, {told}\n"
+    assert refused(2, command, str(shop)) == f"quire: {shop}{told}\n"
 
 
 def test_a_new_key_is_printed_with_its_row() -> None:

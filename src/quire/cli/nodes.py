@@ -3,7 +3,7 @@
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from traceback import extract_tb, format_exception_only
+from traceback import extract_tb
 from types import ModuleType
 
 from quire.errors import InvalidValue
@@ -21,12 +21,9 @@ def node_in(text: str) -> tuple[Node, ModuleType]:
     try:
         spec.loader.exec_module(module)
     except Exception as fault:
-        places = [(frame.filename, frame.lineno) for frame in extract_tb(fault.__traceback__)]
-        if isinstance(fault, SyntaxError):
-            places.append((fault.filename or "", fault.lineno))
-        lines = [f", line {line}" for file, line in places if file == spec.origin]
-        words = format_exception_only(fault)[-1].strip()
-        raise InvalidValue(f"{path}{lines[-1] if lines else ''}: {words}") from fault
+        frames = extract_tb(fault.__traceback__)
+        lines = [f", line {frame.lineno}" for frame in frames if frame.filename == spec.origin]
+        raise InvalidValue(f"{path}{''.join(lines[-1:])}: {type(fault).__name__}: {fault}") from fault
     node = getattr(module, name, None)
     if not isinstance(node, Node):
         raise InvalidValue(f"{path} has no variable {name!r} that is a Node")

@@ -199,7 +199,8 @@ class Reader:
                         if until is None or event is None:
                             continue
                         if event.name == "reset":
-                            yield self._ended({"job": until, "stop": "removed"})
+                            told = {"job": until, "stop": "removed", "waiting": (), "error": ""}
+                            yield self._event("ended", told)
                             return
                         if event.name == "ended" and event.data["job"] == until:
                             return
@@ -343,7 +344,8 @@ class Reader:
             return self._taken(content["taken"], self._is_begun(stored), content["claim"])
         elif note.key == "ended":
             self._job, self._number, self._has_words = "", 0, False
-            return self._ended(content)
+            told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
+            return self._event("ended", {"job": content["job"], **told, "error": content.get("error", "")})
         elif note.key == "job":
             if not content.get("is_streamed"):
                 self._unstreamed.add(content["job"])
@@ -370,10 +372,6 @@ class Reader:
         versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE)
         claims = map(_claim_in, reversed(self._store.read_at(self._place, versions)))
         return next((claim for claim in claims if claim is not None), None)
-
-    def _ended(self, said: Mapping[str, Any]) -> Event:
-        told = {"job": said["job"], "stop": said["stop"], "waiting": said.get("waiting", ())}
-        return self._event("ended", {**told, "error": said.get("error", "")})
 
     def _event(self, name: Name, data: Mapping[str, Any]) -> Event:
         return Event(str(Cursor(self._version, self._job, self._number)), name, self._version, data)
