@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from threading import get_ident
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from quire import Session
 from quire.compactors import Summarize
+from quire.errors import QuireError
 from quire.items import Note, ToolCall
 from quire.models import Scripted
 from quire.stores import MemoryStore
@@ -85,3 +86,18 @@ def test_each_turn_may_have_a_loop_of_its_own() -> None:
         talk(one, 1, str(n))
         run(turn())
     assert len(one.view()) <= 9 and one.compaction.metrics.completed
+
+
+def test_an_error_of_a_plain_verb_has_one_traceback() -> None:
+    one, nothing = session(), cast(Any, None)
+    faulty = (
+        lambda: one.build(nothing),
+        lambda: one.merge(nothing),
+        lambda: one.close(nothing),
+        one.compaction.run,
+        lambda: one.append(nothing),
+    )
+    for verb in faulty:
+        with pytest.raises(QuireError) as fault:
+            verb()
+        assert fault.value.__context__ is None
