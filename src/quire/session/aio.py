@@ -132,14 +132,16 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
 
     If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
     """
+    context = copy_context()
     try:
         blocked = asyncio.get_running_loop()
     except RuntimeError:
+        blocked = None
+    if blocked is None:  # outside of the handler: what the verb raises is about the verb alone
         if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
             _loops.own = _Loop()
         own: _Loop = _loops.own
-        return own.runner.run(verb, context=copy_context())  # by default, that of its first call
-    context = copy_context()
+        return own.runner.run(verb, context=context)  # by default, that of its first call
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(context.run, asyncio.run, verb).result()
