@@ -20,10 +20,10 @@ from functools import wraps
 from threading import Lock, Thread, current_thread, local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from quire.errors import Conflict, InvalidValue, WrongType, cut
+from quire.errors import Conflict, InvalidValue, StoreFailed, WrongType, cut
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
-from quire.session.log import Entries, Log
+from quire.session.log import Compute, Entries, Log
 from quire.session.redaction import Redact, redacted
 from quire.session.state import State, Written
 from quire.stores import Place
@@ -243,6 +243,21 @@ class Writer:
         self.log, self.place = log, log.place
         self.hooks = hooks
         self.redact = redact
+        self.is_closed = False
+
+    def check_open(self) -> None:
+        """Raise `StoreFailed` if the session was closed, or its draft has ended."""
+        if self.is_closed:
+            raise StoreFailed(f"this session of {self.place} is closed: open another to write to it")
+
+    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
+        """Write what is computed from the present state; see `Log.commit`."""
+
+        def checked(state: State) -> Entries:
+            self.check_open()  # under the lock of the log: a session that is closed has no write on its way
+            return compute(state)
+
+        return self.log.commit(checked, expected=expected)
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -285,7 +300,7 @@ class Writer:
             return [] if new_events() else change.entries
 
         def commit() -> Entries:
-            return self.log.commit(entries, expected=expected)
+            return self.commit(entries, expected=expected)
 
         async def on_done(_: object) -> None:
             await io.fire(self.hooks, [] if new_events() else change.after)
