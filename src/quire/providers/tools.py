@@ -26,7 +26,7 @@ from quire.providers.schema import (
     with_aliases,
 )
 from quire.providers.values import Json, entries_in, exact_copy, fields_in
-from quire.tokens import Definition, named, single_definitions
+from quire.tokens import Definition, is_native, named, read_definition, single_definitions
 
 _SCHEMAS = {
     **{"parameters": None, "input_schema": "anthropic", "inputSchema": None},
@@ -101,8 +101,8 @@ def _decoded(text: bytes) -> Json:
 def _tool(text: bytes) -> Tool:
     """The tool that a definition describes."""
     definition = _decoded(text)
-    if _is_native(definition):
-        return Tool(_native_name(definition), text, definition)
+    if is_native(definition):
+        return Tool(read_definition(definition)[0], text, definition)
     inner = fields_in(definition.get("function")) or definition
     name = named(inner.get("name"), "the name of a tool")
     description, strict = inner.get("description"), inner.get("strict")
@@ -126,23 +126,6 @@ def _tool(text: bytes) -> Tool:
         forms={wire: schema_for(wire, schema, strict) for wire in _SCHEMA_KEYS},
         aliases=property_aliases(schema),
     )
-
-
-def _is_native(definition: Json) -> bool:
-    """Whether a definition is a tool that a provider brings, and not a function of the caller."""
-    if definition.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
-        return definition.get("type") not in ("function", "custom")
-    if definition.get("type") == "custom":
-        # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
-        return not any(key in definition for key in ("function", "parameters", "input_schema"))
-    return definition.get("type") not in (None, "function")
-
-
-def _native_name(definition: Json) -> str:
-    named = fields_in(definition.get("custom")) or definition
-    # There may be several MCP servers, all of one type.
-    name = named.get("name") or definition.get("server_label") or definition.get("type")
-    return str(name or next(iter(definition)))
 
 
 # --- writing ---------------------------------------------------------------------------------------------

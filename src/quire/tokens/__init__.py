@@ -21,6 +21,7 @@ from quire.tokens.measured import (
     counter_for,
     described as described,
     in_file as in_file,
+    is_native as is_native,
     note_text as note_text,
     noted as noted,
     read_definition as read_definition,

@@ -129,9 +129,9 @@ class Measured:
 
     `scale` is for models with other vocabularies; `framing` and `media` are names of rows in `models.toml`.
     It counts the text and media of messages and tool results, the names and arguments of calls, the text of
-    reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
-    JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
-    kinds from a newer version count nothing.
+    reasoning, summaries and new instructions, and the description and content of notes (as JSON unless it is
+    a text). What no request has counts nothing: handoffs, names of tools, edits, kinds from a newer version.
+    Neither does state that only its own model can read.
     """
 
     def __init__(
@@ -165,13 +165,11 @@ class Measured:
                 return self.text(item.text)
             case Summary():
                 return framing.message + self.text(summarized(item.text))
-            case Handoff():
-                return framing.message + self._texts(item.from_agent, item.to_agent, item.reason)
             case ConfigChange():
-                return framing.message + self._texts(item.instructions, *(item.tools or ()))
+                return framing.message + self.text(item.instructions) if item.instructions else 0
             case Note():
                 return framing.message + self.text(noted(item))
-            case Mask() | Hide() | Pin() | Undo() | Unknown():
+            case Handoff() | Mask() | Hide() | Pin() | Undo() | Unknown():
                 return 0
             case _:
                 assert_never(item)
@@ -188,9 +186,6 @@ class Measured:
         return framing.tools + sum(
             framing.tool + _definition_tokens(tool, self.text, framing.typed) for tool in several
         )
-
-    def _texts(self, *texts: str | None) -> int:
-        return sum(self.text(text) for text in texts if text)
 
     def _content(self, content: Content) -> int:
         if isinstance(content, str):
@@ -235,7 +230,6 @@ _NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
 
 _DECLARED = ("function_declarations", "functionDeclarations")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
-_OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
@@ -267,11 +261,25 @@ def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     return found
 
 
+def is_native(tool: Definition) -> bool:
+    """Whether a definition is a tool that a provider brings, and not a function of the caller."""
+    if tool.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
+        return bool(tool) and tool.get("type") not in ("function", "custom")
+    if tool.get("type") == "custom":
+        # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
+        return not any(key in tool for key in ("function", "parameters", "input_schema"))
+    return tool.get("type") not in (None, "function")
+
+
 def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
     """The name, the description and the schema of one definition in any provider's shape.
 
-    The description and the schema are empty where there is none; the name is required.
+    The description and the schema are empty where there is none; a function has to have a name.
     """
+    if is_native(tool):  # there may be several MCP servers, all of one type
+        own = _mapping(tool.get("custom")) or tool
+        name = own.get("name") or tool.get("server_label") or tool.get("type") or next(iter(tool))
+        return str(name), str(own.get("description") or ""), {}
     inner = _mapping(tool.get("function")) or tool
     name = inner.get("name")
     if not isinstance(name, str):
@@ -281,7 +289,7 @@ def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
 
 
 def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
-    if tool and _OF_FUNCTIONS.isdisjoint(tool):  # a provider's own tool
+    if is_native(tool):  # it is sent as it is
         return measure(_json(tool))
     name, description, schema = read_definition(tool)
     if not typed:
