@@ -122,7 +122,10 @@ def test_both_kinds_of_block_close(is_well: bool) -> None:
         with one:
             assert is_well
 
-    for work in (plain_block, lambda one: run(block(one))):
+    def awaited_block(one: Session) -> None:
+        run(block(one))
+
+    for work in (plain_block, awaited_block):
         one = session()
         with nullcontext() if is_well else pytest.raises(AssertionError):
             work(one)
