@@ -8,7 +8,7 @@ themselves. Outlines and pages hold ids, positions and numbers, and no content.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from operator import itemgetter
 from typing import Protocol, TypeVar, overload
 
@@ -18,7 +18,7 @@ from quire.items import Edit, Item
 from quire.state.edits import edited
 from quire.state.groups import Grouping, PackedGrouping, is_edit
 from quire.state.log import EDIT, PAGE, Log, Segment, Sort
-from quire.state.shape import Leaf, Run, Shape
+from quire.state.shape import Run, Shape, rooted
 from quire.state.transcript import Tip, Transcript
 from quire.state.view import View
 from quire.tokens import Counter
@@ -36,11 +36,9 @@ _MOST_KEPT = 4 * PAGE
 
 
 class PackedShape(msgspec.Struct, array_like=True, frozen=True):
-    """A shape as numbers: the runs of each leaf, four numbers for each run, and their tokens by counter."""
+    """A shape as numbers: four for each run, and the tokens of the runs by counter."""
 
-    size: int = 0
     tail: int = 0
-    leaves: list[int] = []
     runs: bytes = b""
     counts: dict[str, bytes] = {}
 
@@ -369,7 +367,7 @@ def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -
     pieces = list(log.pieces(first, stop))
     heads = array("I", [head for segment, a, b in pieces for head in segment.heads[a:b]])
     shape = log.shape_at(first)
-    is_small = sum(len(leaf.runs) for leaf in shape.leaves) <= _MOST_RUNS
+    is_small = next(islice(shape.runs(), _MOST_RUNS, None), None) is None
     return Page(
         ids=[item_id for segment, a, b in pieces for item_id in segment.ids(a, b)],
         heads=heads.tobytes(),
@@ -430,39 +428,32 @@ def reopened(outline: Outline, loader: Loader, before: Transcript | None = None)
 
 def packed_shape(shape: Shape) -> PackedShape:
     """A shape as numbers."""
-    runs = [run for leaf in shape.leaves for run in leaf.runs]
-    counted = shape.leaves[0].sums if shape.leaves else {}
-    keys = [key for key in counted if all(key in leaf.sums for leaf in shape.leaves)]
+    runs = [run for _, run in shape.runs()]
+    leaves = shape.leaves()
+    counts = {
+        key: [after - before for leaf in leaves for before, after in pairwise(leaf.sums[key])]
+        for key in shape.root.sums  # then all nodes below were counted
+    }
     return PackedShape(
-        shape.size,
         shape.tail,
-        [len(leaf.runs) for leaf in shape.leaves],
         array("q", [number for run in runs for number in run]).tobytes(),
-        {key: _packed_sums(shape, key) for key in keys},
+        {key: array("q", one).tobytes() for key, one in counts.items()},
     )
-
-
-def _packed_sums(shape: Shape, key: str) -> bytes:
-    counts = (after - before for leaf in shape.leaves for before, after in pairwise(leaf.sums[key]))
-    return array("q", counts).tobytes()
 
 
 def unpacked_shape(packed: PackedShape) -> Shape:
     """The shape that was packed."""
-    numbers, counts = array("q", packed.runs), {key: array("q", one) for key, one in packed.counts.items()}
+    numbers = array("q", packed.runs)
     runs = [
         Run(start, stop, by, bool(pinned))
         for start, stop, by, pinned in zip(*(numbers[at::4] for at in range(4)), strict=True)
     ]
-    leaves: list[Leaf] = []
-    first = 0
-    for length in packed.leaves:
-        leaf = Leaf(runs[first : first + length])
-        for key, found in counts.items():
-            leaf.sums[key] = list(accumulate(found[first : first + length], initial=0))
-        leaves.append(leaf)
-        first += length
-    return Shape(tuple(leaves), packed.size, packed.tail)
+    shape = Shape(rooted(runs), packed.tail)
+    for key, counted in packed.counts.items():
+        counts = iter(array("q", counted))
+        for leaf in shape.leaves():
+            leaf.sums[key] = list(accumulate(islice(counts, len(leaf.parts)), initial=0))
+    return shape
 
 
 def _edit_at(log: Log, position: int) -> Edit:
