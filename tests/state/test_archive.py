@@ -64,7 +64,7 @@ def check_same_view(lazy: View, whole: View) -> None:
     assert len(lazy) == len(whole) and list(lazy) == list(whole)
     assert [*reversed(lazy)] == [*reversed(whole)]
     assert lazy.pending() == whole.pending() and lazy.pins() == whole.pins()
-    assert lazy.groups() == whole.groups() and lazy.late_results() == whole.late_results()
+    assert lazy.groups() == whole.groups() and lazy.late_among(lazy) == whole.late_among(whole)
     assert config_at(lazy) == config_at(whole)
     for index in range(len(whole) + 1):
         assert lazy.counted_before(index, counter) == whole.counted_before(index, counter)

@@ -21,7 +21,7 @@ from quire.state.log import EDIT, PAGE, Log, Segment, Sort
 from quire.state.shape import Run, Shape, rooted
 from quire.state.transcript import Tip, Transcript
 from quire.state.view import View
-from quire.tokens import Counter
+from quire.tokens import Counter, Late
 
 T = TypeVar("T")
 
@@ -75,6 +75,7 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
     edits: bytes
     far: dict[int, list[int]]
     late: bytes
+    late_sums: dict[str, bytes]
     totals: dict[str, bytes]
     sizes: dict[str, dict[int, int]]
     shape: PackedShape
@@ -107,8 +108,11 @@ class Archive(Segment):
         super().__init__(outline.start, outline.highest)
         self.outline = outline
         self.items, self.heads = _ByOffset(outline, self.read), _ByOffset(outline, self._read_heads)
-        self.marks, self.edits = _numbers(outline.marks), _numbers(outline.edits)
+        self.sorts["marks"], self.sorts["edits"] = _numbers(outline.marks), _numbers(outline.edits)
+        self.sorts["late"] = _numbers(outline.late)
         self.far = outline.far
+        self.apart = sorted((position, head) for head, found in self.far.items() for position in found)
+        self.late_sums = {key: array("q", sums) for key, sums in outline.late_sums.items()}
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
         self._users_before = _numbers(outline.users)
@@ -259,9 +263,6 @@ class Archive(Segment):
         before = self._users_before[number - self.outline.first_page]
         return before - 1 if before else None
 
-    def late(self, end: int, log: Log) -> list[int]:
-        return [position for position in _numbers(self.outline.late) if position < end]
-
     def shape_at(self, revision: int, log: Log) -> Shape | None:
         if revision == self.outline.end:
             return unpacked_shape(self.outline.shape)
@@ -342,7 +343,11 @@ def archived(
     users = (log.last_user(max(number * PAGE, start)) for number in numbers)
     users_before = array("I", [] if before is None else _numbers(before.users)[:kept])
     users_before.extend(0 if user is None or user < start else user + 1 for user in users)
-    scattered = {head: [p for p in found if p >= start] for head, found in log.scattered(end).items()}
+    late = log.positions("late", start, end)
+    late_sums = dict(before.late_sums) if before is not None and late else {}
+    for counter in (Late(f"{key}/late", one.count) for key, one in counters.items() if late):
+        sizes = (log.tokens(position, position + 1, counter) for position in late)
+        late_sums[counter.key] = array("q", accumulate(sizes, initial=0)).tobytes()
     outline = Outline(
         start=start,
         end=end,
@@ -352,8 +357,9 @@ def archived(
         users=users_before.tobytes(),
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
-        far={head: found for head, found in scattered.items() if found},
-        late=array("I", [position for position in log.late(end) if position >= start]).tobytes(),
+        far=log.scattered(start, end),
+        late=array("I", late).tobytes(),
+        late_sums=late_sums,
         totals={key: _totals(key, before, kept, pages, end) for key in keys},
         sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
         shape=packed_shape(tip.shape),
@@ -409,12 +415,11 @@ def _sizes(view: View, start: int, counter: Counter) -> dict[int, int]:
 
 
 def needed_positions(view: View) -> list[int]:
-    """The positions of what every request looks at: what it always shows, open calls, and late results."""
+    """The positions of what every request looks at: what it always shows, and open calls."""
     log, end = view.log, view.end
     held = (member for head in view.held_groups() for member in log.group(head, end))
     summaries = (run.by for run in view.shape.summaries())
-    late = (position for position in log.late(end) if view.run_at(position) is not None)
-    return sorted({*log.positions("marks", 0, end), *held, *summaries, *late})
+    return sorted({*log.positions("marks", 0, end), *held, *summaries})
 
 
 def reopened(outline: Outline, loader: Loader, before: Transcript | None = None) -> Transcript:

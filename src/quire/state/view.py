@@ -17,7 +17,7 @@ from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, U
 from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Node, Part, Run, Shape, contains, singles, united
-from quire.tokens import Counter, checked_counter, whole
+from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
 _FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
@@ -118,7 +118,7 @@ class View(ItemRow):
     @property
     def was_edited(self) -> bool:
         """Whether any edit was recorded."""
-        return bool(self.log.positions("edits", 0, self.end))
+        return self.shape.tail > 0
 
     def recorded(self) -> list[Item]:
         """All items up to this revision in the order they arrived, edits and hidden ones included."""
@@ -229,6 +229,11 @@ class View(ItemRow):
 
     def counted_before(self, index: int, counter: Counter) -> int:
         """The counts of the items before an index, added up."""
+        if isinstance(counter, AsSent) and any(one.sorts["late"] for one in self.log.segments):
+            return self._summed(index, counter) + self._summed(index, counter.late)
+        return self._summed(index, counter)
+
+    def _summed(self, index: int, counter: Counter) -> int:
         shape = self.shape
         if index >= shape.size:
             tail = self.log.tokens(shape.tail, shape.tail + index - shape.size, counter)
@@ -253,7 +258,7 @@ class View(ItemRow):
     def _size(self, part: Part, counter: Counter) -> int:
         if isinstance(part, Node):
             return self._sums(part, counter)[-1]
-        if part.by < 0:
+        if part.by < 0 or isinstance(counter, Late):  # a stub is as late as what it stands for
             return self.log.tokens(part.start, part.stop, counter)
         return counter.count(self.log.shown(part)[0])
 
@@ -276,10 +281,12 @@ class View(ItemRow):
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
-    def late_results(self) -> list[ToolResult]:
-        """Results shown that came after the model had gone on without them."""
-        shown = (p for p in self.log.late(self.end) if self.run_at(p) is not None)
-        return [item for item in map(self.log.item, shown) if isinstance(item, ToolResult)]
+    def late_among(self, items: Iterable[Item]) -> list[ToolResult]:
+        """Those of some items that are results which came after the model had gone on without them."""
+        if not any(segment.sorts["late"] for segment in self.log.segments):
+            return []
+        results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
+        return [one for at, one in results if at is not None and self.log.positions("late", at, at + 1)]
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
@@ -436,6 +443,8 @@ class Scroll(ItemRow):
         counted = sum(map(counter.count, (*self.before, *self.after)))
         if self.view is None:
             return counted
+        if isinstance(counter, AsSent):
+            counted += sum(map(counter.late.count, self.view.late_among(self.before)))
         return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
 
     def added_since(self, earlier: "Scroll") -> list[Item] | None:

@@ -35,7 +35,7 @@ from quire.items import (
     prepared,
     replace_surrogates,
 )
-from quire.tokens.counter import Counter, Definition, checked_counter, whole
+from quire.tokens.counter import Counter, Definition, Tally, checked_counter, whole
 from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
@@ -47,6 +47,12 @@ NEAREST = "o200k_base"
 
 NO_OUTPUT = "(no output)"
 FAILED = "Error: "
+NO_RESULT = "No result: the call was interrupted."
+
+
+def late_result(name: str) -> str:
+    """The heading of a result that came after the model had gone on without it."""
+    return f"[result of an earlier call of {name}]"
 
 
 def in_file(name: str | None, data: bytes) -> str:
@@ -238,6 +244,33 @@ def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
         return int(cast(Any, counter).count_tools(tools))
     texts = [_json(tool) for tool in single_definitions(tools)]
     return sum(counter.count(Message(role="system", content=text)) for text in texts)
+
+
+def unanswered_tokens(call: ToolCall | ToolResult, count: Callable[[Item], int]) -> int:
+    """Tokens of the result that stands for one that is not there, or came late."""
+    return count(ToolResult(call.call_id, call.name, NO_RESULT, id="no result", created_at=0.0))
+
+
+class Late(Tally):
+    """Counts what a request has beside a result that came late: one that stands for it, and a heading.
+
+    A log knows which did. Other items count nothing in it.
+    """
+
+    def count(self, item: Item) -> int:
+        """Tokens that a result adds if it came late."""
+        if not isinstance(item, ToolResult):
+            return 0
+        heading = Message("user", late_result(item.name), id="late", created_at=0.0)
+        return unanswered_tokens(item, super().count) + super().count(heading)
+
+
+class AsSent(Tally):
+    """Counts items as a request has them: what is beside those that came late counts with them in a view."""
+
+    def __init__(self, key: str, count: Callable[[Item], int]) -> None:
+        super().__init__(key, count)
+        self.late = Late(f"{key}/late", count)
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
