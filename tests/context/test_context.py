@@ -9,14 +9,27 @@ import pytest
 from quire.compactors import TruncateOldest, record
 from quire.context import Context, Template
 from quire.errors import InvalidValue, OverBudget, QuireError, UnknownId, UnknownKey, WrongType
-from quire.items import Hide, Item, Mask, Message, Note, Pin, Role, Span, Summary, ToolCall, ToolResult
+from quire.items import (
+    Address,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Role,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+)
 from quire.providers import PROVIDERS
-from quire.sections import Ask, Custom, History, Input, Instructions, Pooled
+from quire.sections import Ask, Custom, History, Inbox, Input, Instructions, Pooled
 from quire.state import Pool, Transcript
 from quire.testing.plain import FourCharacters
 from quire.testing.templates import built
 from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
-from tests.counting import Items
+from tests.counting import Items, calls_of, held_by
 from tests.sections.asking import error_of
 
 BUDGET = Budget(window=1_000, reserve=100)
@@ -217,6 +230,37 @@ def test_results_that_rendering_adds_for_pending_calls_are_counted() -> None:
         with pytest.raises(OverBudget) as caught:
             built(Template(section, budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
         assert caught.value.over == 1
+
+
+def interrupted(count: int) -> Transcript:
+    """A conversation in which each result came after the model had gone on without it."""
+    transcript = Transcript()
+    for n in range(count):
+        call, result = ToolCall(f"c{n}", "look"), ToolResult(f"c{n}", "look", "found")
+        transcript.extend([Message("user", "go"), call, Message("user", "wait"), Message("assistant", "ok")])
+        transcript.append(result)
+    transcript.extend([Message("user", "What now?"), Pin(transcript.view[0].id)])
+    return transcript
+
+
+@pytest.mark.parametrize("window", [1_000_000, 900])
+def test_calls_that_were_interrupted_are_counted_and_cost_later_builds_nothing(window: int) -> None:
+    template, work = Template(History(), budget=Budget(window=window), model="gpt-5.6"), list[int]()
+    for count in (40, 400):
+        ask = Ask(views={"main": interrupted(count).view})
+        context = built(template, ask, COUNTER)
+        late = sum(isinstance(item, ToolResult) for item in context.items)
+        assert sent(context) <= context.receipt.tokens <= sent(context) + 4 * late  # of the heading
+        work.append(calls_of(lambda: built(template, ask, COUNTER, previous=context)))  # noqa: B023
+    assert work[1] < 1.3 * work[0]
+
+
+def test_a_template_keeps_nothing_of_what_it_was_asked() -> None:
+    template = Template(Inbox(required=True), budget=BUDGET, model="gpt-5.6")
+    secret = Message("user", "swordfish", id="secret", address=Address("me"))
+    assert built(template, Ask(views={}, inbox=(secret,)), COUNTER).items[0] == secret
+    kept = held_by(template)[1]
+    assert secret.id not in kept and not any(one is secret for one in kept)
 
 
 def test_the_room_of_a_history_is_what_a_compactor_may_leave() -> None:

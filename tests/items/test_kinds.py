@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import items as q
-from quire.errors import InvalidValue, QuireError, WrongType
+from quire.errors import Damaged, InvalidValue, QuireError, WrongType
 from quire.testing.items import contents, items
 
 SECRET = "s3cr3t"
@@ -179,3 +179,24 @@ def test_no_field_can_be_set() -> None:
         for name in kind.__struct_fields__:
             with pytest.raises(AttributeError):
                 setattr(kind(**valid), name, None)
+
+
+def test_the_words_of_msgspec_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = msgspec.convert
+
+    def worded_otherwise(*args: Any, **options: Any) -> Any:
+        try:
+            return convert(*args, **options)
+        except msgspec.ValidationError as fault:
+            raise msgspec.ValidationError(f"Falsch: {SECRET}") from fault.__cause__
+
+    monkeypatch.setattr(msgspec, "convert", worded_otherwise)
+    for kind, field, values in BAD:
+        for value in values:
+            assert isinstance(refused(kind, {field: value}), InvalidValue), (kind, field, value)
+    assert isinstance(refused(q.Message, {"content": 5}), WrongType)
+    newer = b'{"kind": "message", "id": "1", "role": "user", "content": [{"part": "hologram", "depth": 3}]}'
+    assert isinstance(q.JSON.decode_item(newer), q.Unknown)
+    with pytest.raises(Damaged) as damage:
+        q.JSON.decode_item(b'{"kind": "message", "id": "1", "role": "s3cr3t", "content": "x"}')
+    assert SECRET not in str(damage.value)

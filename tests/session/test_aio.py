@@ -2,17 +2,20 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from threading import get_ident
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from quire import Session
 from quire.compactors import Summarize
+from quire.errors import QuireError, StoreFailed
 from quire.items import Note, ToolCall
 from quire.models import Scripted
+from quire.session import Job
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, said, session, talk, watch
+from tests.session.opened import TEMPLATE, answer, run, said, session, talk, texts, watch
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
 VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
@@ -74,14 +77,85 @@ def test_the_names_are_those_of_the_plain_verbs() -> None:
         assert inspect.iscoroutinefunction(getattr(session().aio, name)), name
 
 
+def test_a_closed_session_is_read_and_writes_nothing() -> None:
+    store = MemoryStore()
+    one, child = parent_and_child(store)
+    context = one.build(TEMPLATE)
+    rendered = context.render("openai")
+    plainly: list[Callable[[], Any]] = [
+        lambda: one.user("x"),
+        lambda: one.hide(one.view()[0]),
+        lambda: one.pool.keep(Note("n", key="k")),
+        lambda: one.new("attempt"),
+        lambda: one.fork("y"),
+        lambda: one.draft().__enter__(),
+        lambda: one.listen([], sent=rendered),
+        lambda: one.__enter__(),
+        context.sent,
+    ]
+    with one, one:
+        one.user("in time")
+
+    async def write_all() -> None:
+        writing = [verb(one, child) for name, verb in VERBS.items() if name not in ("refresh", "build")]
+        for verb in (*writing, one.jobs.submit(Job.of("x"))):
+            with pytest.raises(StoreFailed, match="ana/q3 is closed"):
+                await verb
+
+    run(write_all())
+    for write in plainly:
+        with pytest.raises(StoreFailed, match="ana/q3 is closed"):
+            write()
+    assert one.build(TEMPLATE).items[-1] == one.view()[-1] and len(one.pool) == 0
+    child.user("a fork stays open")
+    session(store).user("and so does another session")
+    assert texts(one.view()[-1:]) == ["and so does another session"]
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+def test_both_kinds_of_block_close(is_well: bool) -> None:
+    async def block(one: Session) -> None:
+        async with one:
+            assert is_well
+
+    def plain_block(one: Session) -> None:
+        with one:
+            assert is_well
+
+    def awaited_block(one: Session) -> None:
+        run(block(one))
+
+    for work in (plain_block, awaited_block):
+        one = session()
+        with nullcontext() if is_well else pytest.raises(AssertionError):
+            work(one)
+        with pytest.raises(StoreFailed):
+            one.user("late")
+
+
 def test_each_turn_may_have_a_loop_of_its_own() -> None:
     one = session(compactor=SUMMARIZE, model=Scripted(["They talked."], repeat=True))
 
     async def turn() -> None:
         await one.aio.build(TEMPLATE)
-        await one.aio.close()  # a loop that ends cancels the compaction that runs on it
+        await one.compaction.close()  # a loop that ends cancels the compaction that runs on it
 
     for n in range(8):
         talk(one, 1, str(n))
         run(turn())
     assert len(one.view()) <= 9 and one.compaction.metrics.completed
+
+
+def test_an_error_of_a_plain_verb_has_one_traceback() -> None:
+    one, nothing = session(), cast(Any, None)
+    faulty = (
+        lambda: one.build(nothing),
+        lambda: one.merge(nothing),
+        lambda: one.close(nothing),
+        one.compaction.run,
+        lambda: one.append(nothing),
+    )
+    for verb in faulty:
+        with pytest.raises(QuireError) as fault:
+            verb()
+        assert fault.value.__context__ is None

@@ -157,7 +157,6 @@ def test_a_long_output_that_a_stub_names_comes_with_the_merge(redacts: bool) -> 
     child.user("read it")
     child.append(ToolCall("c1", "look"), ToolResult("c1", "look", "the marmalade is here\n" * 6_000))
     child.build(TEMPLATE)
-    child.close()
     child.assistant("done")
     one.merge(child)
     stub = next(item for item in one.view() if isinstance(item, ToolResult)).text

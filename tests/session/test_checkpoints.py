@@ -94,7 +94,7 @@ def seen(one: Session) -> dict[str, Any]:
         "at": [{name: list(view) for name, view in at.items()} for at in views],
         "pending": [{name: view.pending() for name, view in at.items()} for at in views],
         "tokens": {name: one.view(name).tokens(counter) for name in one.transcripts},
-        "late": [{name: view.late_results() for name, view in at.items()} for at in views],
+        "late": [{name: view.late_among(view) for name, view in at.items()} for at in views],
         "fates": [one.view().fate(item.id) for item in one.view().recorded()],
         "pool": list(one.pool),
         "steps": one.steps.standing(),

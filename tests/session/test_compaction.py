@@ -221,7 +221,6 @@ def test_never_a_half_state() -> None:
     for n in range(12):
         talk(one, 1, str(n))
         one.build(TEMPLATE)
-        one.close()
     assert summaries(one) == 1
     for version in range(one.version + 1):
         view = one.at(version)["main"]

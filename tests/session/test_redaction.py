@@ -92,7 +92,6 @@ def test_summaries_are_redacted() -> None:
     one = session(store, redact=redact, compactor=Summarize(floor=4, ceiling=8), model=writer)
     one.append(*said(*map(str, range(12))), Message("user", "last"))
     one.build(TEMPLATE)
-    one.close()
     child = one.fork("x")
     child.assistant("done")
     one.merge(child, keep="summary")

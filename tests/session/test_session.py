@@ -221,11 +221,11 @@ def test_the_session_at_work() -> None:
             assert current_session() is other
         assert current_session() is one
 
-    async def inside() -> Session:
-        async with one:
-            return current_session()
+    async def inside(third: Session) -> None:
+        async with third:
+            assert current_session() is third
 
-    assert run(inside()) is one
+    run(inside(session()))
 
 
 def test_a_store_that_nobody_uses_is_given_back() -> None:

@@ -11,6 +11,7 @@ from quire.items import Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolR
 from quire.state import Outline, Page, Transcript, View, archived, config_at, newest, reopened, truncate
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import FourCharacters
+from tests.counting import held_by
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +64,7 @@ def check_same_view(lazy: View, whole: View) -> None:
     assert len(lazy) == len(whole) and list(lazy) == list(whole)
     assert [*reversed(lazy)] == [*reversed(whole)]
     assert lazy.pending() == whole.pending() and lazy.pins() == whole.pins()
-    assert lazy.groups() == whole.groups() and lazy.late_results() == whole.late_results()
+    assert lazy.groups() == whole.groups() and lazy.late_among(lazy) == whole.late_among(whole)
     assert config_at(lazy) == config_at(whole)
     for index in range(len(whole) + 1):
         assert lazy.counted_before(index, counter) == whole.counted_before(index, counter)
@@ -133,6 +134,24 @@ def test_an_archive_follows_the_past_of_a_fork(first: list[Op], second: list[Op]
     lazy = kept.reopened(past.reopened())
     extend(third, author, whole, lazy)
     check_same(lazy, whole)
+
+
+def test_what_was_loaded_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.state.archive.MOST_KEPT", 8)
+    whole, kept = Transcript(Message("user", f"message {n}", id=f"{n:03}") for n in range(800)), Kept()
+    whole.append(Mask("005", "[cleared]"))
+    whole.view.tokens(FourCharacters())
+    kept.keep(whole)
+    lazy = kept.reopened()
+    before = held_by(lazy)[0]
+    for at in range(0, len(whole), 5):
+        assert lazy.view[at : at + 5] == whole.view[at : at + 5] and len(lazy.at(at)) == at
+        assert lazy.view.counted_before(at, FourCharacters()) == whole.view.counted_before(
+            at, FourCharacters()
+        )
+    assert held_by(lazy)[0] < before + 800
+    kept.read = 0
+    assert lazy.view[:3] == lazy.view[:3] == whole.view[:3] and kept.read == 3
 
 
 def test_what_is_asked_is_loaded_and_no_more() -> None:

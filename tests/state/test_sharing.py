@@ -2,15 +2,16 @@
 
 import threading
 import tracemalloc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from quire.errors import DuplicateId, UnknownId, WrongType
 from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, keep_memo, memos, truncate
+from quire.state import Transcript, View, keep_memo, memos, truncate
 from quire.testing.plain import FourCharacters
-from tests.counting import Items
+from tests.counting import Items, calls_of, held_by
 
 
 def filled(length: int) -> Transcript:
@@ -36,24 +37,39 @@ def test_a_fork_takes_the_same_memory_whatever_the_length() -> None:
     assert large < 1.5 * small + 64
 
 
-@pytest.mark.parametrize("kind", ["append", "hide", "mask", "pin", "summary"])
-def test_a_write_among_thousands_takes_little_memory(kind: str) -> None:
-    transcript = filled(4_000)
-    child = transcript.fork()
-    tracemalloc.start()
-    for number in range(1_000):
-        target, item_id = f"{3 * number:08d}", f"z{number:08d}"
-        items: dict[str, Item] = {
-            "append": Message("user", "more", id=item_id),
-            "hide": Hide((Span(target, target),), id=item_id),
-            "mask": Mask(target, "[cleared]", id=item_id),
-            "pin": Pin(target, id=item_id),
-            "summary": Summary("gist", (Span(target, target),), id=item_id),
-        }
-        child.append(items[kind])
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert held / 1_000 < 2_500 and len(child.at(4_000)) == len(transcript.view) == 4_000
+EDITS: dict[str, Callable[[str, str], Item]] = {
+    "append": lambda _, own: Message("user", "more", id=own),
+    "hide": lambda target, own: Hide((Span(target, target),), id=own),
+    "mask": lambda target, own: Mask(target, "[cleared]", id=own),
+    "pin": lambda target, own: Pin(target, id=own),
+    "summary": lambda target, own: Summary("gist", (Span(target, target),), id=own),
+}
+
+
+def edited(kind: str, times: int) -> Transcript:
+    """A transcript after some writes of one kind; what is shown was counted after each."""
+    transcript = filled(3 * times + 1)
+    for number in range(times):
+        transcript.append(EDITS[kind](f"{3 * number:08d}", f"z{number:08d}"))
+        transcript.view.counted(Items())
+    assert len(transcript.at(3 * times)) == 3 * times
+    return transcript
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_a_write_among_a_thousand_keeps_as_much_as_one_among_a_hundred(kind: str) -> None:
+    few, some, many = (held_by(edited(kind, times))[0] for times in (250, 500, 1_000))
+    assert many - some < 2.4 * (some - few) and (many - some) / 500 < 250
+
+
+def told_of(view: View) -> int:
+    return calls_of(lambda: [view.fate_at(position) for position in range(view.end)])
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_what_became_of_all_items_is_told_in_one_go(kind: str) -> None:
+    few, many = (told_of(edited(kind, times).view) for times in (200, 400))
+    assert many < 2.4 * few
 
 
 def test_a_fork_does_not_see_what_came_into_the_shared_segment_later() -> None:

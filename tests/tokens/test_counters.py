@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from quire import items as q
 from quire.errors import InvalidValue, WrongType
+from quire.providers import read_tools
 from quire.state import Transcript
 from quire.tokens import Calibrated, Counter, Measured, Tally, counter_for, schema_tokens
 
@@ -31,9 +32,10 @@ ITEMS: list[tuple[q.Item, int]] = [
     (q.Reasoning("hello world"), HELLO),
     (q.Reasoning(state=q.Opaque("openai", "o3", "x" * 1000)), 0),
     (q.Summary("hello world"), 4 + SUMMARY + HELLO),
-    (q.Handoff(" world", "hello"), 4 + HELLO),
+    (q.Handoff(" world", "hello"), 0),  # no wire has it
     (q.ConfigChange(instructions="hello world"), 4 + HELLO),
-    (q.ConfigChange(tools=("hello", " world")), 4 + HELLO),
+    (q.ConfigChange(tools=("hello", " world")), 0),
+    (q.ConfigChange("hello world", ("hello", " world")), 4 + HELLO),
     (q.Note("hello world"), 4 + NOTE + HELLO),
     (q.Note(None, description="hello world"), 4 + NOTE + HELLO),
     (q.Note({"a": [1]}), COUNTER.count(q.Note('{"a":[1]}'))),
@@ -149,6 +151,8 @@ def test_every_shape_of_a_definition_counts_alike(model: str) -> None:
         assert schema_tokens([shape], counter) == one
     assert schema_tokens([{"functionDeclarations": [WEATHER, WEATHER]}], counter) == two
     assert schema_tokens([{"google_search": {}, "functionDeclarations": [WEATHER]}], counter) > one
+    search = {"type": "tool_search", "execution": "client", "description": "x", "parameters": PARAMETERS}
+    assert read_tools([search]) and schema_tokens([search], counter) > schema_tokens([{"type": "x"}], counter)
 
 
 def test_a_counter_without_tools_counts_their_json() -> None:

@@ -4,13 +4,12 @@ Required sections come first, whole. The rest of the budget is shared out. Elast
 others leave: their newest items in whole groups. Candidates are selected last.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from quire.errors import Irreducible, OverBudget, cut
-from quire.items import Item, Message, ToolCall, ToolResult
-from quire.providers import NO_RESULT, late_result
+from quire.items import Item
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
 from quire.state import (
     Scroll,
@@ -26,7 +25,17 @@ from quire.state import (
     structural,
     without_last,
 )
-from quire.tokens import Budget, Counter, Share, Tally, largest_sum, share_out
+from quire.tokens import (
+    AsSent,
+    Budget,
+    Counter,
+    Late,
+    Share,
+    Tally,
+    largest_sum,
+    share_out,
+    unanswered_tokens,
+)
 
 TOOLS = "tool definitions"
 ANSWER = "answer schema"
@@ -88,9 +97,9 @@ class Piece(NamedTuple):
 class Fitted(NamedTuple):
     """One section as it is shown: its items, their tokens, and the `rule` that left others out.
 
-    Of what is `counted`, `answers` are for results that rendering adds for pending calls. `selection` is what
-    was selected of candidates. `cut` is the id of the item before which a history is cut; `free` are the
-    tokens that it could take if it were cut `closely`.
+    Of what is `counted`, `answers` are for what rendering adds for pending calls and late results.
+    `selection` is what was selected of candidates. `cut` is the id of the item before which a history is cut;
+    `free` are the tokens that it could take if it were cut `closely`.
     """
 
     piece: Piece
@@ -212,7 +221,8 @@ class _Fit:
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
-        self._sums = Tally(counter.key, count)  # the parts of a request are totalled as a whole
+        self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
+        self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._since: dict[int, tuple[Scroll | None, int]] = {}
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
@@ -235,7 +245,7 @@ class _Fit:
     def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
         """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
         elastic = self._protected
-        cores = {i: sum(map(self._count, items)) + found[i].answers for i, items in elastic.items()}
+        cores = {i: self._counted(i, items) + self._sizes[i][1] for i, items in elastic.items()}
         required = {i: one.counted for i, one in enumerate(found) if one.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
@@ -281,6 +291,16 @@ class _Fit:
         counted = content.counted(self._sums) if isinstance(content, View) else sum(map(self._count, content))
         return counted + answers, answers
 
+    def _counted(self, index: int, items: Iterable[Item]) -> int:
+        """Return the counts of items of a piece."""
+        content = self._pieces[index].content
+        view = content if isinstance(content, View) else None
+        return Scroll(tuple(items), view, 0 if view is None else len(view)).counted(self._sums)
+
+    def _late(self, shown: Scroll) -> int:
+        """Return what of the counts of a view is for results that came late."""
+        return 0 if shown.view is None else shown.counted(self._sums) - shown.counted(self._plain)
+
     def _wanted(self, index: int, histories: Sequence[Scroll]) -> int:
         """Return the tokens that a piece would take if there were room for all, beside some histories."""
         content = self._pieces[index].content
@@ -294,7 +314,7 @@ class _Fit:
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         content = () if isinstance(piece.content, Candidates) else piece.content
         shown = Scroll(view=content) if isinstance(content, View) else Scroll(tuple(content))
-        return Fitted(piece, shown, counted, answers=answers)
+        return Fitted(piece, shown, counted, answers=answers + self._late(shown))
 
     def _first(self, index: int, grant: int) -> Fitted:
         """Show the first groups of an optional section."""
@@ -325,7 +345,8 @@ class _Fit:
         shown = shown if isinstance(content, View) else Scroll(tuple(shown))
         counted = shown.counted(self._sums)
         free = 0 if piece.section.closely else granted - counted
-        return Fitted(piece, shown, counted + answers, "oldest left out", answers, cut=cut, free=free)
+        added = answers + self._late(shown)
+        return Fitted(piece, shown, counted + answers, "oldest left out", added, cut=cut, free=free)
 
     def _from_last_cut(self, index: int, granted: int) -> Scroll | None:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
@@ -388,7 +409,7 @@ class _Fit:
         if view is not None:
             pinned = {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
         protected = self._protected[index]
-        return sum(self._count(item) for item in protected if structural(item) or item.id in pinned)
+        return self._counted(index, (item for item in protected if structural(item) or item.id in pinned))
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
         """Show each item in one place only: in a history, if it is in one, else in the first that has it.
@@ -459,27 +480,17 @@ def _is_shown(rows: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
-    """Return the counts of what rendering adds for pending calls and late results.
+    """Return the counts of what rendering adds for pending calls, and to a list for late results.
 
     No provider takes a call without a result, so a call without one, or with a late one, has a neutral
-    result. A late result follows as text under a heading. No cut leaves out a pending call.
+    result. A late result follows as text under a heading; a view counts that. No cut leaves out a pending
+    call.
     """
-    view = content if isinstance(content, View) else source
     if isinstance(content, View):
-        calls = content.pending()
-    else:
-        calls = [] if view is not None and not view.pending() else pending_calls(content)
-    late = [] if view is None else view.late_results()
-    if late and view is not content:
-        shown = {item.id for item in content}
-        late = [result for result in late if result.id in shown]
-    answered: list[ToolCall | ToolResult] = [*calls, *late]
-    added = [
-        ToolResult(one.call_id, one.name, NO_RESULT, id=f"{one.id}/no-result", created_at=0.0)
-        for one in answered
-    ]
-    headings = [Message("user", late_result(one.name), id=f"{one.id}/late", created_at=0.0) for one in late]
-    return sum(map(count, added)) + sum(map(count, headings))
+        return sum(unanswered_tokens(call, count) for call in content.pending())
+    calls = [] if source is not None and not source.pending() else pending_calls(content)
+    late = [] if source is None else source.late_among(content)
+    return sum(unanswered_tokens(call, count) for call in calls) + sum(map(Late("", count).count, late))
 
 
 def _beyond(share: Share, core: int) -> Share:

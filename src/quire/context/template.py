@@ -19,7 +19,7 @@ logger = logging.getLogger("quire.context")
 DEFAULT_MODEL = "gpt-5.6"
 """The model to count for if no other is known."""
 
-_MOST_COUNTS = 65_536
+_MOST_COUNTS = 16_384
 """How many counts of items outside of transcripts are remembered."""
 
 
@@ -186,10 +186,13 @@ def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
 
 
 class _Counts:
-    """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas."""
+    """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas.
+
+    Items are known by their hashes alone: what was forgotten is not held here.
+    """
 
     def __init__(self) -> None:
-        self._items: dict[tuple[str, str], tuple[Item, int]] = {}
+        self._items: dict[int, int] = {}
         self._schemas: dict[object, tuple[tuple[str, str], int]] = {}
 
     def of_items(self, counter: Counter) -> Callable[[Item], int]:
@@ -197,14 +200,16 @@ class _Counts:
         known = self._items
 
         def count(item: Item) -> int:
-            found = known.get((counter.key, item.id))
-            if found is not None and (found[0] is item or found[0] == item):
-                return found[1]
-            if len(known) >= _MOST_COUNTS:
-                known.clear()
-            counted = counter.count(item)
-            known[counter.key, item.id] = (item, counted)
-            return counted
+            try:
+                key = hash((counter.key, item))
+            except TypeError:  # it holds an object that has no hash
+                return counter.count(item)
+            found = known.get(key)
+            if found is None:
+                if len(known) >= _MOST_COUNTS:
+                    known.clear()
+                found = known[key] = counter.count(item)
+            return found
 
         return count
 

@@ -9,13 +9,30 @@ item of an unknown kind, or with something unknown inside a field, becomes `Unkn
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from quire.errors import Damaged, QuireError, WrongType
-from quire.items.kinds import COMMON, KINDS, KNOWN, Checked, Item, Known, Note, Record, Unknown
+from quire.items.kinds import (
+    COMMON,
+    KINDS,
+    KNOWN,
+    Address,
+    Audio,
+    Checked,
+    File,
+    Image,
+    Item,
+    Known,
+    Note,
+    Opaque,
+    Record,
+    Span,
+    Unknown,
+    Wording,
+)
 from quire.items.values import NOTHING, to_json, without_content
 
 T = TypeVar("T")
@@ -121,10 +138,34 @@ def _read_known(kind: type[Known], raw: dict[str, Any]) -> Item:
         known["extras"] = {**extras, _NEWER: kept}
     try:
         return msgspec.convert(known, kind)
-    except msgspec.ValidationError as fault:
-        if str(fault).startswith(("Object contains unknown field", "Invalid value")):  # inside a field
+    except msgspec.ValidationError:
+        if any(_is_newer(name, value) for name, value in known.items()):
             return _read_unknown(raw)
         raise
+
+
+_INSIDE: dict[str, dict[Any, type[Checked]]] = {
+    "content": {"image": Image, "audio": Audio, "file": File},
+    **{
+        "state": {None: Opaque},
+        "wording": {None: Wording},
+        "address": {None: Address},
+        "spans": {None: Span},
+    },
+}
+"""The structs inside of fields, by what they have as `part`."""
+
+
+def _is_newer(name: str, value: Any) -> bool:
+    """Whether a field has a part of an unknown kind, or a struct with an unknown field."""
+    if name not in _INSIDE:
+        return False
+    for one in cast("list[object]", value if isinstance(value, list) else [value]):
+        fields = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
+        kind = _INSIDE[name].get(fields.get("part"))
+        if fields and (kind is None or not fields.keys() <= {"part", *kind.__struct_fields__}):
+            return True
+    return False
 
 
 def _read_unknown(raw: dict[str, Any]) -> Unknown:

@@ -40,16 +40,17 @@ Priority = Annotated[float, Meta(ge=0, le=1)]
 
 # The clock, and ids that sort by time.
 #
-# All code reads the time here, so that a test can set it. An id is sixteen hexadecimal digits of time and a
-# counter, followed by twelve random digits of the process. Ids of one process sort in the order in which they
-# were made, ids of several processes by the millisecond. When the clock steps back, ids stay unique and sort
-# by the time that the clock gave.
+# All code reads the time here, so that a test can set it. An id is eighteen hexadecimal digits of time, which
+# is counted from the far past on, and of a counter, followed by ten random digits of the process. Ids of one
+# process sort in the order in which they were made, ids of several processes by the millisecond. When the
+# clock steps back, ids stay unique and sort by the time that the clock gave.
 
 _COUNTER_BITS = 22  # more than one millisecond can use up, so ids of different milliseconds never collide
+_FIRST_MILLISECOND = int(FAR_PAST * 1e3)
 
 _clock: Callable[[], float] = time.time
 _next_tick = itertools.count().__next__  # a C call: two threads never get the same number
-_process = os.urandom(6).hex()
+_process = os.urandom(5).hex()
 
 
 def now() -> float:
@@ -59,7 +60,8 @@ def now() -> float:
 
 def new_id() -> str:
     """A unique id that sorts by time."""
-    return ((int(_clock() * 1e3) << _COUNTER_BITS) + _next_tick()).to_bytes(8, "big").hex() + _process
+    ticks = ((int(_clock() * 1e3) - _FIRST_MILLISECOND) << _COUNTER_BITS) + _next_tick()
+    return ticks.to_bytes(9, "big").hex() + _process
 
 
 @contextmanager
@@ -75,7 +77,7 @@ def use_clock(clock: Callable[[], float]) -> Generator[None]:
 
 def _renew_process_digits() -> None:
     global _process
-    _process = os.urandom(6).hex()
+    _process = os.urandom(5).hex()
 
 
 if hasattr(os, "register_at_fork"):  # not available on Windows

@@ -10,9 +10,22 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import msgspec
+from msgspec.structs import FieldInfo
 
 from quire.errors import InvalidValue, QuireError, Unencodable, WrongType, cut
 
@@ -23,6 +36,9 @@ MAX_TEXT = 32 * 1024 * 1024
 
 MAX_DEPTH = 100
 """How deep dictionaries and lists of a free value may be nested."""
+
+_QUOTE_NOTHING = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
+"""How those messages of msgspec begin that have types and numbers in them, and nothing that was given."""
 
 _BYTES = "$bytes"
 _CONSTANTS = frozenset((int, float, bool, type(None)))
@@ -194,32 +210,53 @@ def check_fields(struct: msgspec.Struct) -> None:
     msgspec checks what it decodes, but not the arguments of a constructor.
     """
     kind = type(struct)
-    shape, defaults = _shape(kind)
+    shape, fields = _shape(kind)
+    given: dict[str, Any] = {}
     try:
-        given = {
-            name: freeze(value)
-            for name, default in defaults
-            if (value := getattr(struct, name)) is not default
-        }
+        for field in fields:
+            if (value := getattr(struct, field.name)) is not field.default:
+                given[field.name] = freeze(value)
         # Bytes come as bytes here; by default msgspec takes any text for base64.
         checked = msgspec.convert(given, shape, builtin_types=(bytes,))
     except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
-        error = WrongType if ", got " in text or text.startswith("Object") else InvalidValue
+        error = InvalidValue if _has_type(given, kind) else WrongType
         raise error(f"{kind.__name__}{place}: {text}") from None
     for name in given:
         msgspec.structs.force_setattr(struct, name, getattr(checked, name))
 
 
 @cache
-def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], list[tuple[str, Any]]]:
-    """A struct with the same fields and no check of its own, and the default of each field."""
+def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], tuple[FieldInfo, ...]]:
+    """A struct with the same fields and no check of its own, and the fields."""
     fields = msgspec.structs.fields(kind)
     types = [FrozenDict if field.type == Mapping[str, Any] else field.type for field in fields]
     shape = msgspec.defstruct(
         kind.__name__, [(field.name, each, None) for field, each in zip(fields, types, strict=True)]
     )
-    return prepared(shape), [(field.name, field.default) for field in fields]
+    return prepared(shape), fields
+
+
+def _has_type(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type, whatever its limits and choices are."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _has_type(value, parts[0])
+    if origin is tuple:
+        row = cast("tuple[Any, ...]", value)
+        return isinstance(value, list | tuple) and all(_has_type(one, parts[0]) for one in row)
+    if origin is Union or origin is UnionType:
+        return any(_has_type(value, part) for part in parts)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, dict):
+        types: dict[Any, Any] = {one.name: one.type for one in _shape(kind)[1]}
+        types[kind.__struct_config__.tag_field] = str
+        given = cast("dict[str, Any]", value)
+        return all(name in types and _has_type(one, types[name]) for name, one in given.items())
+    if kind is Any or type(value) is bool:
+        return kind is Any or kind is bool
+    if origin is Literal:
+        return isinstance(value, str)
+    return isinstance(value, int | float if kind is float else origin or kind)
 
 
 def without_content(fault: Exception) -> tuple[str, str]:
@@ -227,8 +264,9 @@ def without_content(fault: Exception) -> tuple[str, str]:
     if isinstance(fault, UnicodeError):
         return "text that is not valid Unicode", ""
     text, _, place = str(fault).partition(" - at `$")
-    if text.startswith(("Invalid enum value", "Invalid value")):
-        text = "not one of the allowed values"
-    elif text.startswith("Object contains unknown field"):
+    is_own = isinstance(fault, QuireError) or isinstance(fault.__cause__, QuireError)
+    if text.startswith("Object contains unknown field"):
         text = "Object contains an unknown field"
+    elif not is_own and not text.startswith(_QUOTE_NOTHING):
+        text = "not one of the allowed values"
     return text, place.partition("`")[0]

@@ -24,7 +24,6 @@ from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import (
     NO_RESULT as NO_RESULT,
     OPENAI_ITEM_PREFIXES as OPENAI_ITEM_PREFIXES,
-    late_result as late_result,
 )
 from quire.providers.schema import (
     is_open as is_open,

@@ -15,7 +15,7 @@ import msgspec
 from quire.items import Content, Part
 from quire.providers.names import Alphabet
 from quire.providers.types import HISTORY, Finish
-from quire.tokens import FAILED
+from quire.tokens import FAILED, NO_RESULT as NO_RESULT, late_result as late_result
 
 T = TypeVar("T")
 
@@ -142,7 +142,6 @@ BLANK_THOUGHT = " "
 
 # --- sentences for the model -----------------------------------------------------------------------------
 
-NO_RESULT = "No result: the call was interrupted."
 CONTINUE = "Continue."
 BEGIN = "(The conversation begins.)"
 UNDERSTOOD = "Understood."
@@ -152,11 +151,6 @@ FROM_ASSISTANT = "[from the assistant]"
 def tagged_instructions(text: str) -> str:
     """Instructions in the middle, for a wire that has them at the start only."""
     return f"<instructions>\n{text}\n</instructions>"
-
-
-def late_result(name: str) -> str:
-    """The heading of a result that came after the model had gone on without it."""
-    return f"[result of an earlier call of {name}]"
 
 
 def from_tool(name: str) -> str:

@@ -25,7 +25,7 @@ from quire.providers.schema import (
     with_aliases,
 )
 from quire.providers.values import Json, entries_in, exact_copy, fields_in
-from quire.tokens import Definition, named, single_definitions
+from quire.tokens import Definition, is_native, named, read_definition, single_definitions
 
 _SCHEMAS = {
     **{"parameters": None, "input_schema": "anthropic", "inputSchema": None},
@@ -113,8 +113,8 @@ def _keep(text: bytes, reading: tuple[Json, Tool]) -> None:
 
 def _tool(definition: Json, text: bytes) -> Tool:
     """The tool that a definition describes."""
-    if _is_native(definition):
-        return Tool(_native_name(definition), text, {}, definition)
+    if is_native(definition):
+        return Tool(read_definition(definition)[0], text, {}, definition)
     inner = fields_in(definition.get("function")) or definition
     name = named(inner.get("name"), "the name of a tool")
     description, strict = inner.get("description"), inner.get("strict")
@@ -138,23 +138,6 @@ def _tool(definition: Json, text: bytes) -> Tool:
         owner="openai" if inner is not definition else _SCHEMAS[key] or by_type,
         aliases=property_aliases(schema),
     )
-
-
-def _is_native(definition: Json) -> bool:
-    """Whether a definition is a tool that a provider brings, and not a function of the caller."""
-    if definition.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
-        return definition.get("type") not in ("function", "custom")
-    if definition.get("type") == "custom":
-        # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
-        return not any(key in definition for key in ("function", "parameters", "input_schema"))
-    return definition.get("type") not in (None, "function")
-
-
-def _native_name(definition: Json) -> str:
-    named = fields_in(definition.get("custom")) or definition
-    # There may be several MCP servers, all of one type.
-    name = named.get("name") or definition.get("server_label") or definition.get("type")
-    return str(name or next(iter(definition)))
 
 
 # --- writing ---------------------------------------------------------------------------------------------

@@ -289,8 +289,6 @@ def _unique(keys: object) -> tuple[str, ...]:
 
 def _line(tool: Definition) -> str:
     """Return the name of a tool and the first line of its description."""
-    if "name" not in tool and "function" not in tool:
-        return f"- {tool.get('type') or next(iter(tool), '')}"  # a provider's own tool, such as a search
     name, description, _ = read_definition(tool)
     about = description.strip().partition("\n")[0].strip()
     return f"- {name}: {about}" if about else f"- {name}"

@@ -20,10 +20,10 @@ from functools import wraps
 from threading import Lock, Thread, current_thread, local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from quire.errors import Conflict, InvalidValue, WrongType, cut
+from quire.errors import Conflict, InvalidValue, StoreFailed, WrongType, cut
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
-from quire.session.log import Entries, Log
+from quire.session.log import Compute, Entries, Log
 from quire.session.redaction import Redact, redacted
 from quire.session.state import State, Written
 from quire.stores import Place
@@ -132,14 +132,16 @@ def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
 
     If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
     """
+    context = copy_context()
     try:
         blocked = asyncio.get_running_loop()
     except RuntimeError:
+        blocked = None
+    if blocked is None:  # outside of the handler: what the verb raises is about the verb alone
         if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
             _loops.own = _Loop()
         own: _Loop = _loops.own
-        return own.runner.run(verb, context=copy_context())  # by default, that of its first call
-    context = copy_context()
+        return own.runner.run(verb, context=context)  # by default, that of its first call
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(context.run, asyncio.run, verb).result()
@@ -241,6 +243,21 @@ class Writer:
         self.log, self.place = log, log.place
         self.hooks = hooks
         self.redact = redact
+        self.is_closed = False
+
+    def check_open(self) -> None:
+        """Raise `StoreFailed` if the session was closed, or its draft has ended."""
+        if self.is_closed:
+            raise StoreFailed(f"this session of {self.place} is closed: open another to write to it")
+
+    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
+        """Write what is computed from the present state; see `Log.commit`."""
+
+        def checked(state: State) -> Entries:
+            self.check_open()  # under the lock of the log: a session that is closed has no write on its way
+            return compute(state)
+
+        return self.log.commit(checked, expected=expected)
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -283,7 +300,7 @@ class Writer:
             return [] if new_events() else change.entries
 
         def commit() -> Entries:
-            return self.log.commit(entries, expected=expected)
+            return self.commit(entries, expected=expected)
 
         async def on_done(_: object) -> None:
             await io.fire(self.hooks, [] if new_events() else change.after)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import count, groupby, product
 from string import ascii_lowercase
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from quire.compactors import transcript_text
 from quire.errors import Conflict, InvalidValue, cut
 from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import asking
-from quire.session.aio import AWAITED, INLINE, IO, Change, run
+from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.heard import Metered
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
@@ -26,7 +26,6 @@ from quire.stores import MemoryStore, Place, Store, items_in, place_at
 from quire.stores.store import checked_name, is_own
 from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
-S = TypeVar("S")
 Keep = Literal["all", "result", "summary"]
 
 _PROMPT = """\
@@ -39,16 +38,16 @@ Keep names, numbers and decisions. Do not add anything of your own.
 # Names of transcripts
 
 
-def take_name(log: Log, label: str) -> str:
+def take_name(writer: Writer, label: str) -> str:
     """Reserve the first free name of a label, for all drafts and processes."""
-    label, name = checked_name(label), ""
+    log, label, name = writer.log, checked_name(label), ""
 
     def named(state: State) -> Entries:
         nonlocal name
         name = free_name(label, state.named.union(state.transcripts, log.state.transcripts))
         return [Written(NAMED, Note(content={"name": name}, description="named"))]
 
-    log.check_open()
+    writer.check_open()
     log.root.commit(named)
     return name
 
@@ -172,7 +171,7 @@ class Merge:
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
             raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
-        self._ours.check_open()
+        self._writer.check_open()
         self._keep: Keep = keep
         self._model = model
         self._agent_id = agent_id
@@ -225,7 +224,7 @@ class Merge:
         text = transcript_text(self._writer.ready(plan.items))
         words = await asking(self._model)(_PROMPT.format(work=text))
         used = [Written(USAGE, note) for note in self._model.used()]
-        await io.do(self._ours, lambda: self._ours.commit(lambda _: used))
+        await io.do(self._ours, lambda: self._writer.commit(lambda _: used))
         guard.check("the fork was read")
         summary = plan.summary(words)
         return summary and replace(summary, extras={OF: [item.id for item in plan.items]})
@@ -279,11 +278,13 @@ class DraftLog(Log):
         """Raise `Forgotten` if something was forgotten since the draft began."""
         self._guard.check("the draft began")
 
-    def end(self) -> Entries:
-        """All entries; it takes no more."""
-        with self.lock:
-            self.is_over = True
-            return self.recorded()
+
+class _Session(Protocol):
+    @property
+    def pool(self) -> SessionPool: ...
+
+
+S = TypeVar("S", bound=_Session)
 
 
 class Draft(Generic[S]):
@@ -292,23 +293,27 @@ class Draft(Generic[S]):
     def __init__(self, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
         self._writer, self._pool, self._make = pool.writer, pool, make
         self._log: DraftLog | None = None
+        self._session: S | None = None
 
     def __enter__(self) -> S:
         self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
-        return self._make(self._begin(), DraftHooks(self._writer.hooks))
+        self._session = self._make(self._begin(), DraftHooks(self._writer.hooks))
+        return self._session
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         run(self._end(INLINE, is_well=kind is None))
 
     async def __aenter__(self) -> S:
         log = await AWAITED.do(self._writer.log, self._begin)
-        return self._make(log, DraftHooks(self._writer.hooks))
+        self._session = self._make(log, DraftHooks(self._writer.hooks))
+        return self._session
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self._end(AWAITED, is_well=kind is None)
 
     def _begin(self) -> DraftLog:
         log = self._writer.log
+        self._writer.check_open()
         if log.root is not log:
             raise InvalidValue("a draft has no drafts: write to the draft itself")
         log.catch_up()
@@ -319,9 +324,11 @@ class Draft(Generic[S]):
 
     async def _end(self, io: IO, *, is_well: bool) -> None:
         """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
-        assert self._log is not None
+        assert self._log is not None and self._session is not None
         draft, parent = self._log, self._writer.log
-        entries, is_merged = draft.end(), False
+        with draft.lock:
+            self._session.pool.writer.is_closed = True
+            entries, is_merged = draft.recorded(), False
         try:
             if is_well:
                 await self._writer.write_change(io, lambda state: self._rebased(draft, entries, state))

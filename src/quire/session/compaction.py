@@ -130,6 +130,7 @@ class AioCompaction:
         for this once. `room` is by default what the last context left.
         """
         own = self._compaction
+        own.writer.check_open()
         compactor = own.compactor if by is None else checked_compactor(by)
         if compactor is None:
             raise InvalidValue("there is no compactor: give one to `session.compaction.use`")
@@ -202,7 +203,7 @@ class Compaction:
         self, view: View, room: Room, *, guard: Guard | None = None, waits: bool = False
     ) -> None:
         """Begin to compact if that is due, beside the turn; with `waits`, wait for it."""
-        if self.compactor is None:
+        if self.compactor is None or self.writer.is_closed:
             return
         self.room = room
         if not (self.is_running or self.known.is_pausing or self._is_leased):

@@ -123,7 +123,7 @@ class Taken:
         """Record how the job ended. `TurnLost` if another has taken it."""
         log = self._writer.log
         note = ended_job(self.job.id, stop, self._since, waiting=list(waiting), error=error)
-        await AWAITED.do(log, lambda: log.commit(lambda _: [Written(JOBS, note)]))
+        await AWAITED.do(log, lambda: self._writer.commit(lambda _: [Written(JOBS, note)]))
         self.outcome = _outcome_of(note, log.state.version - 1)
         return self.outcome
 
@@ -158,7 +158,7 @@ class Jobs:
             before = state.version if known is None else known
             return [Written(JOBS, item) for item in items] if known is None else []
 
-        self._log.commit(entries)
+        self._writer.commit(entries)
         return before
 
     def pending(self) -> list[Job]:
@@ -225,7 +225,7 @@ class Jobs:
 
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
-            if not await AWAITED.do(self._log, lambda: self._log.commit(take)):
+            if not await AWAITED.do(self._log, lambda: self._writer.commit(take)):
                 yield await self._not_taken(job_id, unfinished)
                 return
 

@@ -194,14 +194,6 @@ class Log:
     def check_not_forgotten(self) -> None:
         """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
 
-    is_over = False
-    """Whether this is a draft whose block has ended: then it takes no more."""
-
-    def check_open(self) -> None:
-        """Raise `StoreFailed` if this is a draft whose block has ended."""
-        if self.is_over:
-            raise StoreFailed(f"the draft of {self.place} is over: nothing is kept of what is written to it")
-
     @property
     def spent_apart(self) -> Spending:
         """What was spent in a draft, and is not in the stored log yet."""
@@ -276,7 +268,7 @@ class Log:
             transcript = state.transcripts.get(name)
             is_common = transcript is not None and item.id not in transcript and not state.gone
             self._check_claim()
-            if is_common and not self.is_over:
+            if is_common:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
                     self.store.append(self.place, (entry,), expected=state.version)
@@ -299,14 +291,13 @@ class Log:
         alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
         """
         with self.lock:
-            self.check_open()
             others_wrote = False
             open_before = frozenset[str]()  # the call ids that were open before others wrote
             for attempt in range(_MOST_TRIES):
                 self._check_expected(expected)
                 try:
                     entries = self._computed(compute)
-                except (Conflict, Forgotten):
+                except (Conflict, Forgotten, StoreFailed):
                     raise
                 except QuireError as fault:
                     if others_wrote and not isinstance(fault, TurnBusy):

@@ -114,7 +114,7 @@ class AioSession:
         After a crash, `steps.standing()` says which calls had begun: they may have run.
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
-        await self._do(lambda: self._log.commit(claiming(calls, {"claim": new_id(), **lease()})))
+        await self._do(lambda: self._writer.commit(claiming(calls, {"claim": new_id(), **lease()})))
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
@@ -192,7 +192,7 @@ class AioSession:
 
     async def new(self, label: str) -> str:
         """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
-        return await self._do(lambda: take_name(self._log, label))
+        return await self._do(lambda: take_name(self._writer, label))
 
     async def fork(
         self,
@@ -210,6 +210,7 @@ class AioSession:
         the pool as they were, and the options of this session, compaction included.
         """
         checked_type(at, int | str | None, "a fork begins at a version, or at an item by its id")
+        self._writer.check_open()
         _view(self._log, of)
         only = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of, at))
@@ -248,6 +249,7 @@ class AioSession:
         """
         for item_id in ids:
             checked_type(item_id, str, "items are forgotten by their ids")
+        self._writer.check_open()
         await self._do(lambda: forget(self._log, ids))
 
     async def find(self, text: str) -> list[str]:
@@ -264,15 +266,20 @@ class AioSession:
         return written
 
     async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
-        """Wait for a compaction that is running, or hand it over to the next session of the conversation.
+        """Wait for a compaction that is running, or hand it over to the next session, and write no more.
 
-        What takes longer than `timeout` seconds is handed over.
+        What takes longer than `timeout` seconds is handed over. A closed session can be read. Its forks, and
+        other sessions of the conversation, stay open.
         """
         checked_type(timeout, int | float | None, "a timeout is a number of seconds")
         if how not in ("wait", "hand over"):
             raise InvalidValue('a session is closed by "wait" or "hand over"')
-        await self._compaction.close(how, timeout)
-        await self._io.do(self._log, self._log.let_go)
+        try:
+            await self._compaction.close(how, timeout)
+            await self._io.do(self._log, self._log.let_go)
+        finally:
+            with self._log.lock:
+                self._writer.is_closed = True
 
     @property
     def pool(self) -> AioPool:
@@ -316,7 +323,9 @@ class AioSession:
         to, writer = to if to is MAIN else checked_name(to), self._writer
         is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in _NOT_PLAIN
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
-            return self._log.append(to, item)
+            with self._log.lock:
+                writer.check_open()
+                return self._log.append(to, item)
         return cast(I, (await self._writer.append(self._io, (item,), to))[0])
 
     async def _do(self, work: Callable[[], T]) -> T:
@@ -509,22 +518,30 @@ class Session:
         return follow(self._log, self.version if after is None else after)
 
     def __enter__(self) -> Self:
+        self.pool.writer.check_open()
         _entered.set((*_entered.get(), self))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        sessions = _entered.get()
-        if self in sessions:
-            last = len(sessions) - 1 - sessions[::-1].index(self)
-            _entered.set((*sessions[:last], *sessions[last + 1 :]))
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._leave():
+            # After a failure nobody waits for a model: the next session takes the compaction up.
+            self.close("wait" if kind is None else "hand over")
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.__exit__()
-        # After a failure nobody waits for a model: the next session takes the compaction up.
-        await self.compaction.close("wait" if kind is None else "hand over")
+        if self._leave():
+            await self.aio.close("wait" if kind is None else "hand over")
+
+    def _leave(self) -> bool:
+        """Leave a block; return whether it was the outermost of this session in this task or thread."""
+        sessions = _entered.get()
+        if self in sessions:
+            last = len(sessions) - 1 - sessions[::-1].index(self)
+            sessions = (*sessions[:last], *sessions[last + 1 :])
+            _entered.set(sessions)
+        return self not in sessions
 
 
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:

@@ -100,7 +100,7 @@ class Steps:
                 return [Written(STEPS, begun(left, {"job": job, **claim()}))] if left else []
 
             first = claiming(calls, {"job": job, **claim()})
-            await AWAITED.do(self._log, lambda: self._log.commit(first))
+            await AWAITED.do(self._log, lambda: self._writer.commit(first))
             async with renewed(self._log, renewal):
                 yield
 

@@ -362,7 +362,7 @@ class Turns:
             parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        kept = self._log.commit(lambda state: request.receipt(parameters, self._conversation, state))
+        kept = self._writer.commit(lambda state: request.receipt(parameters, self._conversation, state))
         request.mark_receipt(kept, parameters)
 
     @property
@@ -375,6 +375,7 @@ class Turns:
         self, io: IO, response: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> Parsed:
         """The body of `Session.record`."""
+        self._writer.check_open()
         reply, response = _Reply(self, io, provider, to, sent, parameters), decoded(response)
         if isinstance(response, Parsed):
             return await reply.record(response)
@@ -396,6 +397,7 @@ class Turns:
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> AsyncGenerator[Any, None]:
         """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
+        self._writer.check_open()
         checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
         return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
@@ -442,7 +444,7 @@ class Turns:
                 used = [] if usage is None else [usage_note(usage, model, self.prices, answered)]
                 return [*receipt, *written, *steps, *(Written(USAGE, note) for note in used)]
 
-            committed = self._log.commit(entries)
+            committed = self._writer.commit(entries)
             if unkept is not None:
                 unkept.mark_receipt(committed, parameters)
             return tuple(item for stream, item in committed if stream == to)

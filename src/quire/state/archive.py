@@ -8,7 +8,7 @@ themselves. Outlines and pages hold ids, positions and numbers, and no content.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from operator import itemgetter
 from typing import Protocol, TypeVar, overload
 
@@ -18,10 +18,10 @@ from quire.items import Edit, Item
 from quire.state.edits import edited
 from quire.state.groups import Grouping, PackedGrouping, is_edit
 from quire.state.log import EDIT, PAGE, Log, Segment, Sort
-from quire.state.shape import Leaf, Run, Shape
+from quire.state.shape import Run, Shape, rooted
 from quire.state.transcript import Tip, Transcript
 from quire.state.view import View
-from quire.tokens import Counter
+from quire.tokens import Counter, Late
 
 T = TypeVar("T")
 
@@ -36,11 +36,9 @@ _MOST_KEPT = 4 * PAGE
 
 
 class PackedShape(msgspec.Struct, array_like=True, frozen=True):
-    """A shape as numbers: the runs of each leaf, four numbers for each run, and their tokens by counter."""
+    """A shape as numbers: four for each run, and the tokens of the runs by counter."""
 
-    size: int = 0
     tail: int = 0
-    leaves: list[int] = []
     runs: bytes = b""
     counts: dict[str, bytes] = {}
 
@@ -77,6 +75,7 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
     edits: bytes
     far: dict[int, list[int]]
     late: bytes
+    late_sums: dict[str, bytes]
     totals: dict[str, bytes]
     sizes: dict[str, dict[int, int]]
     shape: PackedShape
@@ -109,8 +108,11 @@ class Archive(Segment):
         super().__init__(outline.start, outline.highest)
         self.outline = outline
         self.items, self.heads = _ByOffset(outline, self.read), _ByOffset(outline, self._read_heads)
-        self.marks, self.edits = _numbers(outline.marks), _numbers(outline.edits)
+        self.sorts["marks"], self.sorts["edits"] = _numbers(outline.marks), _numbers(outline.edits)
+        self.sorts["late"] = _numbers(outline.late)
         self.far = outline.far
+        self.apart = sorted((position, head) for head, found in self.far.items() for position in found)
+        self.late_sums = {key: array("q", sums) for key, sums in outline.late_sums.items()}
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
         self._users_before = _numbers(outline.users)
@@ -261,9 +263,6 @@ class Archive(Segment):
         before = self._users_before[number - self.outline.first_page]
         return before - 1 if before else None
 
-    def late(self, end: int, log: Log) -> list[int]:
-        return [position for position in _numbers(self.outline.late) if position < end]
-
     def shape_at(self, revision: int, log: Log) -> Shape | None:
         if revision == self.outline.end:
             return unpacked_shape(self.outline.shape)
@@ -344,7 +343,11 @@ def archived(
     users = (log.last_user(max(number * PAGE, start)) for number in numbers)
     users_before = array("I", [] if before is None else _numbers(before.users)[:kept])
     users_before.extend(0 if user is None or user < start else user + 1 for user in users)
-    scattered = {head: [p for p in found if p >= start] for head, found in log.scattered(end).items()}
+    late = log.positions("late", start, end)
+    late_sums = dict(before.late_sums) if before is not None and late else {}
+    for counter in (Late(f"{key}/late", one.count) for key, one in counters.items() if late):
+        sizes = (log.tokens(position, position + 1, counter) for position in late)
+        late_sums[counter.key] = array("q", accumulate(sizes, initial=0)).tobytes()
     outline = Outline(
         start=start,
         end=end,
@@ -354,8 +357,9 @@ def archived(
         users=users_before.tobytes(),
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
-        far={head: found for head, found in scattered.items() if found},
-        late=array("I", [position for position in log.late(end) if position >= start]).tobytes(),
+        far=log.scattered(start, end),
+        late=array("I", late).tobytes(),
+        late_sums=late_sums,
         totals={key: _totals(key, before, kept, pages, end) for key in keys},
         sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
         shape=packed_shape(tip.shape),
@@ -369,7 +373,7 @@ def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -
     pieces = list(log.pieces(first, stop))
     heads = array("I", [head for segment, a, b in pieces for head in segment.heads[a:b]])
     shape = log.shape_at(first)
-    is_small = sum(len(leaf.runs) for leaf in shape.leaves) <= _MOST_RUNS
+    is_small = next(islice(shape.runs(), _MOST_RUNS, None), None) is None
     return Page(
         ids=[item_id for segment, a, b in pieces for item_id in segment.ids(a, b)],
         heads=heads.tobytes(),
@@ -411,12 +415,11 @@ def _sizes(view: View, start: int, counter: Counter) -> dict[int, int]:
 
 
 def needed_positions(view: View) -> list[int]:
-    """The positions of what every request looks at: what it always shows, open calls, and late results."""
+    """The positions of what every request looks at: what it always shows, and open calls."""
     log, end = view.log, view.end
     held = (member for head in view.held_groups() for member in log.group(head, end))
     summaries = (run.by for run in view.shape.summaries())
-    late = (position for position in log.late(end) if view.run_at(position) is not None)
-    return sorted({*log.positions("marks", 0, end), *held, *summaries, *late})
+    return sorted({*log.positions("marks", 0, end), *held, *summaries})
 
 
 def reopened(outline: Outline, loader: Loader, before: Transcript | None = None) -> Transcript:
@@ -430,39 +433,32 @@ def reopened(outline: Outline, loader: Loader, before: Transcript | None = None)
 
 def packed_shape(shape: Shape) -> PackedShape:
     """A shape as numbers."""
-    runs = [run for leaf in shape.leaves for run in leaf.runs]
-    counted = shape.leaves[0].sums if shape.leaves else {}
-    keys = [key for key in counted if all(key in leaf.sums for leaf in shape.leaves)]
+    runs = [run for _, run in shape.runs()]
+    leaves = shape.leaves()
+    counts = {
+        key: [after - before for leaf in leaves for before, after in pairwise(leaf.sums[key])]
+        for key in shape.root.sums  # then all nodes below were counted
+    }
     return PackedShape(
-        shape.size,
         shape.tail,
-        [len(leaf.runs) for leaf in shape.leaves],
         array("q", [number for run in runs for number in run]).tobytes(),
-        {key: _packed_sums(shape, key) for key in keys},
+        {key: array("q", one).tobytes() for key, one in counts.items()},
     )
-
-
-def _packed_sums(shape: Shape, key: str) -> bytes:
-    counts = (after - before for leaf in shape.leaves for before, after in pairwise(leaf.sums[key]))
-    return array("q", counts).tobytes()
 
 
 def unpacked_shape(packed: PackedShape) -> Shape:
     """The shape that was packed."""
-    numbers, counts = array("q", packed.runs), {key: array("q", one) for key, one in packed.counts.items()}
+    numbers = array("q", packed.runs)
     runs = [
         Run(start, stop, by, bool(pinned))
         for start, stop, by, pinned in zip(*(numbers[at::4] for at in range(4)), strict=True)
     ]
-    leaves: list[Leaf] = []
-    first = 0
-    for length in packed.leaves:
-        leaf = Leaf(runs[first : first + length])
-        for key, found in counts.items():
-            leaf.sums[key] = list(accumulate(found[first : first + length], initial=0))
-        leaves.append(leaf)
-        first += length
-    return Shape(tuple(leaves), packed.size, packed.tail)
+    shape = Shape(rooted(runs), packed.tail)
+    for key, counted in packed.counts.items():
+        counts = iter(array("q", counted))
+        for leaf in shape.leaves():
+            leaf.sums[key] = list(accumulate(islice(counts, len(leaf.parts)), initial=0))
+    return shape
 
 
 def _edit_at(log: Log, position: int) -> Edit:

@@ -122,7 +122,6 @@ class _Cut:
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
         summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries())
         self._stays = sorted((*shown, *summaries))  # indexes in the view
-        self._scattered = view.log.scattered(view.end)
 
     def place(self, tokens: int, counter: Counter, closely: bool = False) -> int:
         """The first position before which enough can be left out."""
@@ -186,7 +185,7 @@ class _Cut:
         """
         log, view = self._log, self._view
         around = {log.head(position)} if position < view.end else set[int]()
-        for head in around.union(self._scattered):
+        for head in around.union(log.scattered(position, view.end)):
             if head < position and head not in self._protected and view.run_at(head) is not None:
                 members = log.group(head, view.end)
                 if position <= members[-1]:

@@ -138,7 +138,7 @@ def _check_area(view: View, area: Sequence[Interval]) -> None:
         raise LastUserMessage(f"{cut(log.item(last).id)!r} is the message to be answered")
     # A group may be partly in the area if it is at an edge, or in several pieces.
     edges = {log.head(p) for start, stop in area for p in (start, stop - 1)} - {EDIT}
-    members = log.scattered(end) | {head: log.group(head, end) for head in edges}
+    members = log.scattered(0, end) | {head: log.group(head, end) for head in edges}
     for head, positions in members.items():
         if any(contains(area, position) != contains(area, head) for position in positions):
             raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(head).id)!r}")

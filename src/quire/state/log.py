@@ -8,9 +8,9 @@ the first item of the whole log. A log does not know where it ends: every reader
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -18,7 +18,7 @@ from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
 from quire.state.groups import Grouping, is_output, is_user_message, structural
 from quire.state.shape import Interval, Run, Shape, united
-from quire.tokens import Counter
+from quire.tokens import Counter, Late
 
 EDIT = 0xFFFFFFFF
 """The head of an item that belongs to no group because it is an edit."""
@@ -26,8 +26,9 @@ EDIT = 0xFFFFFFFF
 MASKED = "masked"
 """The prefix of the state of a masked reply. No digest equals it, so the state does not go back."""
 
-Sort = Literal["users", "marks", "edits"]
-"""Messages of users; structural items (instructions, configuration, handoffs, plain summaries); edits."""
+Sort = Literal["users", "marks", "edits", "late"]
+"""Messages of users; structural items (instructions, configuration, handoffs, plain summaries); edits; and
+results that came after the model had gone on without them."""
 
 PAGE = 1024
 """How many items a page of an archive has. Segments remember the grouping where one begins."""
@@ -47,15 +48,15 @@ class Segment:
         "_ids",
         "_items",
         "_shapes",
-        "_users",
+        "apart",
         "counters",
-        "edits",
         "far",
         "heads",
         "highest",
         "items",
-        "marks",
+        "late_sums",
         "memos",
+        "sorts",
         "start",
         "sums",
         "tips",
@@ -72,10 +73,11 @@ class Segment:
         self._heads = array("I")
         self.heads: Sequence[int] = self._heads  # for each item the position of the first of its group
         self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
-        self.marks, self.edits = array("I"), array("I")  # positions of each sort
-        self._users = array("I")
+        self.apart: list[tuple[int, int]] = []  # the same in order: each member, and its head
+        self.sorts: dict[Sort, array[int]] = {sort: array("I") for sort in get_args(Sort)}  # positions
         self._ids: dict[str, int] | None = None  # the positions, if the ids are not in rising order
         self.sums: dict[str, array[int]] = {}  # by the key of a counter: tokens before an offset
+        self.late_sums: dict[str, array[int]] = {}  # the same before each result that came late
         self.counters: dict[str, Counter] = {}  # those that counted here
         self._shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
         self.tips: dict[int, Grouping] = {}  # at the positions where pages begin
@@ -90,9 +92,8 @@ class Segment:
         copy._items.extend(self._items[:length])
         copy._heads.extend(self._heads[:length])
         copy._ids = None if self._ids is None else self._positions(copy._items)
-        copy._users = self._users[: bisect_left(self._users, end)]
-        copy.marks = self.marks[: bisect_left(self.marks, end)]
-        copy.edits = self.edits[: bisect_left(self.edits, end)]
+        copy.sorts = {sort: kept[: bisect_left(kept, end)] for sort, kept in self.sorts.items()}
+        copy.apart = self.apart[: bisect_left(self.apart, (end,))]
         copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.counters = self.counters.copy()
@@ -100,19 +101,22 @@ class Segment:
         copy.tips = {position: tip for position, tip in self.tips.items() if position <= end}
         return copy
 
-    def record(self, item: Item, head: int) -> None:
+    def record(self, item: Item, head: int, *, is_late: bool = False) -> None:
         """Add one item at the end, as a member of the group of `head`."""
         position = self.start + len(self._items)
         if head == EDIT:
-            self.edits.append(position)
+            self.sorts["edits"].append(position)
         elif head != position:
             # Where the group began in an earlier segment, its members here are found by their head.
             if head < self.start or self._heads[-1] != head or head in self.far:
                 self.far.setdefault(head, []).append(position)
+                self.apart.append((position, head))
+            if is_late:
+                self.sorts["late"].append(position)
         elif is_user_message(item):
-            self._users.append(position)
+            self.sorts["users"].append(position)
         elif structural(item):
-            self.marks.append(position)
+            self.sorts["marks"].append(position)
         if item.id > self.highest:
             self.highest = item.id
         elif self._ids is None:
@@ -162,14 +166,23 @@ class Segment:
             self.counters[counter.key] = counter
         known = len(sums)
         if known <= stop:
-            more = array("q")
-            total = sums[known - 1]
-            for item in self._items[known - 1 : stop]:
-                total += counter.count(item)
-                more.append(total)
+            new = map(counter.count, self._items[known - 1 : stop])
+            more = array("q", accumulate(new, initial=sums[known - 1]))[1:]
             # Two threads may arrive here at once; both write the same numbers to the same places.
             sums[known : known + len(more)] = more
         return sums[stop] - sums[start]
+
+    def late_tokens(self, counter: Late, start: int, stop: int) -> int:
+        """The tokens that results between two positions add because they came late. Each is counted once."""
+        late, sums = self.sorts["late"], self.late_sums.setdefault(counter.key, array("q", (0,)))
+        first, last, known = bisect_left(late, start), bisect_left(late, stop), len(sums)
+        if first < last and known <= last:
+            new = late[known - 1 : last]
+            self.load(new)
+            sizes = (counter.count(self.items[position - self.start]) for position in new)
+            more = array("q", accumulate(sizes, initial=sums[known - 1]))[1:]
+            sums[known : known + len(more)] = more  # as in `tokens`
+        return sums[last] - sums[first] if first < last else 0
 
     def counted_items(self) -> int:
         """How many items were counted, by all counters."""
@@ -177,18 +190,14 @@ class Segment:
 
     def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
         """The positions of one sort from one to before another."""
-        kept = self._users if sort == "users" else self.marks if sort == "marks" else self.edits
+        kept = self.sorts[sort]
         return kept[bisect_left(kept, start) : bisect_left(kept, stop)]
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user in this segment before `end`."""
-        index = bisect_left(self._users, end)
-        return self._users[index - 1] if index else None
-
-    def late(self, end: int, log: "Log") -> list[int]:
-        """The positions before `end` of members of groups here that come after an output of another group."""
-        far = ((head, p) for head, members in self.far.copy().items() for p in members if p < end)
-        return [position for head, position in far if log.is_late(head, position)]
+        users = self.sorts["users"]
+        index = bisect_left(users, end)
+        return users[index - 1] if index else None
 
     def shape_at(self, revision: int, _log: "Log") -> Shape | None:
         """What was shown at a revision, if an edit in this segment decided it."""
@@ -284,7 +293,10 @@ class Log:
 
     def tokens(self, start: int, stop: int, counter: Counter) -> int:
         """The tokens of a range."""
-        return sum(segment.tokens(counter, a, b) for segment, a, b in self.pieces(start, stop))
+        pieces = self.pieces(start, stop)
+        if isinstance(counter, Late):
+            return sum(one.late_tokens(counter, one.start + a, one.start + b) for one, a, b in pieces)
+        return sum(segment.tokens(counter, a, b) for segment, a, b in pieces)
 
     def find(self, item_id: str, end: int) -> int | None:
         """The position of the item with this id, if it is before `end`."""
@@ -348,23 +360,24 @@ class Log:
                 members.extend(p for p in far if members[-1] < p < segment.start + stop)
         return members
 
-    def scattered(self, end: int) -> dict[int, list[int]]:
-        """By the head of a group, its members after the first gap or in a later segment than the head."""
+    def scattered(self, start: int, end: int) -> dict[int, list[int]]:
+        """By the head of a group, its members in a range that come after a gap, or in a later segment."""
         found: dict[int, list[int]] = {}
-        for segment, _, stop in self.pieces(0, end):
-            for head, members in segment.far.copy().items():
-                if apart := [p for p in members if p < segment.start + stop]:
-                    found.setdefault(head, []).extend(apart)
+        for segment, a, b in self.pieces(start, end):
+            first, last = (bisect_left(segment.apart, (segment.start + offset,)) for offset in (a, b))
+            for position, head in segment.apart[first:last]:
+                found.setdefault(head, []).append(position)
         return found
 
-    def is_late(self, head: int, position: int) -> bool:
-        """Whether an output of another group is between the members of a group up to a position."""
-        gaps = pairwise(self.group(head, position + 1))
-        return any(is_output(self.item(p)) for before, after in gaps for p in range(before + 1, after))
-
-    def late(self, end: int) -> list[int]:
-        """The positions of results that came after the model had gone on without them."""
-        return sorted(p for one, _, stop in self.pieces(0, end) for p in one.late(one.start + stop, self))
+    def is_late(self, head: int, end: int) -> bool:
+        """Whether a result that comes next is late for its group: the model went on without it."""
+        for position in range(end - 1, head, -1):
+            other = self.head(position)
+            if other == head:
+                return bool(self.positions("late", position, position + 1))
+            if other != EDIT and is_output(self.item(position)):
+                return True
+        return False
 
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:
         """The positions of one sort in a range."""

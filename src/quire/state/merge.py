@@ -78,7 +78,7 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
     before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
     given = singles(p for p in log.positions("marks", 0, cut) if _is_given(log.item(p)))
     # A group belongs where it begins.
-    heads = {head for head, members in log.scattered(end).items() if head < cut <= members[-1]}
+    heads = {head for head in log.scattered(cut, end) if head < cut}
     if tools is not None:
         calls = ((p, item) for p, item in enumerate(log.items(cut, end), cut) if isinstance(item, _TRAFFIC))
         heads.update(log.head(position) for position, item in calls if item.name not in tools)

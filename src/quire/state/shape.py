@@ -1,22 +1,21 @@
 """What of a log is shown, as runs of positions: an edit rebuilds what it touches and shares the rest.
 
 A run is a stretch of the log shown word for word, one item that a mask replaced, or a summary: a run of no
-width, before the first item that it covers. Runs hold positions alone. They are sorted and kept in leaves.
-After the last leaf comes the tail: all that was appended since the last edit, which grows without anything
-here being touched.
+width, before the first item that it covers. Runs hold positions alone. They are sorted and kept in a tree, so
+that each shape that is kept takes a few nodes more. After the last run comes the tail: all that was appended
+since the last edit, which grows without anything here being touched.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
-_LEAF = 32
-"""Runs in a leaf, at most."""
+_MOST_PARTS = 16
+"""Parts of a node, at most."""
 
 
 class Run(NamedTuple):
@@ -32,83 +31,143 @@ class Run(NamedTuple):
         """How many items are shown for it."""
         return self.stop - self.start if self.by < 0 else 1
 
+    @property
+    def is_notable(self) -> bool:
+        """Whether it is pinned, or a summary."""
+        return self.pinned or self.start == self.stop
 
-class Leaf:
-    """A few runs that never change; `sums` keeps their running token totals by counter."""
 
-    __slots__ = ("count", "notable", "runs", "start", "sums")
+class Node:
+    """A few runs, or a few nodes, that never change; `sums` keeps their running token totals by counter."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = tuple(runs)
-        self.start = runs[0].start
-        self.count = sum(run.width for run in runs)
-        self.notable = tuple(run for run in runs if run.pinned or run.start == run.stop)
+    __slots__ = ("is_notable", "parts", "start", "sums", "width")
+
+    def __init__(self, parts: "Sequence[Part]") -> None:
+        self.parts = tuple(parts)
+        self.start: int = parts[0].start if parts else 0
+        self.width: int = sum([part.width for part in parts])
+        self.is_notable: bool = any(part.is_notable for part in parts)
         self.sums: dict[str, list[int]] = {}
 
 
+Part = Run | Node
+
+
 class Shape:
-    """The leaves, then everything from the position `tail` on. A shape never changes."""
+    """The runs in a tree, then everything from the position `tail` on. A shape never changes."""
 
-    __slots__ = ("_offsets", "leaves", "size", "sums", "tail")
+    __slots__ = ("root", "tail")
 
-    def __init__(self, leaves: tuple[Leaf, ...] = (), size: int = 0, tail: int = 0) -> None:
-        self.leaves = leaves
-        self.size = size  # items shown by the leaves
+    def __init__(self, root: Node | None = None, tail: int = 0) -> None:
+        self.root = root or Node(())
         self.tail = tail
-        self.sums: dict[str, list[int]] = {}  # by counter: tokens before each leaf, and in all
-        self._offsets: list[int] | None = None
 
     @property
-    def offsets(self) -> list[int]:
-        """How many items are shown before each leaf, and last by all leaves."""
-        if self._offsets is None:
-            self._offsets = list(accumulate((leaf.count for leaf in self.leaves), initial=0))
-        return self._offsets
+    def size(self) -> int:
+        """How many items the runs show."""
+        return self.root.width
+
+    def runs(self, index: int = 0) -> Iterator[tuple[int, Run]]:
+        """The runs from the one on that shows an index, each with the index of its first item."""
+        row: list[tuple[int, Part]] = [(0, self.root)]
+        while row:
+            at, part = row.pop()
+            end = at + part.width
+            if end <= index:
+                continue
+            if isinstance(part, Run):
+                yield at, part
+                continue
+            for one in reversed(part.parts):
+                end -= one.width
+                row.append((end, one))
+
+    def leaves(self) -> list[Node]:
+        """The nodes whose parts are runs."""
+        row = [self.root]
+        while any(isinstance(part, Node) for node in row for part in node.parts[:1]):
+            row = [part for node in row for part in node.parts if isinstance(part, Node)]
+        return row
+
+    def notable(self) -> Iterator[Run]:
+        """The runs that are pinned, and those of summaries."""
+        row: list[Part] = [self.root]
+        while row:
+            part = row.pop()
+            if isinstance(part, Node):
+                row += reversed([one for one in part.parts if one.is_notable])
+            else:
+                yield part
 
     def summaries(self) -> list[Run]:
         """The runs of summaries that are shown in place of what they cover."""
-        return [run for leaf in self.leaves for run in leaf.notable if run.by >= 0]
-
-    def leaf_at(self, position: int) -> int:
-        """The index of the leaf in which a position belongs."""
-        return max(bisect_right(self.leaves, position, key=_start_of_leaf) - 1, 0)
+        return [run for run in self.notable() if run.by >= 0]
 
     def run_at(self, position: int, end: int) -> Run | None:
         """The run that shows a position before `end`, if one does."""
         if position >= self.tail:
             return Run(self.tail, end)
-        if not self.leaves:
-            return None
-        runs = self.leaves[self.leaf_at(position)].runs
-        index = bisect_right(runs, position, key=_start) - 1
-        return runs[index] if index >= 0 and position < runs[index].stop else None
+        part: Part = self.root
+        while isinstance(part, Node):
+            if not part.parts:
+                return None
+            part = part.parts[max(bisect_right(part.parts, position, key=_start_of) - 1, 0)]
+        return part if part.start <= position < part.stop else None
+
+    def index_of(self, position: int) -> int:
+        """How many items are shown before a position; its index, if it is shown."""
+        if position >= self.tail or not self.size:
+            return self.size + max(position - self.tail, 0)
+        index = 0
+        part: Part = self.root
+        while isinstance(part, Node):
+            place = max(bisect_right(part.parts, position, key=_start_of) - 1, 0)
+            index += sum([one.width for one in part.parts[:place]])
+            part = part.parts[place]
+        return index + (max(position - part.start, 0) if position < part.stop else part.width)
 
     def closed(self, end: int) -> "Shape":
-        """The same with the tail in the leaves, and an empty tail after the edit at `end`."""
+        """The same with the tail in the runs, and an empty tail after the edit at `end`."""
         if self.tail >= end:
-            return Shape(self.leaves, self.size, end + 1)
+            return Shape(self.root, end + 1)
         run = Run(self.tail, end)
-        last = (*self.leaves[-1].runs, run) if self.leaves else (run,)
-        return Shape((*self.leaves[:-1], *_leaves(last)), self.size + run.width, end + 1)
+        return Shape(self._changed(self.tail, self.tail, lambda runs: [*runs, run]), end + 1)
 
     def spliced(self, area: Sequence[Interval], runs: Sequence[Run], gone: Sequence[Run]) -> "Shape":
         """The same with other runs in an area, and without the summaries `gone`."""
         places = [*(p for interval in area for p in interval), *(run.start for run in (*runs, *gone))]
         if not places:
             return self
-        # A summary may be the last run of the leaf before the one that begins at its place.
-        first = max(bisect_left(self.leaves, min(places), key=_start_of_leaf) - 1, 0)
-        last = bisect_right(self.leaves, max(places), key=_start_of_leaf)
-        kept = [run for leaf in self.leaves[first:last] for run in leaf.runs if run not in gone]
-        changed = [*(piece for run in kept for piece in _pieces(run, area)), *runs]
-        summaries = sorted((run.start, run.stop) for run in changed if run.start == run.stop)
-        if summaries:
-            changed = [piece for run in changed for piece in _pieces(run, summaries)]
-        changed = _joined(sorted(changed, key=_place_of_run))
-        new = _leaves(changed)
-        size = self.size + sum(leaf.count for leaf in new)
-        size -= sum(leaf.count for leaf in self.leaves[first:last])
-        return Shape((*self.leaves[:first], *new, *self.leaves[last:]), size, self.tail)
+
+        def change(kept: Sequence[Run]) -> list[Run]:
+            left = (run for run in kept if run not in gone)
+            changed = [*(piece for run in left for piece in _pieces(run, area)), *runs]
+            summaries = sorted((run.start, run.stop) for run in changed if run.start == run.stop)
+            if summaries:
+                changed = [piece for run in changed for piece in _pieces(run, summaries)]
+            return _joined(sorted(changed, key=_place_of_run))
+
+        return Shape(self._changed(min(places), max(places), change), self.tail)
+
+    def _changed(self, low: int, high: int, change: Callable[[Sequence[Run]], Sequence[Run]]) -> Node:
+        """The root with other runs in place of those between two positions and of one before them.
+
+        A summary comes before what begins at its place, and may be the last part of the node before.
+        """
+        beside: list[tuple[Sequence[Part], Sequence[Part]]] = []
+        nodes = [self.root]
+        runs: list[Run] = []
+        while nodes:
+            parts = [part for node in nodes for part in node.parts]
+            first = max(bisect_left(parts, low, key=_start_of) - 1, 0)
+            last = max(bisect_right(parts, high, key=_start_of), first + 1)
+            beside.append((parts[:first], parts[last:]))
+            nodes = [part for part in parts[first:last] if isinstance(part, Node)]
+            runs = [part for part in parts[first:last] if isinstance(part, Run)]
+        row: Sequence[Part] = change(runs)
+        for before, after in reversed(beside):
+            row = nodes = _nodes([*before, *row, *after])
+        return _root_of(nodes)
 
 
 def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
@@ -133,12 +192,26 @@ def _joined(runs: Iterable[Run]) -> list[Run]:
     return joined
 
 
-def _leaves(runs: Sequence[Run]) -> tuple[Leaf, ...]:
-    """Runs in leaves of about the same length."""
-    if not runs:
-        return ()
-    step = -(-len(runs) // -(-len(runs) // _LEAF))
-    return tuple(Leaf(runs[index : index + step]) for index in range(0, len(runs), step))
+def rooted(runs: Sequence[Run]) -> Node:
+    """The root of a tree over runs."""
+    return _root_of(_nodes(runs))
+
+
+def _root_of(nodes: Sequence[Node]) -> Node:
+    """The root of a tree over nodes of one height."""
+    while len(nodes) > 1:
+        nodes = _nodes(nodes)
+    root = nodes[0] if nodes else Node(())
+    while len(root.parts) == 1 and isinstance(only := root.parts[0], Node):
+        root = only
+    return root
+
+
+def _nodes(parts: Sequence[Part]) -> list[Node]:
+    """Parts in nodes of about the same length."""
+    count = -(-len(parts) // _MOST_PARTS)
+    step = -(-len(parts) // count) if count else 1
+    return [Node(parts[index : index + step]) for index in range(0, len(parts), step)]
 
 
 def contains(area: Sequence[Interval], position: int) -> bool:
@@ -182,5 +255,5 @@ def without(area: Iterable[Interval], other: Sequence[Interval]) -> list[Interva
 
 
 _start = itemgetter(0)
-_start_of_leaf = attrgetter("start")
+_start_of = attrgetter("start")
 _place_of_run = itemgetter(0, 1)  # a summary comes before the item that it stands before

@@ -117,7 +117,9 @@ class Transcript:
         if kind in EDITS and is_edit(item):
             self._append_edit(item)
             return
-        segment.record(item, self._grouping.add(item, self._end))
+        head = self._grouping.add(item, self._end)
+        is_late = kind is ToolResult and head < self._end and self._log.is_late(head, self._end)
+        segment.record(item, head, is_late=is_late)
         self._end += 1
         if not self._end % PAGE:
             segment.tips[self._end] = self._grouping.copy()

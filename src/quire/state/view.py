@@ -7,6 +7,8 @@ earlier view, and scrolls.
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from heapq import heappop, heappush
 from itertools import accumulate, chain, islice
 from typing import Any, Literal, NamedTuple, overload
 
@@ -14,8 +16,8 @@ from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
 from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
-from quire.state.shape import Interval, Leaf, Run, Shape, contains, singles, united
-from quire.tokens import Counter, checked_counter, whole
+from quire.state.shape import Interval, Node, Part, Run, Shape, contains, singles, united
+from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
 _FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
@@ -67,6 +69,28 @@ class EditsInForce:
         covering = (edit for edit in self.edits.values() if isinstance(edit, Hide | Summary))
         self.covers = [(edit, log.area(edit, end)) for edit in covering]
 
+    def over(self, position: int) -> Hide | Summary:
+        """The last edit that covers a position which is not shown."""
+        bounds, last = self._last_covers
+        return self.covers[last[bisect_right(bounds, position) - 1]][0]
+
+    @cached_property
+    def _last_covers(self) -> tuple[list[int], list[int]]:
+        """The positions where covers begin and end, and from each on the last cover."""
+        begun: dict[int, list[tuple[int, int]]] = {}
+        for number, (_, area) in enumerate(self.covers):
+            for start, stop in area:
+                begun.setdefault(start, []).append((-number, stop))
+                begun.setdefault(stop, [])
+        bounds, last, heap = sorted(begun), list[int](), list[tuple[int, int]]()
+        for bound in bounds:
+            for cover in begun[bound]:
+                heappush(heap, cover)
+            while heap and heap[0][1] <= bound:
+                heappop(heap)
+            last.append(-heap[0][0] if heap else -1)
+        return bounds, last
+
 
 class View(ItemRow):
     """Items as they are shown, oldest first.
@@ -75,7 +99,7 @@ class View(ItemRow):
     reads, because the log may have grown since.
     """
 
-    __slots__ = ("_edits_in_force", "_open_calls", "_pins", "end", "log", "shape")
+    __slots__ = ("_edits_in_force", "_open_calls", "_pins", "_summaries", "end", "log", "shape")
 
     def __init__(self, log: Log, shape: Shape, end: int, open_calls: tuple[int, ...] | None = None) -> None:
         self.log = log
@@ -84,6 +108,7 @@ class View(ItemRow):
         self._open_calls = open_calls  # computed on demand for a revision of the past
         self._edits_in_force: EditsInForce | None = None
         self._pins: set[int] | None = None
+        self._summaries: set[int] | None = None  # the positions of those that are shown
 
     @property
     def revision(self) -> int:
@@ -93,7 +118,7 @@ class View(ItemRow):
     @property
     def was_edited(self) -> bool:
         """Whether any edit was recorded."""
-        return bool(self.log.positions("edits", 0, self.end))
+        return self.shape.tail > 0
 
     def recorded(self) -> list[Item]:
         """All items up to this revision in the order they arrived, edits and hidden ones included."""
@@ -131,8 +156,7 @@ class View(ItemRow):
 
     def runs(self) -> list[Run]:
         """The runs that are shown, the tail included."""
-        runs = [run for leaf in self.shape.leaves for run in leaf.runs]
-        return [*runs, Run(self.shape.tail, self.end)] if self.end > self.shape.tail else runs
+        return [run for _, run in self._runs_from(0)]
 
     def shown_at(self, position: int) -> Item | None:
         """The item at a position as it is shown; None if it is not."""
@@ -146,7 +170,9 @@ class View(ItemRow):
 
     def shows_summary(self, position: int) -> bool:
         """Whether the edit at a position is a summary that is shown."""
-        return any(run.by == position for run in self.shape.summaries())
+        if self._summaries is None:
+            self._summaries = {run.by for run in self.shape.summaries()}
+        return position in self._summaries
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         parts: list[Run] = []
@@ -162,23 +188,14 @@ class View(ItemRow):
 
     def last_position(self) -> int | None:
         """The position of the last item that is shown and is no summary."""
-        if self.end > self.shape.tail:
-            return self.end - 1
-        runs = (run for leaf in reversed(self.shape.leaves) for run in reversed(leaf.runs))
-        return next((run.stop - 1 for run in runs if run.stop > run.start), None)
+        last = (run for index in range(len(self) - 1, -1, -1) for _, run in self._runs_from(index))
+        return next((run.stop - 1 for run in last if run.stop > run.start), None)
 
     def _runs_from(self, index: int) -> Iterator[tuple[int, Run]]:
-        """The runs from the leaf on that shows an index, each with the index of its first item."""
-        leaves, offsets = self.shape.leaves, self.shape.offsets
-        first = bisect_right(offsets, index) - 1
-        at = offsets[first]
-        for leaf in leaves[first:]:
-            for run in leaf.runs:
-                if at + run.width > index:
-                    yield at, run
-                at += run.width
+        """The runs from the one on that shows an index, each with the index of its first item."""
+        yield from self.shape.runs(index)
         if self.end > self.shape.tail:
-            yield at, Run(self.shape.tail, self.end)
+            yield self.shape.size, Run(self.shape.tail, self.end)
 
     def get(self, item_id: str) -> Item:
         """The item with this id as it was recorded, shown or not."""
@@ -199,17 +216,7 @@ class View(ItemRow):
 
     def index_of(self, position: int) -> int:
         """How many items are shown before a position; its index, if it is shown."""
-        if position >= self.shape.tail:
-            return self.shape.size + position - self.shape.tail
-        if not self.shape.leaves:
-            return 0
-        place = self.shape.leaf_at(position)
-        index = self.shape.offsets[place]
-        for run in self.shape.leaves[place].runs:
-            if run.stop > position:
-                return index + max(position - run.start, 0)
-            index += run.width
-        return index
+        return self.shape.index_of(position)
 
     def tokens(self, counter: Counter) -> int:
         """The tokens of all that is shown. Each item is counted once in its life."""
@@ -222,35 +229,38 @@ class View(ItemRow):
 
     def counted_before(self, index: int, counter: Counter) -> int:
         """The counts of the items before an index, added up."""
-        shape, totals = self.shape, self._totals(counter)
+        if isinstance(counter, AsSent) and any(one.sorts["late"] for one in self.log.segments):
+            return self._summed(index, counter) + self._summed(index, counter.late)
+        return self._summed(index, counter)
+
+    def _summed(self, index: int, counter: Counter) -> int:
+        shape = self.shape
         if index >= shape.size:
-            return totals[-1] + self.log.tokens(shape.tail, shape.tail + index - shape.size, counter)
-        place = bisect_right(shape.offsets, index) - 1
-        at, counted = shape.offsets[place], totals[place]
-        leaf = shape.leaves[place]
-        for run, before in zip(leaf.runs, self._leaf_sums(leaf, counter), strict=False):
-            if at + run.width > index:
-                return counted + before + self.log.tokens(run.start, run.start + index - at, counter)
-            at += run.width
-        return counted
+            tail = self.log.tokens(shape.tail, shape.tail + index - shape.size, counter)
+            return self._sums(shape.root, counter)[-1] + tail
+        counted = 0
+        part: Part = shape.root
+        while isinstance(part, Node):
+            for one, before in zip(part.parts, self._sums(part, counter), strict=False):
+                if one.width > index:
+                    counted, part = counted + before, one
+                    break
+                index -= one.width
+        return counted + self.log.tokens(part.start, part.start + index, counter)
 
-    def _leaf_sums(self, leaf: Leaf, counter: Counter) -> list[int]:
-        if counter.key not in leaf.sums:
-            sizes = (
-                self.log.tokens(run.start, run.stop, counter)
-                if run.by < 0
-                else counter.count(self.log.shown(run)[0])
-                for run in leaf.runs
-            )
-            leaf.sums[counter.key] = list(accumulate(sizes, initial=0))
-        return leaf.sums[counter.key]
+    def _sums(self, node: Node, counter: Counter) -> list[int]:
+        """The running totals of the parts of a node."""
+        if counter.key not in node.sums:
+            sizes = (self._size(part, counter) for part in node.parts)
+            node.sums[counter.key] = list(accumulate(sizes, initial=0))
+        return node.sums[counter.key]
 
-    def _totals(self, counter: Counter) -> list[int]:
-        sums = self.shape.sums
-        if counter.key not in sums:
-            sizes = (self._leaf_sums(leaf, counter)[-1] for leaf in self.shape.leaves)
-            sums[counter.key] = list(accumulate(sizes, initial=0))
-        return sums[counter.key]
+    def _size(self, part: Part, counter: Counter) -> int:
+        if isinstance(part, Node):
+            return self._sums(part, counter)[-1]
+        if part.by < 0 or isinstance(counter, Late):  # a stub is as late as what it stands for
+            return self.log.tokens(part.start, part.stop, counter)
+        return counter.count(self.log.shown(part)[0])
 
     def groups(self) -> list[Group]:
         """What is shown, in the smallest pieces that may be dropped or moved."""
@@ -271,15 +281,17 @@ class View(ItemRow):
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
-    def late_results(self) -> list[ToolResult]:
-        """Results shown that came after the model had gone on without them."""
-        shown = (p for p in self.log.late(self.end) if self.run_at(p) is not None)
-        return [item for item in map(self.log.item, shown) if isinstance(item, ToolResult)]
+    def late_among(self, items: Iterable[Item]) -> list[ToolResult]:
+        """Those of some items that are results which came after the model had gone on without them."""
+        if not any(segment.sorts["late"] for segment in self.log.segments):
+            return []
+        results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
+        return [one for at, one in results if at is not None and self.log.positions("late", at, at + 1)]
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
         if self._pins is None:
-            runs = (run for leaf in self.shape.leaves for run in leaf.notable if run.pinned)
+            runs = (run for run in self.shape.notable() if run.pinned)
             self._pins = {self.log.head(p) for run in runs for p in range(run.start, run.stop)}
         return self._pins
 
@@ -308,8 +320,7 @@ class View(ItemRow):
             return Fate("pinned")
         if run is not None:
             return Fate("shown") if run.by < 0 else Fate("masked", self.log.id_at(run.by))
-        covers = reversed(self.edits_in_force.covers)
-        edit = next(edit for edit, area in covers if contains(area, position))
+        edit = self.edits_in_force.over(position)
         return Fate("summarised" if isinstance(edit, Summary) else "hidden", edit.id)
 
 
@@ -432,6 +443,8 @@ class Scroll(ItemRow):
         counted = sum(map(counter.count, (*self.before, *self.after)))
         if self.view is None:
             return counted
+        if isinstance(counter, AsSent):
+            counted += sum(map(counter.late.count, self.view.late_among(self.before)))
         return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
 
     def added_since(self, earlier: "Scroll") -> list[Item] | None:

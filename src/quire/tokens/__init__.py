@@ -15,18 +15,24 @@ from quire.tokens.counter import (
 from quire.tokens.measured import (
     FAILED as FAILED,
     NO_OUTPUT as NO_OUTPUT,
+    NO_RESULT as NO_RESULT,
+    AsSent as AsSent,
     Calibrated,
+    Late as Late,
     Measured,
     answer_tokens as answer_tokens,
     counter_for,
     described as described,
     in_file as in_file,
+    is_native as is_native,
+    late_result as late_result,
     note_text as note_text,
     noted as noted,
     read_definition as read_definition,
     schema_tokens,
     single_definitions as single_definitions,
     summarized as summarized,
+    unanswered_tokens as unanswered_tokens,
 )
 from quire.tokens.media import is_text as is_text, media_costs, media_tokens, size_of
 from quire.tokens.models import (

@@ -35,7 +35,7 @@ from quire.items import (
     prepared,
     replace_surrogates,
 )
-from quire.tokens.counter import Counter, Definition, checked_counter, whole
+from quire.tokens.counter import Counter, Definition, Tally, checked_counter, whole
 from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
 from quire.tokens.models import facts_for, table
 
@@ -47,6 +47,12 @@ NEAREST = "o200k_base"
 
 NO_OUTPUT = "(no output)"
 FAILED = "Error: "
+NO_RESULT = "No result: the call was interrupted."
+
+
+def late_result(name: str) -> str:
+    """The heading of a result that came after the model had gone on without it."""
+    return f"[result of an earlier call of {name}]"
 
 
 def in_file(name: str | None, data: bytes) -> str:
@@ -129,9 +135,9 @@ class Measured:
 
     `scale` is for models with other vocabularies; `framing` and `media` are names of rows in `models.toml`.
     It counts the text and media of messages and tool results, the names and arguments of calls, the text of
-    reasoning, summaries, handoffs and changes of configuration, and the description and content of notes (as
-    JSON unless it is a text). State that only its own model can read, edits that change what is shown, and
-    kinds from a newer version count nothing.
+    reasoning, summaries and new instructions, and the description and content of notes (as JSON unless it is
+    a text). What no request has counts nothing: handoffs, names of tools, edits, kinds from a newer version.
+    Neither does state that only its own model can read.
     """
 
     def __init__(
@@ -165,13 +171,11 @@ class Measured:
                 return self.text(item.text)
             case Summary():
                 return framing.message + self.text(summarized(item.text))
-            case Handoff():
-                return framing.message + self._texts(item.from_agent, item.to_agent, item.reason)
             case ConfigChange():
-                return framing.message + self._texts(item.instructions, *(item.tools or ()))
+                return framing.message + self.text(item.instructions) if item.instructions else 0
             case Note():
                 return framing.message + self.text(noted(item))
-            case Mask() | Hide() | Pin() | Undo() | Unknown():
+            case Handoff() | Mask() | Hide() | Pin() | Undo() | Unknown():
                 return 0
             case _:
                 assert_never(item)
@@ -188,9 +192,6 @@ class Measured:
         return framing.tools + sum(
             framing.tool + _definition_tokens(tool, self.text, framing.typed) for tool in several
         )
-
-    def _texts(self, *texts: str | None) -> int:
-        return sum(self.text(text) for text in texts if text)
 
     def _content(self, content: Content) -> int:
         if isinstance(content, str):
@@ -235,7 +236,6 @@ _NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
 
 _DECLARED = ("function_declarations", "functionDeclarations")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
-_OF_FUNCTIONS = frozenset(("name", "function", "description", *_SCHEMA_KEYS))
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
@@ -244,6 +244,33 @@ def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
         return int(cast(Any, counter).count_tools(tools))
     texts = [_json(tool) for tool in single_definitions(tools)]
     return sum(counter.count(Message(role="system", content=text)) for text in texts)
+
+
+def unanswered_tokens(call: ToolCall | ToolResult, count: Callable[[Item], int]) -> int:
+    """Tokens of the result that stands for one that is not there, or came late."""
+    return count(ToolResult(call.call_id, call.name, NO_RESULT, id="no result", created_at=0.0))
+
+
+class Late(Tally):
+    """Counts what a request has beside a result that came late: one that stands for it, and a heading.
+
+    A log knows which did. Other items count nothing in it.
+    """
+
+    def count(self, item: Item) -> int:
+        """Tokens that a result adds if it came late."""
+        if not isinstance(item, ToolResult):
+            return 0
+        heading = Message("user", late_result(item.name), id="late", created_at=0.0)
+        return unanswered_tokens(item, super().count) + super().count(heading)
+
+
+class AsSent(Tally):
+    """Counts items as a request has them: what is beside those that came late counts with them in a view."""
+
+    def __init__(self, key: str, count: Callable[[Item], int]) -> None:
+        super().__init__(key, count)
+        self.late = Late(f"{key}/late", count)
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
@@ -267,11 +294,25 @@ def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     return found
 
 
+def is_native(tool: Definition) -> bool:
+    """Whether a definition is a tool that a provider brings, and not a function of the caller."""
+    if tool.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
+        return bool(tool) and tool.get("type") not in ("function", "custom")
+    if tool.get("type") == "custom":
+        # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
+        return not any(key in tool for key in ("function", "parameters", "input_schema"))
+    return tool.get("type") not in (None, "function")
+
+
 def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
     """The name, the description and the schema of one definition in any provider's shape.
 
-    The description and the schema are empty where there is none; the name is required.
+    The description and the schema are empty where there is none; a function has to have a name.
     """
+    if is_native(tool):  # there may be several MCP servers, all of one type
+        own = _mapping(tool.get("custom")) or tool
+        name = own.get("name") or tool.get("server_label") or tool.get("type") or next(iter(tool))
+        return str(name), str(own.get("description") or ""), {}
     inner = _mapping(tool.get("function")) or tool
     name = inner.get("name")
     if not isinstance(name, str):
@@ -281,7 +322,7 @@ def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
 
 
 def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: bool) -> int:
-    if tool and _OF_FUNCTIONS.isdisjoint(tool):  # a provider's own tool
+    if is_native(tool):  # it is sent as it is
         return measure(_json(tool))
     name, description, schema = read_definition(tool)
     if not typed:
