@@ -100,7 +100,7 @@ def stranger() -> Iterator[Served]:
 
 @pytest.fixture
 def stranger_page(request: pytest.FixtureRequest, browser: Browser, stranger: Served) -> Iterator[Page]:
-    """That page, at another port and, if asked, at another name of this machine. Refusals are errors in it."""
+    """That page, at another port or at another name of this machine. Refusals are errors in it."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"http://{getattr(request, 'param', '127.0.0.1')}:{stranger.port}/")
