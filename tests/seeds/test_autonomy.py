@@ -43,7 +43,7 @@ def text(message: Said) -> str:
 
 
 async def until(done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not done():
             await asyncio.sleep(0.001)
 
@@ -87,15 +87,15 @@ def reply(sent: Rendered) -> str:
     return "THE GIST" if "<conversation>" in str(sent.payload["messages"]) else "noted"
 
 
-async def talk(
-    model: Any, turns: int = 1, message: str = "entry {}.", pause: float = 0.0, **options: Any
-) -> None:
-    """Start an agent and send it some messages, with a pause for background work after each."""
+async def talk(model: Any, turns: int = 1, message: str = "entry {}.", **options: Any) -> None:
+    """Start an agent and send it some messages; after each, wait for what is done in the background."""
     async with Node() as node:
         agent = await Agent.start(node=node, name="scribe", model=model, **options)
-        for n in range(turns):
+        await agent.send(message.format(0), scope="ana", conversation="may")
+        lasting = asyncio.all_tasks()
+        for n in range(1, turns):
             await agent.send(message.format(n), scope="ana", conversation="may")
-            await asyncio.sleep(pause)
+            await until(lambda: asyncio.all_tasks() <= lasting)
 
 
 # context_summary
@@ -103,7 +103,7 @@ async def talk(
 
 async def test_context_summary_true_summarizes_with_the_agents_own_model() -> None:
     model = Scripted(reply)
-    await talk(model, 12, "entry {}. " + "rain " * 1000, 0.05, instructions="Note it.", context_summary=True)
+    await talk(model, 12, "entry {}. " + "rain " * 1000, instructions="Note it.", context_summary=True)
     assert len(payloads(model, summaries=True)) == 1
     assert [terms["max_tokens"] for terms in model.terms if "max_tokens" in terms] == [2048]
     sizes = [len(messages) - 1 for messages in payloads(model)]  # without the system message
@@ -114,7 +114,7 @@ async def test_context_summary_true_summarizes_with_the_agents_own_model() -> No
 async def test_context_summary_takes_floor_ceiling_size_model_and_instructions() -> None:
     model, writer, prompt = Scripted(reply), Writer("A WET MAY"), "Weather only:\n{conversation}"
     options = {"floor": 4, "ceiling": 8, "size": 77, "model": writer, "instructions": prompt}
-    await talk(model, 6, "entry {}. " + "rain " * 100, 0.05, context_summary=options)
+    await talk(model, 6, "entry {}. " + "rain " * 100, context_summary=options)
     assert payloads(model, summaries=True) == [] and writer.options == [{"max_tokens": 77}]
     assert "Weather only:" in writer.asked[0] and numbers(writer.asked[0])
     assert "{conversation}" not in writer.asked[0]
@@ -123,7 +123,7 @@ async def test_context_summary_takes_floor_ceiling_size_model_and_instructions()
 
 async def test_a_long_conversation_stays_bounded_and_hides_no_message() -> None:
     model = Scripted(reply)
-    await talk(model, 40, pause=0.03, context_summary={"floor": 6, "ceiling": 12})
+    await talk(model, 40, context_summary={"floor": 6, "ceiling": 12})
     told = set(numbers(payloads(model, summaries=True)))
     for turn, messages in enumerate(payloads(model)):
         shown = numbers(messages)

@@ -154,7 +154,7 @@ async def test_each_kind_of_tool_has_its_own_method() -> None:
 async def test_the_metadata_says_when_and_how_a_turn_ended(
     name: str, argument: Any, error: type[Exception] | None, reason: StopReason
 ) -> None:
-    turn = Turn[Any](name, timeout=0.05, args=[argument])
+    turn = Turn[Any](name, timeout=0.05 if reason is StopReason.TIMEOUT else 60, args=[argument])
     try:
         await (values_of(turn) if turn.tool.is_generator else turn.returning())
     except Exception as fault:
@@ -164,10 +164,13 @@ async def test_the_metadata_says_when_and_how_a_turn_ended(
     assert turn.metadata.start_time <= turn.metadata.end_time <= datetime.now(UTC)  # noqa: TID251
 
 
-async def test_the_time_of_the_consumer_does_not_count() -> None:
-    turn = Turn[Any]("drip", timeout=0.5, args=[0])
+async def test_the_time_of_the_consumer_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, passed = asyncio.get_running_loop(), 0.0
+    monkeypatch.setattr(loop, "time", lambda real=loop.time: real() + passed)
+    turn = Turn[Any]("drip", timeout=60, args=[0])
     async for _ in turn.yielding():
-        await asyncio.sleep(0.3)
+        passed += 100
+        await asyncio.sleep(0)
     assert turn.metadata.stop_reason == StopReason.COMPLETED
 
 
