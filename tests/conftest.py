@@ -31,7 +31,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     derandomize=DRAWS_THE_SAME,
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "12")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
@@ -45,6 +45,8 @@ TOGETHER = ("tests/inspector/", "tests/models/")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each process whole files, or whole folders, so that what they share is started once."""
+    if config.getvalue("dist") != "loadscope":
+        return None
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):

@@ -217,11 +217,11 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
 
         def catch_up() -> None:  # the last look at the store, before it is forgotten
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
 
         writer = Thread(target=snapshots.save_index, args=(store, "ana", index, catch_up))
         writer.start()
-        assert begun.wait(30)
+        assert begun.wait(60)
         forgetting = Thread(target=session.forget, args=(session.view()[-1].id,))
         forgetting.start()
         go_on.set()

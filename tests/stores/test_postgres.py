@@ -170,25 +170,27 @@ def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStor
 def test_the_pool_has_as_many_connections_as_is_said(
     url: str, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sleeping = (
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE state = 'active' AND query LIKE '%pg_sleep(%' AND pid <> pg_backend_pid()"
-    )
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    working, ended = "SELECT pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1)", threading.Event()
 
-    def most(connections: int | None = None) -> int:
-        seen = list[int]()
+    def most(connections: int | None = None, expected: int = 4) -> int:
+        direct.execute("SELECT pg_advisory_lock(1)")
         with PostgresStore(url, connections=connections) as opened, ThreadPoolExecutor(8) as threads:
-            working = [
-                threads.submit(opened.link.run, lambda connection: connection.execute("SELECT pg_sleep(0.2)"))
-                for _ in range(8)
-            ]
-            while not all(one.done() for one in working):
-                seen += [number for (number,) in direct.execute(sleeping).fetchall()]
-        return max(seen)
+            for _ in range(8):
+                threads.submit(opened.link.run, lambda connection: connection.execute(working))
+            try:
+                for _ in range(600):
+                    (found,) = direct.execute(waiting).fetchall()[0]
+                    if found >= expected:
+                        break
+                    ended.wait(0.1)
+                return found
+            finally:
+                direct.execute("SELECT pg_advisory_unlock(1)")
 
-    assert most() == 4 and most(2) == 2
+    assert most() == 4 and most(2, 2) == 2
     monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "3")
-    assert most() == 3 and most(1) == 1
+    assert most(None, 3) == 3 and most(1, 1) == 1
     for wrong in (0, -1):
         with pytest.raises(InvalidValue, match="from 1 on"):
             PostgresStore(url, connections=wrong)
