@@ -621,7 +621,12 @@ def entry_sum(scope: str, conversation: str, version: int, stream: str, body: by
 
 def part_sum(place: Place, part: int, version: int, needs: object, body: bytes) -> int:
     """The sum of a part of a checkpoint."""
-    return entry_sum(*place, part, f".checkpoint {version} {needs}", body)
+    return entry_sum(*place, part, part_stream(version, needs), body)
+
+
+def part_stream(version: int, needs: object) -> str:
+    """What stands for the stream in the sum of a part of a checkpoint."""
+    return f".checkpoint {version} {needs}"
 
 
 @lru_cache(_MOST_SEEDS)
