@@ -42,7 +42,7 @@ from quire.stores.store import (
     whole_parts,
 )
 from quire.stores.streams import LINKS
-from quire.stores.tables import migrate
+from quire.stores.tables import make
 
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
@@ -147,7 +147,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
         self.link = Link(url, durable, connections)
         self._telling = Telling(self.link)
-        self.link.first(migrate)
+        self.link.first(make)
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password

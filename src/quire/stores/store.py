@@ -521,12 +521,12 @@ def check_process(opened_by: int) -> None:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
-def check_version(where: str, found: int, known: int, *, oldest: int | None = None) -> None:
-    """Refuse a store whose format is of another version, or of one before the oldest that can be read."""
+def check_version(where: str, found: int, known: int) -> None:
+    """Refuse a store whose format is of another version."""
     if found > known:
         raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
-    if found < (oldest or known):
-        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {oldest or known} and later")
+    if found < known:
+        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} and later")
 
 
 def check_place(place: object) -> None:
