@@ -302,7 +302,7 @@ class SQLiteStore(Store):
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        rows = checked_checkpoint(place, version, head, needs, parts)
+        named, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
         with self._file.transaction() as connection:
             number, count = self._standing(connection, place)
             newest = connection.execute(_HEAD, _where(place)).fetchone()
@@ -311,15 +311,13 @@ class SQLiteStore(Store):
                     return False
             if version > count:
                 return False
-            named = rows[0][2]
-            wanted = (str(named), *_where(place))
-            verified_at(place, named, connection.execute(_READ_AT, wanted).fetchall())
+            rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
+            verified_at(place, named, rows)
             covered = _named(connection, number << _BITS, str(named))
-            rows[0] = (*rows[0][:4], _sum_with(rows[0][4], *covered))
-            for part, of, needs, body, known in rows:
+            for part, *values, known in [(*head_row[:3], _sum_with(head_row[3], *covered)), *others]:
                 at = ~(number << _BITS | part)
                 connection.execute(f"{_EMPTY} = (SELECT id FROM versions WHERE at = ?)", (at,))
-                connection.execute(_ADD, (at, part_stream(of, needs), body, known))
+                connection.execute(_ADD, (at, *values, known))
         return True
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
