@@ -16,7 +16,7 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SMALL, SnapshotChanged, forget_saved, open_index, save_index
+from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
 from quire.stores import Place, Store, place_at
@@ -64,7 +64,7 @@ class Memory:
         """The time zone of the days in questions and headings."""
         self.knowledge = Knowledge(store, scope)
         """The documents of the scope."""
-        self._store, self._is_read = store, False
+        self._store = store
         self._embedding = None if embed is None else Embedding(embed)
         self._is_saved = index is None
         self._opening = Lock()
@@ -102,12 +102,6 @@ class Memory:
     def weight(self) -> int:
         """How much it holds in memory, in leaves."""
         return _OWN_WEIGHT + (0 if self._follower is None else len(self._follower.index))
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether a search takes a few milliseconds and waits for nothing, so that no thread is needed."""
-        is_near = self._is_read and self.weight <= _OWN_WEIGHT + SMALL
-        return is_near and self._embedding is None and self._store.is_quick
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
         """Return the newest leaves of a conversation, or of all, oldest first."""
@@ -162,7 +156,6 @@ class Memory:
         def use() -> _Result:
             follower = self._opened()
             follower.catch_up()
-            self._is_read = True
             if self._is_saved:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
             return work(follower.index)

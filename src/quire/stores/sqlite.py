@@ -442,7 +442,7 @@ def _sums(place: Place) -> tuple[int, int]:
 
 def _where(place: Place) -> tuple[int, int, str, str]:
     """The values of `_IN_PLACE`."""
-    return *_sums(place), *place
+    return *_sums(place), place.scope, place.conversation
 
 
 def _version_in(row: Sequence[Any]) -> int:
