@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from quire.errors import Conflict, InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire import Session
+from quire.errors import Conflict, InvalidValue, StoreDamaged, StoreFailed
 from quire.stores import Place, PostgresStore
-from tests.stores.keeping import HERE, THERE, entry, fill, in_child, version_after
+from tests.stores.keeping import HERE, THERE, entry, fill, in_child, stored_bodies, version_after
 
 SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
 
@@ -105,18 +106,10 @@ def test_the_server_keeps_no_samples_of_content(
     assert direct.execute(SAMPLED).fetchall() == []
 
 
-def test_what_is_newer_older_or_not_ours_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:
+def test_a_schema_of_another_application_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:
     direct.execute("CREATE SCHEMA quire")
     direct.execute("CREATE TABLE quire.people (name text)")
     with pytest.raises(StoreDamaged, match="another application"):
-        PostgresStore(url)
-    direct.execute("DROP SCHEMA quire CASCADE")
-    PostgresStore(url).close()
-    direct.execute("UPDATE quire.about SET version = 6")
-    with pytest.raises(NewerStore):
-        PostgresStore(url)
-    direct.execute("UPDATE quire.about SET version = 2")
-    with pytest.raises(StoreFailed, match="version 2"):
         PostgresStore(url)
 
 
@@ -197,6 +190,19 @@ def test_the_pool_has_as_many_connections_as_is_said(
     monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "many")
     with pytest.raises(InvalidValue, match="QUIRE_POSTGRES_CONNECTIONS"):
         PostgresStore(url)
+
+
+def test_one_connection_suffices_to_forget_and_to_update_a_document(url: str) -> None:
+    with PostgresStore(url, connections=1) as store:
+        session = Session.open(HERE.conversation, store=store)
+        secret = session.user("the swordfish is in the safe")
+        knowledge = session.memory.knowledge
+        knowledge.add_text("the swordfish costs 12 euros", source="prices")
+        assert len(session.memory.search("swordfish").hits) == 2
+        session.forget(secret.id)
+        knowledge.add_text("the trout costs 9 euros", source="prices")
+        assert not session.memory.search("swordfish").hits
+        assert not any(b"swordfish" in body for _, body in stored_bodies(store))
 
 
 def test_a_table_that_is_partitioned_as_documented_serves_as_well(

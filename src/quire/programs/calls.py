@@ -27,7 +27,7 @@ from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
-from quire.session import Requesting, Session, heard_request, not_run
+from quire.session import Requesting, Session, beside_loop, heard_request, not_run
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
 
@@ -61,7 +61,8 @@ async def ask(
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
     context = await session.aio.build(template, model=model.name, output=shape.sent)
-    sent = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
+    caches = getattr(model, "caches", True)
+    sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
     terms = Terms(output=schema, max_tokens=longest)
     request = Requesting(session.place, model.wire, model.name, context.items)
     async with heard_request(session.hooks, request) as answered:

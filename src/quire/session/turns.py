@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -256,16 +257,16 @@ class Turns:
 
     async def _fitted(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the conversations that it quotes know of it."""
-        turn, context = await self._fit_or_compact(template, asked)
+        turn, context = await self._fit_or_compact(io, template, asked)
         while not await self._linked(io, context):
-            turn, context = await self._fit_or_compact(template, asked)
+            turn, context = await self._fit_or_compact(io, template, asked)
         return turn, context
 
-    async def _fit_or_compact(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+    async def _fit_or_compact(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
         turn = await self._gathered(template, asked)
         try:
-            return turn, self._fit(turn, template, asked)
+            return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
         except OverBudget as over:
             room = turn.room_for_history(over, self._counter(template, asked))
             if room is None or self._compaction.compactor is None:
@@ -277,7 +278,7 @@ class Turns:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
                 raise
         turn = await self._gathered(template, asked)
-        return turn, self._fit(turn, template, asked)
+        return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
 
     async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
         guard, ask, redact = Guard(self._log), self._ask(asked), self._writer.redact

@@ -8,7 +8,6 @@ from quire.errors import StoreFailed
 from quire.stores.store import (
     Entry,
     Place,
-    Recent,
     Standing,
     Store,
     Stored,
@@ -17,7 +16,6 @@ from quire.stores.store import (
     checked_append,
     checked_start,
     conflict,
-    newest_first,
     place_at,
 )
 
@@ -72,14 +70,6 @@ class MemoryStore(Store):
         with self._current():
             return sorted({place.scope for place in self._logs})
 
-    def recent(self, scope: str | None = None) -> list[Recent]:
-        if scope is not None:
-            place_at(scope=scope)
-        with self._current():
-            return newest_first(
-                (at, len(log), log[-1].body) for at, log in self._logs.items() if scope in (None, at.scope)
-            )
-
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
         with self._alone():
@@ -101,10 +91,6 @@ class MemoryStore(Store):
             self._is_closed = True
             self._logs.clear()
         self._begun_watching().close()
-
-    def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
-        with self._current():
-            return {place: len(self._logs.get(place, ())) for place in places}
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:

@@ -484,12 +484,6 @@ def _opened(url: str | Path, durable: Durability) -> Store:
 Row = tuple[int, str, bytes, int]
 """Version, stream, body and sum, as a store read them: of any types, where the store is damaged."""
 
-Part = tuple[int, int, Any, bytes, int]
-"""A part of a checkpoint: its number, version and needs (0 and none but for the head), body and sum.
-
-The needs are a list of versions, or its JSON.
-"""
-
 
 def waits_for_disk(durable: str) -> bool:
     """Whether an append is to wait for the disk."""
@@ -521,12 +515,12 @@ def check_process(opened_by: int) -> None:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
-def check_version(where: str, found: int, known: int, *, oldest: int | None = None) -> None:
-    """Refuse a store whose format is of another version, or of one before the oldest that can be read."""
+def check_version(where: str, found: int, known: int) -> None:
+    """Refuse a store whose format is of another version."""
     if found > known:
         raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
-    if found < (oldest or known):
-        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {oldest or known} and later")
+    if found < known:
+        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} and later")
 
 
 def check_place(place: object) -> None:
@@ -581,15 +575,15 @@ def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
 
 def checked_checkpoint(
     place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
-) -> list[Part]:
-    """The rows of a checkpoint, if the arguments that describe it are what they should be."""
-    named = checked_versions(place, needs)
+) -> tuple[list[int], list[Row]]:
+    """The needs of a checkpoint and the rows of its parts, if the arguments are what they should be."""
+    named = [at for at in checked_versions(place, needs) if at < version]
     _check_bytes([head, *parts.values()])
     if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
         raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
-    rows = [(0, version, [at for at in named if at < version], head)]
-    rows += [(part, 0, [], body) for part, body in parts.items()]
-    return [(*row, part_sum(place, *row)) for row in rows]
+    rows = [(0, part_stream(version, named), head)]
+    rows += [(part, part_stream(0, []), body) for part, body in parts.items()]
+    return named, [(part, of, body, entry_sum(*place, part, of, body)) for part, of, body in rows]
 
 
 def _check_bytes(bodies: Iterable[object]) -> None:
@@ -619,9 +613,9 @@ def entry_sum(scope: str, conversation: str, version: int, stream: str, body: by
     return crc32(body, crc32(f"{version}\0{stream}\0".encode(), _seed(scope, conversation)))
 
 
-def part_sum(place: Place, part: int, version: int, needs: object, body: bytes) -> int:
-    """The sum of a part of a checkpoint."""
-    return entry_sum(*place, part, f".checkpoint {version} {needs}", body)
+def part_stream(version: int, needs: object) -> str:
+    """What stands for the stream of a part of a checkpoint, whose version is its number."""
+    return f".checkpoint {version} {needs}"
 
 
 @lru_cache(_MOST_SEEDS)
@@ -667,26 +661,12 @@ def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> l
 
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
-    good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(place, row[0], row)}
+    good = dict[int, Stored]()
+    for version, stream, body, known in rows:
+        with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
+            if entry_sum(*place, version, stream, body) == known:
+                good[version] = Stored(version, stream, body)
     return [good[version] for version in sorted(good)]
-
-
-def whole_parts(place: Place, rows: Iterable[Part]) -> dict[int, Part]:
-    """Those parts of a checkpoint that are as they were written, by number."""
-    whole = dict[int, Part]()
-    for row in rows:
-        with suppress(TypeError, UnicodeError):
-            if part_sum(place, *row[:4]) == row[4]:
-                whole[row[0]] = row
-    return whole
-
-
-def _is_whole(place: Place, version: int, row: Row) -> bool:
-    at, stream, body, known = row
-    try:
-        return at == version and entry_sum(*place, version, stream, body) == known
-    except (TypeError, UnicodeError):  # a damaged database gives values of other types
-        return False
 
 
 class _Timed(msgspec.Struct, gc=False):
