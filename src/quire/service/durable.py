@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +17,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Told
+from quire.service.runner import Shared, Told
 from quire.session import Job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
@@ -150,7 +151,7 @@ class DurableRunner:
 
     def __init__(self, node: Node, *, connections: int = 4) -> None:
         self._database = Database(node, connections)
-        self._load = 0
+        self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
 
     async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
@@ -165,7 +166,8 @@ class DurableRunner:
         """See `Runner.deltas`."""
         job, pause, is_open = Reference(agent, scope, conversation, job_id).id, _SOON, True
         while is_open:
-            is_open, pieces = await STORE.do(read_words, self._database.store, job, after)
+            read = partial(read_words, self._database.store, job, after)
+            is_open, pieces = await self._shared.do((job, after), read)
             for piece in pieces:
                 yield piece
                 after = piece.number
