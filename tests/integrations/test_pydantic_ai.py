@@ -49,7 +49,7 @@ from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
 from quire.items import JSON, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import check
+from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
 
@@ -339,7 +339,7 @@ from quire.integrations.pydantic_ai import QuireCapability
 from quire.stores import Store
 
 path, dies = sys.argv[1], sys.argv[2] == "dies"
-capability = QuireCapability(32_000, path)
+capability = QuireCapability(32_000, path, scope=lambda run: run.deps, idempotent=sys.argv[3:])
 requests = []
 
 def answer(messages, info):
@@ -349,29 +349,36 @@ def answer(messages, info):
         return ModelResponse([ToolCallPart("look", {"at": len(results)}, f"c{len(results)}")])
     return ModelResponse([TextPart(" ".join(str(part.content) for part in results))])
 
-agent = Agent(FunctionModel(answer), capabilities=[capability])
+agent = Agent(FunctionModel(answer), capabilities=[capability], deps_type=str)
 
 @agent.tool_plain
 def look(at: int) -> str:
+    with open(path + ".looked", "a") as looked:
+        looked.write(str(at))
     if dies and at == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return f"order {at}"
 
 prompt = "Which orders?" if dies else None
-history = capability.messages("q3")
-print(agent.run_sync(prompt, message_history=history, conversation_id="q3").output)
+history = capability.messages("q3", scope="ana")
+print(agent.run_sync(prompt, message_history=history, conversation_id="q3", deps="ana").output)
 """
 
 
-def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path, idempotent: tuple[str]) -> None:
+    path = tmp_path / "quire.db"
+
     def run(how: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-c", CRASHING, str(tmp_path / "quire.db"), how]
+        command = [sys.executable, "-c", CRASHING, str(path), how, *idempotent]
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     assert run("dies").returncode == -signal.SIGKILL
     gone_on = run("goes on")
-    assert gone_on.stdout.strip() == "order 0 order 1 order 2", gone_on.stderr
-    messages = QuireCapability(32_000, tmp_path / "quire.db").messages("q3")
+    results = ["order 0", "order 1" if idempotent else NO_RESULT, "order 2"]
+    assert gone_on.stdout.strip() == " ".join(results), gone_on.stderr
+    assert Path(f"{path}.looked").read_text() == ("0112" if idempotent else "012")
+    messages = QuireCapability(32_000, path, scope="ana").messages("q3")
     assert not faults(messages)
-    assert [part.content for part in parts_in(messages, ToolReturnPart)] == ["order 0", "order 1", "order 2"]
+    assert [part.content for part in parts_in(messages, ToolReturnPart)] == results
     assert len(parts_in(messages, UserPromptPart)) == 1
