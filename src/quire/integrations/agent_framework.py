@@ -73,7 +73,8 @@ class QuireHistory(HistoryProvider):
     `template` says what the model sees, or is the window of the model in tokens. A tool result for which
     there is no room is sent as a stub, and the model can read it with the tool `read_back`. The other options
     are those of `Session.open`; a `compactor` takes the place of that. `provider` is the format in which
-    receipts render a request again.
+    receipts render a request again. `scope` is whose a session is, a text or a function of the `session_id`:
+    recall quotes what was said in the scope. Without it, each session is a scope of its own.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class QuireHistory(HistoryProvider):
         template: Template | int,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "",
+        scope: str | Callable[[str], str] = "",
         source_id: str = "quire",
         provider: str = "openai",
         **options: Unpack[Options],
@@ -96,7 +97,7 @@ class QuireHistory(HistoryProvider):
 
     def session(self, session_id: str) -> Session:
         """The conversation of a session, with its view, its receipts and its spending."""
-        return self._mirrors.of(session_id).session
+        return self._mirror(session_id).session
 
     async def before_run(
         self,
@@ -108,7 +109,7 @@ class QuireHistory(HistoryProvider):
     ) -> None:
         """Give the agent its history, and the tool by which it reads results that were sent as stubs."""
         await super().before_run(agent=agent, session=session, context=context, state=state)
-        mirror = self._mirrors.of(_named(context.session_id))
+        mirror = self._mirror(context.session_id)
 
         def bring_back(handle: str, start: int = 0) -> str:
             return mirror.read_back(handle, start)
@@ -120,7 +121,7 @@ class QuireHistory(HistoryProvider):
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
         """Return all messages of a session, with what a run that was cut off had recorded."""
-        mirror = self._mirrors.of(_named(session_id))
+        mirror = self._mirror(session_id)
         await mirror.session.aio.refresh()
         found: dict[int, list[Item]] = {}
         view = mirror.session.view()
@@ -141,7 +142,7 @@ class QuireHistory(HistoryProvider):
         **kwargs: Any,
     ) -> None:
         """Record the messages of a run. What the middleware has recorded is not recorded again."""
-        mirror = self._mirrors.of(_named(session_id))
+        mirror = self._mirror(session_id)
         before = self._loaded[mirror] if mirror in self._loaded else await self.get_messages(session_id)
         self._loaded[mirror] = [*before, *messages]
         _tools.set(_names_in(self._loaded[mirror]))
@@ -149,7 +150,7 @@ class QuireHistory(HistoryProvider):
 
     async def fit(self, context: ChatContext) -> None:
         """Put the messages that fit in the place of those of a request."""
-        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        mirror = self._mirror(context.session.session_id if context.session else None)
         beside = [one for one in context.messages if self._is_beside(one)]
         items = [one for one in context.messages if not self._is_beside(one)]
         options = context.options or {}
@@ -166,9 +167,14 @@ class QuireHistory(HistoryProvider):
         used: Mapping[str, Any] = response.usage_details or {}
         counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
         usage = Usage(**counts) if any(counts.values()) else None
-        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        mirror = self._mirror(context.session.session_id if context.session else None)
         _tools.set(_names_in(response.messages))
         await mirror.arecord(response.messages, usage, model=response.model or _model_asked(context))
+
+    def _mirror(self, session_id: str | None) -> Mirror[Message]:
+        if not session_id:
+            raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
+        return self._mirrors.of(session_id, known=session_id)
 
     def _is_beside(self, message: Message) -> bool:
         """Whether a message is of the instructions or of another provider, and not of the conversation."""
@@ -191,12 +197,6 @@ class _Fitting(ChatMiddleware):
         await call_next()
         if isinstance(context.result, ChatResponse):
             await record(context.result)
-
-
-def _named(session_id: str | None) -> str:
-    if not session_id:
-        raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
-    return session_id
 
 
 def _model_asked(context: ChatContext) -> str | None:

@@ -21,7 +21,7 @@ import msgspec
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
-from quire.integrations.adk_sessions import QuireSessionService, place_of
+from quire.integrations.adk_sessions import QuireSessionService, scope_of
 from quire.integrations.mirror import Mirror, Mirrors
 from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
 from quire.providers import content_for_model, media_type, provider_for
@@ -105,8 +105,8 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
             await mirror.arecord([], _GEMINI.parse(reported).usage)
 
     def _mirror(self, session: Session, agent: str) -> "Mirror[_Turn]":
-        place = place_of(self._scope, session.app_name, session.user_id, session.id, agent)
-        return self._mirrors.of(place.conversation, scope=place.scope)
+        scope = scope_of(self._scope, session.app_name, session.user_id)
+        return self._mirrors.of(session.id, agent, scope=scope)
 
 
 def _reader(mirror: "Mirror[_Turn]") -> FunctionTool:

@@ -61,12 +61,14 @@ _OWN = {
 
 
 class QuireAgent(Agent):
-    """An agent of LiveKit. `conversation` is its address in the store; the log of it is in `kept`.
+    """An agent of LiveKit. `conversation` is its name in the store; the log of it is in `kept`.
 
-    `template` says what the model sees, or is the window of the model in tokens. The tools and instructions
-    of the agent take their room in it. A tool result for which there is no room is sent as a stub, and the
-    model can read it with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them
-    takes the place of that. All others are LiveKit's. A subclass with an `on_exit` of its own calls this one.
+    `scope` is whose it is, such as the id of the caller: recall quotes what was said in the scope. Without
+    one, the conversation is a scope of its own. `template` says what the model sees, or is the window of the
+    model in tokens. The tools and instructions of the agent take their room in it. A tool result for which
+    there is no room is sent as a stub, and the model can read it with the tool `read_back`. `options` are
+    those of `Session.open`; a `compactor` in them takes the place of that. All others are LiveKit's. A
+    subclass with an `on_exit` of its own calls this one.
     """
 
     def __init__(

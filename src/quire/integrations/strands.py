@@ -13,7 +13,7 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -21,10 +21,10 @@ from typing import Any, Unpack, cast
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidLimit, MissingExtra
-from quire.integrations.mirror import Mirror
+from quire.integrations.mirror import Mirror, Mirrors
 from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
 from quire.items import (
     Content,
@@ -40,21 +40,26 @@ from quire.items import (
     ToolResult,
 )
 from quire.providers import content_for_model, media_type
-from quire.sections import History
 from quire.session import Session
 from quire.session.session import Options
 from quire.state import in_one_reply
 from quire.stores import Store
-from quire.tokens import Budget, Usage
+from quire.tokens import Usage
 
 try:
     from strands.agent import Agent
     from strands.agent.conversation_manager import ConversationManager
     from strands.hooks import AgentInitializedEvent, HookRegistry
-    from strands.middleware import InvokeModelContext, InvokeModelStage
+    from strands.interrupt import InterruptException
+    from strands.middleware import (
+        ExecuteToolContext,
+        ExecuteToolStage,
+        InvokeModelContext,
+        InvokeModelStage,
+    )
     from strands.tools import tool
     from strands.types.content import Message as Said
-    from strands.types.events import ModelStopReason
+    from strands.types.events import ModelStopReason, ToolResultEvent
 except ImportError:
     raise MissingExtra("Strands Agents", "strands") from None
 
@@ -70,7 +75,9 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
     The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
     window in tokens. A tool result for which there is no room is sent as a stub, and the model can read it
     with the tool `read_back`. The other options are those of `Session.open`; a `compactor` takes the place of
-    that. `provider` is the format in which receipts render a request again.
+    that. `provider` is the format in which receipts render a request again. `scope` is whose the session is:
+    recall quotes what was said in the scope. Without it, the session is a scope of its own. A call that began
+    and has no result is not run again, unless `idempotent` names its tool.
     """
 
     def __init__(
@@ -79,18 +86,17 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         template: Template | int,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "strands",
+        scope: str = "",
         provider: str = "anthropic",
+        idempotent: Collection[str] = (),
         **options: Unpack[Options],
     ) -> None:
         super().__init__()
-        if isinstance(template, int):
-            template = Template(History(), budget=Budget(window=template))
-        self._template = template
-        self._session_id, self._store, self._scope = session_id, store, scope
-        self._options: Options = {"compactor": Offload(), **options}
-        self._provider, self._codec = provider, _Codec()
-        self._mirror: Mirror[Said] | None = None
+        self._session_id, self._codec = session_id, _Codec()
+        self._agent_id: str | None = None
+        self._mirrors = Mirrors(
+            self._codec, template, store, scope=scope, provider=provider, idempotent=idempotent, **options
+        )
 
     @property
     def session(self) -> Session:
@@ -109,22 +115,20 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         """Fit the next requests to three quarters of the last, which a provider found too large."""
         if e is None:
             return
-        template, sent = self._template, self.session.receipts[-1].tokens
+        template, sent = cast(Template, self._mirrors.template), self.session.receipts[-1].tokens
         try:
             budget = replace(template.budget, window=template.budget.reserve + sent * 3 // 4)
         except InvalidLimit:
             raise e from None
-        self._template = Template(*template.sections, budget=budget, model=template.model)
-        self._mirror = self._made(self.session)
+        self._mirrors.refit(Template(*template.sections, budget=budget, model=template.model))
 
     def restore_from_session(self, state: dict[str, Any]) -> None:
         """Take a session of any other manager: the messages that it had removed come back."""
 
     def _join(self, event: AgentInitializedEvent) -> None:
-        name = f"{self._session_id}/{event.agent.agent_id}"
-        session = Session.open(scope=self._scope, conversation=name, store=self._store, **self._options)
-        self._mirror = self._made(session)
+        self._agent_id = event.agent.agent_id
         event.agent.add_middleware(InvokeModelStage, self._invoke)
+        event.agent.add_middleware(ExecuteToolStage, self._execute)
 
         @tool(name=READ_BACK["name"], description=READ_BACK["description"])  # type: ignore[untyped-decorator]
         async def read_back(handle: str, start: int = 0) -> str:
@@ -146,13 +150,25 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
                 await mirror.arecord([event["stop"][1]], _usage(event["stop"][2]))
             yield event
 
-    def _made(self, session: Session) -> Mirror[Said]:
-        return Mirror(session, self._template, self._codec, provider=self._provider)
+    async def _execute(self, context: ExecuteToolContext, call: Callable[..., Any]) -> AsyncIterator[Any]:
+        """Run a call that has not begun before."""
+        mirror, call_id = self._mirrored(), context.tool_use["toolUseId"]
+        if words := await asyncio.to_thread(mirror.begin, call_id):
+            yield ToolResultEvent({"toolUseId": call_id, "status": "error", "content": [{"text": words}]})
+            return
+        try:
+            async for event in call(context):
+                if "tool_interrupt_event" in event:
+                    await asyncio.to_thread(mirror.pause, call_id)
+                yield event
+        except InterruptException:
+            await asyncio.to_thread(mirror.pause, call_id)
+            raise
 
     def _mirrored(self) -> Mirror[Said]:
-        if self._mirror is None:
+        if self._agent_id is None:
             raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
-        return self._mirror
+        return self._mirrors.of(self._session_id, self._agent_id)
 
 
 def _text_of(prompt: Any) -> str:
