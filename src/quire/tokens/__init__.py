@@ -14,8 +14,8 @@ from quire.tokens.counter import (
 )
 from quire.tokens.measured import (
     FAILED as FAILED,
-    NO_OUTPUT as NO_OUTPUT,
     MAY_HAVE_RUN as MAY_HAVE_RUN,
+    NO_OUTPUT as NO_OUTPUT,
     NO_RESULT as NO_RESULT,
     AsSent as AsSent,
     Calibrated,
