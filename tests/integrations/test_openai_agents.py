@@ -4,10 +4,6 @@
 
 import asyncio
 import json
-import os
-import signal
-import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +20,7 @@ from quire.models import Scripted
 from quire.providers import check
 from quire.sections import History
 from quire.stores import MemoryStore
+from tests.integrations.killed import die, run_killed
 
 pytest.importorskip("agents", reason="openai-agents is not installed")
 
@@ -518,9 +515,8 @@ class Upstream:
 
     def __init__(self) -> None:
         self.sent: list[Json] = []
-        self.client = AsyncOpenAI(
-            api_key="none", http_client=httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
-        )
+        http: Any = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
+        self.client = AsyncOpenAI(api_key="none", http_client=http)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         body: Json = json.loads(request.content)
@@ -620,36 +616,22 @@ def test_a_tool_that_fails_leaves_its_call(streamed: bool) -> None:
     assert kinds == ["user", "function_call", "function_call_output", "user"]
 
 
-_KILLED = """
-import asyncio, os, signal, sys
-from agents import Agent, RunConfig, Runner, function_tool, set_tracing_disabled
-from agents.testing import ScriptedModel, assistant_message, function_call
-from quire.integrations.openai_agents import QuireSession
+def lose(path: str) -> None:
+    """Ask an agent whose process is killed while it looks up the second order."""
 
-set_tracing_disabled(True)
+    @function_tool
+    def look_up(order: int) -> str:
+        """Look an order up."""
+        if order == 8:
+            die()
+        return "It left on Monday."
 
-@function_tool
-def look_up(order: int) -> str:
-    if order == 8:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "It left on Monday."
-
-calls = [[function_call("look_up", {"order": order}, call_id=f"c{order}")] for order in (7, 8)]
-agent = Agent(name="Support", model=ScriptedModel(calls), tools=[look_up])
-session = QuireSession("support-7", 32_000, sys.argv[1])
-config = RunConfig(call_model_input_filter=session.context_filter)
-asyncio.run(Runner.run(agent, "Where are orders 7 and 8?", session=session, hooks=session, run_config=config))
-"""
+    agent, _ = agent_with(call("c7", order=7), call("c8", order=8), tools=[look_up])
+    run(session_of(path), agent, "Where are orders 7 and 8?")
 
 
 def test_an_agent_goes_on_after_its_process_was_killed(tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(tmp_path / "q.db")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-        capture_output=True,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    run_killed(__name__, f"lose({str(tmp_path / 'q.db')!r})")
     session = session_of(tmp_path / "q.db")
     assert [one.get("call_id") for one in items_of(session)] == [None, "c7", "c7", "c8"]
     agent, model = agent_with(assistant_message("Order 7 left on Monday."))

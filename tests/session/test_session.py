@@ -65,7 +65,7 @@ def test_a_conversation_without_a_scope_is_a_scope_of_its_own() -> None:
     for one, is_told in [(first.child("checker"), True), *((other, False) for other in others)]:
         one.user("What is my PIN?")
         assert ("4711" in str(one.build(quoting).render("openai").payload)) is is_told
-    assert Session.open("ana%2Fchecker", store=store).view()[0].text == "What is my PIN?"
+    assert texts(Session.open("ana%2Fchecker", store=store).view()) == ["What is my PIN?"]
     for scope in ("", "agent/"):
         for make in (Memory, Knowledge):
             with pytest.raises(InvalidValue, match="name a scope"):

@@ -1,8 +1,5 @@
 """Microsoft Agent Framework: a history that is kept whole, and a view of it for each request.
 
-    history = QuireHistory(32_000)
-    agent = Agent(client=client, tools=tools, context_providers=[history], middleware=[history.middleware])
-
 `QuireHistory` keeps the messages of each session. Its middleware runs before every request of the model, also
 between calls of tools, and sends what fits the model's window.
 """
@@ -19,7 +16,7 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import MARK, Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import (
     Image,
     Item,
@@ -32,7 +29,7 @@ from quire.items import (
     ToolResult,
 )
 from quire.providers import base64_of, content_for_model, media_type
-from quire.session.session import Options, Session
+from quire.session import Session
 from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage
@@ -70,11 +67,8 @@ _USAGE = {
 class QuireHistory(HistoryProvider):
     """Keeps the messages of sessions, each in the conversation of its `session_id`.
 
-    `template` says what the model sees, or is the window of the model in tokens. A tool result for which
-    there is no room is sent as a stub, and the model can read it with the tool `read_back`. The other options
-    are those of `Session.open`; a `compactor` takes the place of that. `provider` is the format in which
-    receipts render a request again. `scope` is whose a session is, a text or a function of the `session_id`:
-    recall quotes what was said in the scope. Without it, each session is a scope of its own.
+    `template` says what the model sees, or is the window of the model in tokens. A `scope` may be a function
+    of the `session_id`.
     """
 
     def __init__(
@@ -82,14 +76,12 @@ class QuireHistory(HistoryProvider):
         template: Template | int,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str | Callable[[str], str] = "",
         source_id: str = "quire",
-        provider: str = "openai",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__(source_id)
         self._codec = _Codec()
-        self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **options)
+        self._mirrors = Mirrors(self._codec, template, store, **options)
         self._loaded = WeakKeyDictionary[Mirror[Message], list[Message]]()
         """The messages of a session before the run at hand; they go with its mirror."""
         self.middleware: ChatMiddleware = _Fitting(self)
@@ -123,13 +115,7 @@ class QuireHistory(HistoryProvider):
         """Return all messages of a session, with what a run that was cut off had recorded."""
         mirror = self._mirror(session_id)
         await mirror.session.aio.refresh()
-        found: dict[int, list[Item]] = {}
-        view = mirror.session.view()
-        for item in view.recorded():
-            mark = item.extras.get(MARK)
-            if mark is not None and view.fate(item.id).state != "hidden":
-                found.setdefault(mark[0], []).append(item)
-        messages = [self._codec.message(items) for items in found.values()]
+        messages = [self._codec.message(items) for items in mirror.recorded().values()]
         self._loaded[mirror] = messages
         return list(messages)
 

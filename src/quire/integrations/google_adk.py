@@ -1,9 +1,5 @@
 """Google ADK: sessions in Quire's stores, and a view of them for each request.
 
-    service = QuireSessionService("quire.db")
-    app = App(name="shop", root_agent=agent, plugins=[QuirePlugin(32_000, "quire.db")])
-    runner = Runner(app=app, session_service=service)
-
 `QuireSessionService` keeps the events of each session as they are. `QuirePlugin` runs before every request of
 a model, and sends what fits its window.
 """
@@ -51,10 +47,8 @@ _GEMINI = provider_for("gemini")
 class QuirePlugin(BasePlugin):  # type: ignore[misc]
     """Fits each request to the window of the model, and keeps a receipt of it.
 
-    Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`. `template`
-    says what the model sees, or is its window in tokens. A tool result for which there is no room is sent as
-    a stub, and the model can read it with the tool `read_back`. The other options are those of
-    `Session.open`; a `compactor` takes the place of that.
+    Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`, in the
+    scope `scope/APP/USER`. `template` says what the model sees, or is its window in tokens.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ the window fills up. Before it returns one, the engine records the whole list.
 # pyright: basic, reportMissingImports=false
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -20,12 +20,11 @@ import msgspec
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra, QuireError
-from quire.integrations.mirror import Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult, text_of
 from quire.providers import content_for_model, provider_for
 from quire.sections import History
 from quire.session import Session
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Budget, Usage
 
@@ -58,24 +57,19 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
     """Keeps each session of Hermes in the conversation of its id, and fits its messages.
 
     Without a template, the messages get the room that the threshold of Hermes leaves beside its prompt and
-    tools. A tool result for which there is no room is sent as a stub, and the model can read it with the tool
-    `read_back`. The other options are those of `Session.open`; a `compactor` in them takes the place of that.
-    `scope` is whose a session is, a text or a function of what Hermes tells at its start, such as `platform`
-    and `conversation_id`: recall quotes what was said in the scope. Without it, each session is a scope of
-    its own.
+    tools. A `scope` may be a function of what Hermes tells at the start of a session, such as its `platform`
+    and `conversation_id`.
     """
 
     def __init__(
         self,
         store: str | Path | Store = "quire.db",
         template: Template | None = None,
-        *,
-        scope: str | Callable[[dict[str, Any]], str] = "",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        self._given_as = store, template, scope, options
+        self._given_as = store, template, options
         self._codec = _Codec()
-        self._mirrors = Mirrors(self._codec, template, store, scope=scope, **options)
+        self._mirrors = Mirrors(self._codec, template, store, **options)
         self._session_id, self._told = "", dict[str, Any]()
         self._whole: list[Chat] = []  # all messages, of which Hermes goes on with some:
         self._given: list[Chat] = []
@@ -83,8 +77,8 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
     def __deepcopy__(self, memo: Any) -> "QuireEngine":
         """Return an engine for another agent: it shares the store, and nothing else."""
-        store, template, scope, options = self._given_as
-        twin = QuireEngine(store, template, scope=scope, **options)
+        store, template, options = self._given_as
+        twin = QuireEngine(store, template, **options)
         twin.context_length, twin.threshold_tokens = self.context_length, self.threshold_tokens
         return twin
 

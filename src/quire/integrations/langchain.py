@@ -8,7 +8,7 @@ whole in the pool of the conversation, and the state gets its beginning and its 
 import asyncio
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -16,7 +16,7 @@ from quire.agent import MAX_OUTPUT, characters_within, shortened
 from quire.compactors import READ_BACK
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import (
     Audio,
     Content,
@@ -35,7 +35,6 @@ from quire.items import (
 )
 from quire.providers import content_for_model
 from quire.session import Session
-from quire.session.session import Options
 from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
@@ -44,7 +43,6 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import ToolCallRequest
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-    from langchain_core.runnables import RunnableConfig
     from langchain_core.tools import BaseTool, StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.config import get_config
@@ -179,26 +177,18 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
     `template` may be the size of the window in tokens. The conversation is the `thread_id` of the run; a run
-    inside of another has one below it. `scope` is whose it is, a text or a function of the run's config:
-    recall quotes what was said in the scope. Without it, each thread is a scope of its own. A call that began
-    and has no result is not run again, unless `idempotent` names its tool. The options are those of a
-    session, such as `redact` and `compactor`, which is `Offload()` unless given. The agent gets the tool
-    `read_back`. Put it last among the middleware, so that it sees what is really sent.
+    inside of another has one below it. A `scope` may be a function of the run's config. Put it last among the
+    middleware, so that it sees what is really sent.
     """
 
     def __init__(
         self,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str | Callable[[RunnableConfig], str] = "",
-        idempotent: Collection[str] = (),
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__()
-        self._mirrors = Mirrors(
-            MessageCodec(), template, store, scope=scope, idempotent=idempotent, **options
-        )
+        self._mirrors = Mirrors(MessageCodec(), template, store, **options)
         self._template = cast(Template, self._mirrors.template)
         self._defined: tuple[list[Any], list[Definition]] = [], []
         self.tools = [

@@ -99,7 +99,6 @@ class Mirror(Generic[M]):
         session: Session,
         template: Template | None,
         codec: Codec[M],
-        *,
         provider: str = "openai",
         idempotent: Collection[str] = (),
     ) -> None:
@@ -196,6 +195,15 @@ class Mirror(Generic[M]):
         counter = counter_for((template.model if template else None) or DEFAULT_MODEL)
         room = template.budget.available // 4 if template else _TOKENS_BACK
         return read_back(self.session.pool.copy(), handle, counter, min(room, _TOKENS_BACK), start)
+
+    def recorded(self) -> dict[int, list[Item]]:
+        """The items of the messages that are recorded and not hidden, by the number of the message."""
+        found, view = dict[int, list[Item]](), self.session.view()
+        for item in view.recorded():
+            mark = _mark_of(item)
+            if mark is not None and view.fate(item.id).state != "hidden":
+                found.setdefault(mark.message, []).append(item)
+        return found
 
     async def afollow(self, messages: Sequence[M]) -> None:
         """`follow` to be awaited."""
@@ -390,13 +398,28 @@ def escaped(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
+class MirrorOptions(Options, total=False):
+    """The options of an integration: those of a session, and these.
+
+    Without another `compactor`, a tool result that has no room is sent as a stub (`Offload`), and the model
+    can read it with the tool `read_back`.
+    """
+
+    scope: Scope
+    """Whose a conversation is. Recall quotes what was said in the scope; without one, each conversation is a
+    scope of its own."""
+    provider: str
+    """The format in which receipts render a request again."""
+    idempotent: Collection[str]
+    """The names of tools that may run twice. A call of another that began and has no result is not run
+    again, where the framework would do that."""
+
+
 class Mirrors(Generic[M]):
     """The mirrors of the conversations of a framework, by their names; the least recently used are let go.
 
     `template` may be the size of the model's window in tokens: as much of the conversation is shown as fits.
-    Unless the options name another compactor, a tool result without room is sent as a stub (`Offload`), so an
-    integration gives the model the tool `read_back`. `scope` is that of all conversations, or a function of
-    what the framework knows of one. Without it, each is a scope of its own.
+    An integration gives the model the tool `read_back`.
     """
 
     def __init__(
@@ -434,13 +457,7 @@ class Mirrors(Generic[M]):
             mirror = self._known.pop(place, None)
             if mirror is None:
                 session = Session.open(str(place), store=self.store, **self._options)
-                mirror = Mirror(
-                    session,
-                    self.template,
-                    self._codec,
-                    provider=self._provider,
-                    idempotent=self._idempotent,
-                )
+                mirror = Mirror(session, self.template, self._codec, self._provider, self._idempotent)
             self._known[place] = mirror
             while len(self._known) > _MOST_SESSIONS:
                 self._known.popitem(last=False)

@@ -17,11 +17,10 @@ from typing import Any, TypeVar, Unpack, cast
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import MARK, Mirror, Mirrors
+from quire.integrations.mirror import MARK, Mirror, MirrorOptions, Mirrors
 from quire.integrations.openai_items import ItemCodec, Json, id_of
 from quire.items import Item, Note
 from quire.providers import OPENAI_ITEM_PREFIXES
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
 
@@ -63,24 +62,21 @@ class QuireSession(RunHooks[Any]):
         template: Template | int | None = None,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "",
         session_settings: SessionSettings | dict[str, Any] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        """Open the conversation `session_id`. `scope` is whose it is: recall quotes what was said in it.
+        """Open the conversation `session_id`.
 
         `template` is what the filter shows, or the window of the model in tokens: then the filter shows as
-        much of the conversation as fits. The other options are those of `Session.open`; the compactor is
-        `Offload` if none is given.
+        much of the conversation as fits.
         """
         self.session_id = session_id
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         if options.get("redact") is not None:
             raise InvalidValue("a QuireSession gives back what was added: redact what you give to the runner")
         self._codec = ItemCodec()
-        self._mirrors = Mirrors(
-            self._codec, template, store, scope=scope, provider="openai-responses", **options
-        )
+        options.setdefault("provider", "openai-responses")
+        self._mirrors = Mirrors(self._codec, template, store, **options)
         self._main = self._mirrors.of(session_id)
         self.conversation = self._main.session
         """The conversation, with its view, its receipts and its spending."""

@@ -4,18 +4,16 @@
 """
 
 import asyncio
-from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Unpack
 
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
-from quire.integrations.mirror import Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
 from quire.integrations.pydantic_store import QuireConversationStore
 from quire.session import Session
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Usage
 
@@ -38,27 +36,16 @@ class QuireCapability(AbstractCapability[Any]):
     """Records a conversation in a session, and sends of it what fits into a model's window.
 
     `template` may be the size of the window in tokens. The history of the agent is not changed: what is left
-    out of one request is there for the next. By default, a tool result for which there is no room is sent as
-    a stub, and the model can read it with the tool `read_back`; a `compactor` of yours takes the place of
-    that. `scope` is whose a conversation is, a text or a function of the `RunContext`: recall quotes what was
-    said in the scope. Without it, each conversation is a scope of its own. A call that began and has no
-    result is not run again, unless `idempotent` names its tool. The other options are those of
-    `Session.open`.
+    out of one request is there for the next. A `scope` may be a function of the `RunContext`.
     """
 
     def __init__(
         self,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str | Callable[[RunContext[Any]], str] = "",
-        provider: str = "openai",
-        idempotent: Collection[str] = (),
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        self._mirrors = Mirrors(
-            _codec, template, store, scope=scope, provider=provider, idempotent=idempotent, **options
-        )
+        self._mirrors = Mirrors(_codec, template, store, **options)
 
     def session(self, conversation_id: str, *, scope: str | None = None) -> Session:
         """The session of a conversation: its log, its receipts, and what it has used."""

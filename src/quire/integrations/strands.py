@@ -1,11 +1,5 @@
 """Strands Agents: an agent whose messages stay whole, and whose requests fit the model's window.
 
-    agent = Agent(
-        model,
-        conversation_manager=QuireConversationManager("s-1", 32_000, "quire.db"),
-        session_manager=QuireSessionManager("s-1", "quire.db"),
-    )
-
 `QuireConversationManager` records `agent.messages` before each request and sends a view of them.
 `QuireSessionManager` keeps the session, so that another process can go on with it.
 """
@@ -13,7 +7,7 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -24,7 +18,7 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidLimit, MissingExtra
-from quire.integrations.mirror import Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
 from quire.items import (
     Content,
@@ -41,7 +35,6 @@ from quire.items import (
 )
 from quire.providers import content_for_model, media_type
 from quire.session import Session
-from quire.session.session import Options
 from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Usage
@@ -73,11 +66,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
     """Sends what fits of the messages of one agent, and leaves `agent.messages` as they are.
 
     The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
-    window in tokens. A tool result for which there is no room is sent as a stub, and the model can read it
-    with the tool `read_back`. The other options are those of `Session.open`; a `compactor` takes the place of
-    that. `provider` is the format in which receipts render a request again. `scope` is whose the session is:
-    recall quotes what was said in the scope. Without it, the session is a scope of its own. A call that began
-    and has no result is not run again, unless `idempotent` names its tool.
+    window in tokens.
     """
 
     def __init__(
@@ -85,18 +74,13 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         session_id: str,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str = "",
-        provider: str = "anthropic",
-        idempotent: Collection[str] = (),
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__()
         self._session_id, self._codec = session_id, _Codec()
         self._agent_id: str | None = None
-        self._mirrors = Mirrors(
-            self._codec, template, store, scope=scope, provider=provider, idempotent=idempotent, **options
-        )
+        options.setdefault("provider", "anthropic")
+        self._mirrors = Mirrors(self._codec, template, store, **options)
 
     @property
     def session(self) -> Session:
