@@ -27,6 +27,7 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    parts_of,
 )
 from quire.providers import base64_of, content_for_model, media_type
 from quire.session import Session
@@ -283,8 +284,8 @@ def _contents(item: Item) -> list[Content]:
         case Reasoning():
             return [Content.from_text_reasoning(text=item.text)]
         case _:
-            content = content_for_model(cast("Said | Note | Summary", item))
-            return [_content(part) for part in ((content,) if isinstance(content, str) else content)]
+            parts = parts_of(content_for_model(cast("Said | Note | Summary", item)))
+            return [_content(part) for part in parts]
 
 
 def _content(part: Part) -> Content:

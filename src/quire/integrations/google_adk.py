@@ -19,7 +19,7 @@ from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.adk_sessions import QuireSessionService, scope_of
 from quire.integrations.mirror import Mirror, Mirrors
-from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, parts_of
 from quire.providers import content_for_model, media_type, provider_for
 from quire.session import Session as Kept
 from quire.session.session import Options
@@ -219,8 +219,8 @@ def _written(item: Item, known: dict[str | None, types.Part]) -> Iterator[types.
         case Reasoning():
             yield types.Part(text=item.text, thought=True)
         case _:
-            content = content_for_model(cast("Message | Note | Summary", item))
-            yield from map(_part, (content,) if isinstance(content, str) else content)
+            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
+            yield from map(_part, parts)
 
 
 def _sent_id(call_id: str) -> str | None:

@@ -217,18 +217,17 @@ class Mirror(Generic[M]):
         """
         with self._following:
             self.session.refresh()
-            standing = ((call, how) for call, how in self.session.steps.standing() if call.call_id == call_id)
-            call, progress = next(standing, (None, ""))
-            if call is None or call.name in self._idempotent:
-                return None
-            if progress != "begun":
-                self.session.begin(call)
-                return None
-            notes = self.session.view(_PAUSED) if _PAUSED in self.session.transcripts else ()
-            paused = [note for note in notes if isinstance(note, Note) and note.key == call.id]
-            if paused:
-                self.session.hide(*paused, to=_PAUSED)
-            return None if paused else NO_RESULT
+            for call, progress in self.session.steps.standing():
+                if call.call_id == call_id and call.name not in self._idempotent:
+                    return self._resume(call) if progress == "begun" else self.session.begin(call)
+            return None
+
+    def _resume(self, call: ToolCall) -> str | None:
+        notes = self.session.view(_PAUSED) if _PAUSED in self.session.transcripts else ()
+        paused = [note for note in notes if isinstance(note, Note) and note.key == call.id]
+        if paused:
+            self.session.hide(*paused, to=_PAUSED)
+        return None if paused else NO_RESULT
 
     def pause(self, call_id: str) -> None:
         """Record that the tool of a call has ended to wait for something, and will be run again."""

@@ -32,6 +32,7 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    parts_of,
 )
 from quire.providers import content_for_model, media_type
 from quire.session import Session
@@ -282,8 +283,8 @@ def _blocks(item: Item, thoughts: Iterator[Any]) -> list[Any]:
         case Reasoning():
             return [one for one in [next(thoughts, None)] if one]
         case _:
-            content = content_for_model(cast("Message | Note | Summary", item))
-            return [_block(part) for part in ((content,) if isinstance(content, str) else content)]
+            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
+            return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> Any:

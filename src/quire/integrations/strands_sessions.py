@@ -5,7 +5,6 @@
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, Unpack, cast
 
 from quire.errors import Conflict, MissingExtra
@@ -98,7 +97,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         log, number = self._log(session_id), session_message.message_id
         while log.find(_MESSAGES + agent_id, number) is None:
             with suppress(Conflict):  # another process has written: look again
-                log.append(_MESSAGES + agent_id, Note(content=session_message.to_dict()))
+                note = Note(content=session_message.to_dict())
+                log.kept.append(note, to=_MESSAGES + agent_id, expected=log.kept.version)
                 return
         raise SessionException(f"message {number} of agent {agent_id} exists: the session has changed")
 
@@ -162,7 +162,7 @@ class _Log:
     """
 
     def __init__(self, kept: Kept) -> None:
-        self.kept, self._reading = kept, Lock()
+        self.kept = kept
         self._read: dict[str, int] = {}
         self._at: dict[str, dict[str | int, int]] = {}
 
@@ -175,22 +175,17 @@ class _Log:
         """The contents of the messages of an agent, in order."""
         return [self._content(transcript, at) for _, at in sorted(self._catch_up(transcript).items())]
 
-    def append(self, transcript: str, note: Note) -> None:
-        """Add a note, if nobody has written since this was read."""
-        self.kept.append(note, to=transcript, expected=self.kept.version)
-
     def _catch_up(self, transcript: str) -> dict[str | int, int]:
         self.kept.refresh()
         known = self._at.setdefault(transcript, {})
         if transcript in self.kept.transcripts:
-            with self._reading:
-                view = self.kept.view(transcript)
-                for at in range(self._read.get(transcript, 0), view.end):
-                    note = view.log.item(at)
-                    if isinstance(note, Note) and note.content is not None:
-                        name = note.description if transcript == _RECORDS else note.content["message_id"]
-                        known[cast("str | int", name)] = at
-                self._read[transcript] = view.end
+            view = self.kept.view(transcript)
+            for at in range(self._read.get(transcript, 0), view.end):
+                note = view.log.item(at)
+                if isinstance(note, Note) and note.content is not None:
+                    name = note.description if transcript == _RECORDS else note.content["message_id"]
+                    known[cast("str | int", name)] = at
+            self._read[transcript] = view.end
         return known
 
     def _content(self, transcript: str, at: int) -> Any:
