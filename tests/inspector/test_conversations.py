@@ -20,7 +20,7 @@ PARCELS, BRANCH = "lamp-shop/parcels", "lamp-shop/parcels%2Fangry"
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """120 conversations of three scopes, one of which has no name; talk-119 is the latest."""
+    """120 conversations, some of two scopes and some without one; talk-119 is the latest."""
     path = tmp_path_factory.mktemp("crowd") / "crowd.db"
     ticks = count(1_700_000_000)
     with Store.open(path) as store:
@@ -88,6 +88,12 @@ def test_the_list_is_narrowed_by_scope_and_name_and_paged(
     assert (page["length"], next(iter(row["address"] for row in page["rows"]), None)) == (length, first)
     assert [one["scope"] for one in page["scopes"]] == ["", "north", "south"]
     assert page["count"] == {"scopes": 3, "conversations": 120}
+
+
+def test_conversations_without_a_scope_are_searched_together(crowd: Served) -> None:
+    found = crowd.read("search", question="What is 117?", within="/").data["found"]
+    assert "/talk-117" in [one["address"] for one in found]
+    assert {one["address"].partition("/")[0] for one in found} == {""}
 
 
 def test_all_pages_together_have_every_conversation_once(crowd: Served) -> None:

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 from msgspec.structs import replace
 
 from quire import Budget, Session, Template
@@ -219,7 +220,7 @@ def test_a_long_result_that_is_in_the_state_already_is_sent_as_a_stub() -> None:
 
 def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_own() -> None:
     store = MemoryStore()
-    quire = QuireMiddleware(32_000, store, scope="acme")
+    quire = QuireMiddleware(32_000, store, scope=lambda config: config["configurable"]["tenant"])
     inner = create_agent(ScriptedChat(script=looking(1)), [look], middleware=[quire])
 
     @tool
@@ -234,12 +235,14 @@ def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_
 
     outer = create_agent(ScriptedChat(script=script), [ask_reader], middleware=[quire])
     for thread in ("t1", "t2"):
-        state = run(outer, [HumanMessage("Ask.")], config={"configurable": {"thread_id": thread}})
+        config = {"configurable": {"thread_id": thread, "tenant": "acme"}}
+        state = run(outer, [HumanMessage("Ask.")], config=config)
         assert state[-1].text == "I have looked."
-        texts = [one.text for one in quire.session(thread).view() if isinstance(one, Message)]
+        session = quire.session(thread, scope="acme")
+        texts = [one.text for one in session.view() if isinstance(one, Message)]
         assert texts == ["Ask.", "I have looked."]
     inside = [name for name in store.conversations("acme") if name not in ("t1", "t2")]
-    assert sorted(name.split("|")[0] for name in inside) == ["t1", "t2"]
+    assert sorted(name.split("/")[0] for name in inside) == ["t1", "t2"]
 
 
 def test_a_run_without_a_thread_is_refused() -> None:
@@ -249,28 +252,38 @@ def test_a_run_without_a_thread_is_refused() -> None:
         run(agent, [HumanMessage("Are you there?")], config=None)
 
 
-def reader(path: str, page_that_kills: int | None) -> Any:
+def reader(path: str, page_that_kills: int | None, *idempotent: str) -> Any:
     """An agent that looks at five pages; its process may be killed while it looks at one."""
 
     @tool("look")
     def look_or_die(page: int) -> str:
         """Look at a page of the book."""
+        with open(f"{path}.looked", "a") as looked:
+            looked.write(str(page))
         if page == page_that_kills:
             die()
         return f"Page {page} says nothing of importance."
 
-    quire, saver = QuireMiddleware(32_000, path), QuireSaver(path)
+    quire, saver = QuireMiddleware(32_000, path, idempotent=idempotent), QuireSaver(path)
     return create_agent(
         ScriptedChat(script=looking(5)), [look_or_die], middleware=[quire], checkpointer=saver
     )
 
 
-def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path) -> None:
+@ASYNC
+@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(
+    tmp_path: Path, idempotent: tuple[str, ...], is_async: bool
+) -> None:
     path = str(tmp_path / "quire.db")
     question = {"messages": [("user", "Look at five pages.")]}
     run_killed(__name__, f"reader({path!r}, 3).invoke({question!r}, CONFIG, durability='sync')")
-    state = reader(path, None).invoke(None, CONFIG)["messages"]
-    assert [one.tool_call_id for one in state if isinstance(one, ToolMessage)] == ["1", "2", "3", "4", "5"]
+    agent = reader(path, None, *idempotent)
+    state = (asyncio.run(agent.ainvoke(None, CONFIG)) if is_async else agent.invoke(None, CONFIG))["messages"]
+    results = [one for one in state if isinstance(one, ToolMessage)]
+    assert [one.tool_call_id for one in results] == ["1", "2", "3", "4", "5"]
+    assert Path(f"{path}.looked").read_text() == ("1233" if idempotent else "123") + "45"
+    assert results[2].text.startswith("Page 3" if idempotent else "It is uncertain whether this was done")
 
     session = Session.open("t1", store=path)
     kept = session.view()
@@ -278,3 +291,32 @@ def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path)
     assert len(kept) == len(kept.recorded()) == len(state)
     sent = [receipt.request() for receipt in session.receipts]
     assert len(sent) == 6 and not any(check(one, "openai") for one in sent)
+
+
+@ASYNC
+def test_a_tool_that_asks_goes_on_with_the_answer_and_one_that_raised_does_not_run_again(
+    is_async: bool,
+) -> None:
+    asked = list[int]()
+
+    @tool("look")
+    def look_if_allowed(page: int) -> str:
+        """Look at a page of the book."""
+        asked.append(page)
+        if interrupt("May I?") == "no":
+            raise OSError("the page is torn")
+        return f"Page {page} says nothing of importance."
+
+    def go_on(given: Any) -> Any:
+        return asyncio.run(agent.ainvoke(given, CONFIG)) if is_async else agent.invoke(given, CONFIG)
+
+    store, model = MemoryStore(), ScriptedChat(script=looking(2))
+    middleware: Any = [QuireMiddleware(32_000, store)]
+    agent = create_agent(model, [look_if_allowed], middleware=middleware, checkpointer=QuireSaver(store))
+    assert "__interrupt__" in go_on({"messages": [HumanMessage("Look at two pages.")]})
+    assert "__interrupt__" in go_on(Command(resume="yes"))
+    with pytest.raises(OSError, match="torn"):
+        go_on(Command(resume="no"))
+    texts = [one.text for one in go_on(None)["messages"] if isinstance(one, ToolMessage)]
+    assert texts[0] == "Page 1 says nothing of importance." and "uncertain" in texts[1]
+    assert asked == [1, 1, 2, 2]

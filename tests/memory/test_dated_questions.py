@@ -129,7 +129,7 @@ def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
         with pytest.raises(InvalidValue, match="zone"):
             make(store, "ana", zone=zone)
     with pytest.raises(WrongType, match="not int"):
-        Memory(store, zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Memory(store, "ana", zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_command_line_takes_a_zone(tmp_path: Path) -> None:

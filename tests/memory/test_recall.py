@@ -126,7 +126,7 @@ def test_wrong_arguments_are_refused() -> None:
         (InvalidValue, "tiers are some of", lambda: Recall("yesterday")),  # type: ignore[arg-type]  # pyright: ignore
         (InvalidValue, "optional", lambda: Recall(required=True)),
         (WrongType, "Memory", lambda: Recall(memory="x")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "Store", lambda: Memory("x")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "Store", lambda: Memory("x", "ana")),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "question", lambda: memory.search(None)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "question", lambda: recalled(memory, b"x")),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore

@@ -64,6 +64,11 @@ async def test_conversations_are_apart() -> None:
         assert said(node, "ana", "one") == ["hi", "heard: hi"]
         assert said(node, "bob", "one") == ["ho", "heard: ho"] and said(node) == []
         assert said(node, "ana", "one", "other") == ["he", "heard: he"]
+        await node.send("echo", "My PIN is 4711.", conversation="mine")
+        found = [
+            node.session("echo", "", name).memory.search("PIN").hits for name in ("mine/member", "yours")
+        ]
+        assert [bool(hits) for hits in found] == [True, False]
 
 
 async def test_no_scope_reads_the_conversation_of_another_agent() -> None:

@@ -84,10 +84,10 @@ class Row(NamedTuple):
 
 said = Message("assistant", "Yes.")
 ROWS = {
-    "a call without a result gets a neutral one": Row(
+    "a call without a result gets one that says so": Row(
         (ask, Message("assistant", "I look."), ToolCall("c1", "look", "{}"), Message("user", "Never mind.")),
         ("result_added",),
-        ("No result: the call was interrupted.",),
+        ("It is uncertain whether this was done: the call was interrupted. Look before you do it again.",),
     ),
     "a result without a call is left out": Row(
         (ask, ToolResult("c9", "look", "orphan")), ("result_left_out",), lacks=("orphan",)

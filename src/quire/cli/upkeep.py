@@ -55,7 +55,11 @@ def prune(
 
 def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
     """Conversations without an entry since a time, and without a fork that has one."""
-    found = [one for one in store.recent(scope) if not is_reserved(one.place.conversation)]
+    found = [
+        one
+        for one in store.recent()
+        if scope in (None, one.place.named) and not is_reserved(one.place.conversation)
+    ]
     used, idle = set[Place](), list[Recent]()
     for one in found:
         if one.time is None:

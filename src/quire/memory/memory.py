@@ -19,7 +19,7 @@ from quire.memory.ranking import Question
 from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
-from quire.stores import Place, Store, place_at
+from quire.stores import Place, Store, named_scope
 from quire.tokens import MOST, number, whole
 
 RECENT, WORKING, EPISODES = 10, 100, 500
@@ -45,7 +45,7 @@ class Memory:
     def __init__(
         self,
         store: Store,
-        scope: str = "",
+        scope: str,
         *,
         index: Index | None = None,
         embed: Embed | None = None,
@@ -59,7 +59,7 @@ class Memory:
             raise WrongType(
                 f"Memory(...) takes a Store, such as Store.open('quire.db'), not {type(store).__name__}"
             )
-        self.scope = place_at(scope=scope).scope
+        self.scope = named_scope(scope)
         self.zone = zone_of(zone)
         """The time zone of the days in questions and headings."""
         self.knowledge = Knowledge(store, scope)
@@ -72,7 +72,7 @@ class Memory:
 
     @staticmethod
     def of(
-        store: Store, scope: str = "", *, embed: Embed | None = None, zone: str | tzinfo | None = None
+        store: Store, scope: str, *, embed: Embed | None = None, zone: str | tzinfo | None = None
     ) -> "Memory":
         """Return the memory of a scope that is shared in this process.
 

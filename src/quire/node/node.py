@@ -20,7 +20,7 @@ from quire.items import ToolCall, now
 from quire.node.jobs import Raised
 from quire.node.worker import State, Worker
 from quire.session import Hook, Outcome, Session, checked_type, open_store
-from quire.stores import Store, place_at
+from quire.stores import Store, checked_scope, place_at
 from quire.tokens import named, number
 
 logger = logging.getLogger("quire.node")
@@ -39,10 +39,17 @@ class _Key(NamedTuple):
     scope: str
     conversation: str
 
+    @property
+    def within(self) -> str:
+        """Each agent has scopes of its own. A name has no slash, so no two agents share one."""
+        return f"{self.name}/{self.scope}"
+
 
 def _key(name: str, scope: str, conversation: str) -> _Key:
     """The key of a conversation. Every public verb gets its key here, so every part is checked."""
-    return _Key(_checked_name(name), *place_at(scope=scope, conversation=conversation))
+    key = _Key(_checked_name(name), checked_scope(scope), conversation)
+    place_at(scope=key.within, conversation=conversation)
+    return key
 
 
 def _checked_name(name: str) -> str:
@@ -145,9 +152,9 @@ class Node:
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, to read or to append to, whether or not it has a worker."""
         key = _key(name, scope, conversation)
-        # Each agent has scopes of its own. A name has no slash, so no two agents share one.
-        scope = f"{key.name}/{key.scope}"
-        return Session.open(scope=scope, conversation=key.conversation, store=self._store, hooks=self._hooks)
+        return Session.open(
+            scope=key.within, conversation=key.conversation, store=self._store, hooks=self._hooks
+        )
 
     async def send(
         self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]

@@ -89,9 +89,9 @@ def app(
     """Make the service of a node, to run with an ASGI server.
 
     The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
-    answered, all in one scope. While `most` jobs wait or run, messages are refused with 503.
-    `largest` is the size of a body in bytes, and `read_timeout` the seconds in which it is sent. When the
-    server ends, running turns have `grace` seconds.
+    answered, and each conversation is a scope of its own. While `most` jobs wait or run, messages are refused
+    with 503. `largest` is the size of a body in bytes, and `read_timeout` the seconds in which it is sent.
+    When the server ends, running turns have `grace` seconds.
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
     native = _Routes(service)
@@ -156,10 +156,10 @@ class _Routes:
     async def conversations(self, request: Request) -> Response:
         """The conversations, by last activity."""
         address, limit = self._service.address(request, _name(request, "agent"), "list"), _limit(request)
+        named = address.place.named  # it ends with a slash where each conversation is a scope of its own
+        recent = await STORE.do(self._service.node.store.recent, None if named.endswith("/") else named)
         found = [
-            one
-            for one in await STORE.do(self._service.node.store.recent, address.place.scope)
-            if not is_reserved(one.place.conversation)
+            one for one in recent if one.place.named == named and not is_reserved(one.place.conversation)
         ]
         if cursor := request.query_params.get("cursor"):
             time, _, name = cursor.partition("~")

@@ -401,7 +401,7 @@ class LocalRunner:
         return is_all
 
     def _key_of(self, recent: Recent) -> Address | None:
-        agent, _, scope = recent.place.scope.partition("/")
+        agent, _, scope = recent.place.named.partition("/")
         is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
         return Address(agent, scope, recent.place.conversation) if is_ours else None
 

@@ -218,8 +218,8 @@ class AioSession:
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
-        conversation = f"{self._log.place.conversation}/{checked_name(name)}"
-        place = place_at(scope=self._log.place.scope, conversation=conversation)
+        here = self._log.place
+        place = here._replace(conversation=f"{here.conversation}/{checked_name(name)}")
         log = await self._do(lambda: _opened(self._log.root.store, place))
         return self._like(log, is_fork=log.state.origin is not None)
 
@@ -428,6 +428,7 @@ class Session:
     ) -> "Session":
         """Open the conversation at `"scope/conversation"`; a new one begins with its first item.
 
+        Without a scope it is a scope of its own: recall finds nothing but what it and its forks have.
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """

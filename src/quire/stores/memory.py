@@ -14,9 +14,9 @@ from quire.stores.store import (
     check_bodies,
     check_place,
     checked_append,
+    checked_scope,
     checked_start,
     conflict,
-    place_at,
 )
 
 
@@ -61,7 +61,7 @@ class MemoryStore(Store):
             return len(self._logs.get(place, ()))
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         with self._current():
             found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
         return {name: Standing(version) for name, version in found}

@@ -27,6 +27,7 @@ from quire.stores.store import (
     check_place,
     checked_append,
     checked_checkpoint,
+    checked_scope,
     checked_start,
     checked_stream,
     checked_versions,
@@ -35,7 +36,6 @@ from quire.stores.store import (
     entry_sum,
     newest_first,
     part_stream,
-    place_at,
     summed,
     verified,
     verified_at,
@@ -195,7 +195,7 @@ class PostgresStore(Store):
         return int(rows[0][1]) if rows else 0
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         rows = self._rows(_STANDINGS, scope)
         return dict(sorted((name, Standing(version, str(number))) for name, version, number in rows))
 
@@ -206,7 +206,7 @@ class PostgresStore(Store):
         if scope is None:
             rows = self._rows(_RECENT)
         else:
-            rows = self._rows(f"{_RECENT} WHERE scope = %s", place_at(scope=scope).scope)
+            rows = self._rows(f"{_RECENT} WHERE scope = %s", checked_scope(scope))
         return newest_first((Place(*names), version, body) for *names, version, body in rows)
 
     def open_checkpoint(self, place: Place) -> Opening | None:

@@ -33,6 +33,7 @@ from quire.stores.store import (
     checked_append,
     checked_checkpoint,
     checked_path,
+    checked_scope,
     checked_start,
     checked_stream,
     checked_versions,
@@ -41,7 +42,6 @@ from quire.stores.store import (
     entry_sum,
     newest_first,
     part_stream,
-    place_at,
     sum_of,
     summed,
     this_process,
@@ -234,7 +234,7 @@ class SQLiteStore(Store):
             return self._standing(connection, place)[1]
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             rows = connection.execute(_STANDING, (sum_of(scope),)).fetchall()
             counted = connection.execute(f"{_COUNT} scope_sum = ?", (sum_of(scope),)).fetchone()
@@ -258,7 +258,7 @@ class SQLiteStore(Store):
         return sorted(scope for scope, one in rows if one != _REMOVED)
 
     def recent(self, scope: str | None = None) -> list[Recent]:
-        within = place_at(scope=scope or "").scope
+        within = checked_scope(scope or "")
         values = () if scope is None else (sum_of(within), within)
         where = f"scope_sum <> {_REMOVED}" if scope is None else "scope_sum = ? AND scope = ?"
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):

@@ -77,24 +77,39 @@ _begins_sealed = re.compile(rb'\s*\{\s*"kind"\s*:\s*"sealed"\s*[,}]').match
 class Place(NamedTuple):
     """The address of one conversation: a scope, such as a tenant or a user, and a name within it.
 
-    Nothing of one scope is readable from another.
+    Nothing of one scope is readable from another. A conversation without a scope is a scope of its own, which
+    its forks and sub-agents share: that of `q3` and `q3/fork` is `/q3`.
     """
 
     scope: str
     conversation: str
 
+    @property
+    def named(self) -> str:
+        """The scope as it was named: without the conversation, where the scope is its own."""
+        before = self.scope.removesuffix(_own(self.conversation))
+        return before if before != self.scope and (not before or before.endswith("/")) else self.scope
+
     def __str__(self) -> str:
-        return f"{quote(self.scope, safe='')}/{quote(self.conversation, safe='')}"
+        return f"{quote(self.named, safe='')}/{quote(self.conversation, safe='')}"
+
+
+def _own(conversation: str) -> str:
+    return f"/{conversation.partition('/')[0]}"
 
 
 def place_at(address: str | None = None, *, scope: str = "", conversation: str = "") -> Place:
     """The place of `"scope/conversation"`, or of the two given by name.
 
-    An address without a slash is a conversation of the empty scope. A slash or a percent sign within a part
-    is written as in a URL: `%2F`, `%25`.
+    An address without a slash is a conversation without a scope. So is one whose scope ends with a slash,
+    such as `agent/`. A slash or a percent sign within a part is written as in a URL: `%2F`, `%25`.
     """
     if address is None:
-        return Place(_checked(scope, "a scope"), _checked(conversation, "a conversation"))
+        name, within = _checked(conversation, "a conversation"), checked_scope(scope)
+        if within.startswith("/") or "//" in within:
+            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are taken")
+        own = within + _own(name) if not within or within.endswith("/") else within
+        return Place(checked_scope(own), name)
     if scope or conversation:
         raise InvalidValue("a place is given by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
@@ -104,7 +119,20 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
         *before, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
         raise InvalidValue("an address escapes bytes that are not UTF-8") from None
-    return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
+    return place_at(scope="".join(before), conversation=name)
+
+
+def checked_scope(scope: object) -> str:
+    """A scope as a place has it, if it can be one."""
+    return _checked(scope, "a scope")
+
+
+def named_scope(scope: object) -> str:
+    """A scope that is named, or one that a place has: `InvalidValue` if there is none."""
+    name = checked_scope(scope)
+    if not name or (name.endswith("/") and name != "/" and not name.endswith("//")):
+        raise InvalidValue("name a scope: conversations without one share nothing")
+    return name
 
 
 def checked_stream(name: object, what: str = "the name of a stream") -> str:
@@ -551,7 +579,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
     for stream, _ in entries:
         checked_stream(stream)
     _check_bytes(body for _, body in entries)
-    return place_at(scope=place.scope, conversation=place.conversation)
+    return Place(checked_scope(place.scope), _checked(place.conversation, "a conversation"))
 
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:

@@ -337,7 +337,7 @@ class _Hosted:
         """Have the history summarized if a section does that, or else the oldest left out, in steps."""
         for section in self.template.sections:
             if isinstance(section, SummarizedHistorySection):
-                scope = session.place.scope.removeprefix(f"{self.name}/")
+                scope = session.place.named.removeprefix(f"{self.name}/")
                 section.attach(session, scope, session.place.conversation)
                 return
         most = self._options.max_messages_in_short_term_memory

@@ -22,6 +22,7 @@ from quire.models import AnyModel
 from quire.sections import Ask, History, Section, Settings, checked_function, maybe_await
 from quire.session import Metrics, Session
 from quire.state import View
+from quire.stores import Place
 from quire.tokens import MOST, Tally, named
 
 logger = logging.getLogger("quire.bridges.autonomy")
@@ -352,7 +353,7 @@ class _AgentSection:
         return bool(getattr(self._section, "enabled", True))
 
     async def items(self, ask: Ask) -> Sequence[Item]:
-        scope = ask.scope.removeprefix(self._before)
+        scope = Place(ask.scope, ask.conversation).named.removeprefix(self._before)
         given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
         return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).view())
 
