@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from quire import agent
-from quire.programs import Bounds, Coder, ProgramFault, Sandbox, Started, Task
+from quire.programs import Bounds, Coder, ProgramFault, Sandbox, Task
 
 SECRETS = ("quire-secret-of-the-host", "root:", str(Path(__file__).parent))
 WRITTEN = Path("/tmp/quire-was-here")
@@ -74,12 +74,12 @@ def task_of(row: Any, calls: list[Any]) -> Task:
 async def test_a_program_gives_a_value_or_has_a_fault() -> None:
     coder = Coder()
     for row in rows("programs.jsonl"):
-        calls, told, found = list[Any](), list[Any](), dict[str, Any]()
+        calls, found, begun = list[Any](), dict[str, Any](), len(coder.session.transcripts)
         try:
-            answer = await coder.run(task_of(row, calls), row["code"], row["inputs"], tell=told.append)
+            answer = await coder.run(task_of(row, calls), row["code"], row["inputs"])
             found = {"value": plain(answer.value)}
         except ProgramFault as fault:
-            when = "run" if any(isinstance(event, Started) for event in told) else "before"
+            when = "run" if len(coder.session.transcripts) > begun else "before"
             found = {"when": when, "fault": [fault.kind, fault.line]}
         assert {**found, "calls": calls} == row["expected"], row["code"]
 

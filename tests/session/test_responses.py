@@ -11,7 +11,7 @@ import pytest
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, ModelFailed, WrongType
-from quire.items import Message, Reasoning, ToolCall
+from quire.items import Item, Message, Reasoning, ToolCall
 from quire.providers import Parsed, provider_for
 from quire.sections import History, Instructions
 from quire.session import Adding, hook
@@ -391,6 +391,10 @@ def test_a_merge_keeps_replies_and_forgetting_moves_no_boundary() -> None:
 def test_an_answer_of_a_provider_of_ones_own_is_one_reply() -> None:
     session = Session.open("a/b", store=MemoryStore())
     session.user("Where?")
-    items = [Message("assistant", "Let me look."), Reasoning("In the store."), ToolCall("t1", "look")]
+    items: list[Item] = [
+        Message("assistant", "Let me look."),
+        Reasoning("In the store."),
+        ToolCall("t1", "look"),
+    ]
     session.record(Parsed(tuple(items)))
     assert reply_lengths(session) == [3]

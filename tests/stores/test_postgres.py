@@ -177,7 +177,7 @@ def test_the_pool_has_as_many_connections_as_is_said(
                     if found >= expected:
                         break
                     ended.wait(0.1)
-                return found
+                return int(found)
             finally:
                 direct.execute("SELECT pg_advisory_unlock(1)")
 
