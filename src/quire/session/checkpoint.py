@@ -21,10 +21,13 @@ from quire.items import Item, Note
 from quire.session.spending import Spending
 from quire.session.state import ITEM_WEIGHT, State, Versions, Written, weight_of
 from quire.state import (
+    MOST_KEPT,
+    MOST_PAGES,
     PAGE,
     Outline,
     Page,
     Pool,
+    Recent,
     Transcript,
     View,
     archived,
@@ -38,7 +41,7 @@ from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, RECEIPTS
 _IN_MEMORY = 4
 """Bytes of memory for each byte of a head or page that was read."""
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_TRANSCRIPTS = 256
 _WINDOW = 512
 """Items that an opening reads at once if no request says how many are shown."""
@@ -267,9 +270,15 @@ class _Pages:
         self._store, self._place, self._name, self._index = store, place, name, index
         self._outline, self._parts, self._needed = saved.outline, dict(saved.pages), saved.needed
         self._named = named
-        self.weight = 0
+        self._lately = Recent[_Part](MOST_PAGES)
+        self._items_read = self._items_weight = self._pages_weight = 0
         self.first_versions = array("Q", saved.first_versions)
-        self._versions: dict[int, array[int]] = {}
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes of memory the pages and items take that were read and are still there."""
+        kept = min(2 * MOST_KEPT / max(self._items_read, 1), 1)
+        return self._pages_weight + int(self._items_weight * kept)
 
     def page(self, number: int) -> Page:
         """The page of a number."""
@@ -284,7 +293,8 @@ class _Pages:
         if missing:
             read = self._store.read_at(self._place, missing)
             found |= zip(missing, items_in(self._place, read), strict=True)
-            self.weight += sum(map(weight_of, read))
+            self._items_read += len(read)
+            self._items_weight += sum(map(weight_of, read))
         items = [item for item in found.values() if item is not None]
         if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
             raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
@@ -312,20 +322,21 @@ class _Pages:
 
     def versions(self, number: int) -> "array[int]":
         """The versions of the items of a page."""
-        if number not in self._versions:
-            self._versions[number] = array("Q", self._part(number).versions)
-        return self._versions[number]
+        return array("Q", self._part(number).versions)
 
     def _part(self, number: int) -> _Part:
-        if number not in self._parts:
+        found = self._parts.get(number) or self._lately.get(number)
+        if found is None:
             part = _part_of(number, self._index)
             try:
                 read = self._store.read_parts(self._place, [part])[part]
-                self._parts[number] = _decode_part(read)
-                self.weight += _IN_MEMORY * len(read)
+                found = self._lately.put(number, _decode_part(read))
+                weight = _IN_MEMORY * len(read)
+                self._pages_weight = min(self._pages_weight + weight, 2 * MOST_PAGES * weight)
             except (KeyError, msgspec.MsgspecError):
                 self._parts |= self._from_log()
-        return self._parts[number]
+                found = self._parts[number]
+        return found
 
     def _from_log(self) -> dict[int, _Part]:
         """All pages, made again from the log: the checkpoint is damaged, or something was forgotten since."""

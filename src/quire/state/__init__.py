@@ -14,9 +14,12 @@ Terms:
 """
 
 from quire.state.archive import (
+    MOST_KEPT as MOST_KEPT,
+    MOST_PAGES as MOST_PAGES,
     Loader as Loader,
     Outline as Outline,
     Page as Page,
+    Recent as Recent,
     archived as archived,
     needed_positions as needed_positions,
     reopened as reopened,

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 from operator import itemgetter
-from typing import Protocol, TypeVar, overload
+from typing import Generic, Protocol, TypeVar, overload
 
 import msgspec
 
@@ -24,6 +24,7 @@ from quire.state.view import View
 from quire.tokens import Counter, Late
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 _MOST_RUNS = 2048
 """A page does not say what was shown before it if that was in more runs; then an earlier page does."""
@@ -31,8 +32,32 @@ _MOST_RUNS = 2048
 _ZERO = array("q", (0,)).tobytes()
 """The totals of a counter that has counted nothing: no tokens before the first page."""
 
-_MOST_KEPT = 4 * PAGE
-"""Items of a longer stretch are not kept in memory after they were read."""
+MOST_KEPT, MOST_PAGES = 4 * PAGE, 8
+"""Items and pages that stay in memory after they were read, and up to as many again. Items of a longer
+stretch do not stay at all."""
+
+
+class Recent(Generic[V]):
+    """What was used lately, by number: at least the last `most` values, and at most twice as many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._new: dict[int, V] = {}
+        self._old: dict[int, V] = {}
+
+    def get(self, number: int) -> V | None:
+        """The value of a number, if it was used lately."""
+        found = self._new.get(number)
+        if found is None and (found := self._old.get(number)) is not None:
+            self.put(number, found)
+        return found
+
+    def put(self, number: int, value: V) -> V:
+        """Keep a value."""
+        if len(self._new) >= self._most:
+            self._old, self._new = self._new, {}
+        self._new[number] = value
+        return value
 
 
 class PackedShape(msgspec.Struct, array_like=True, frozen=True):
@@ -116,37 +141,34 @@ class Archive(Segment):
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
         self._users_before = _numbers(outline.users)
-        self._pages: dict[int, Page] = {}
-        self._read: dict[int, Item] = {}  # by position
-        self._heads_of: dict[int, array[int]] = {}
-        self._counts: dict[tuple[str, int], array[int]] = {}
-        self._sums_of: dict[tuple[str, int], list[int]] = {}
-        self._shapes_of: dict[int, list[tuple[int, Shape]]] = {}
+        self._pages = Recent[_Opened](MOST_PAGES)
+        self._read = Recent[Item](MOST_KEPT)  # by position
+        self._shapes_of = Recent[list[tuple[int, Shape]]](MOST_PAGES)
+        self._counts: dict[tuple[str, int], array[int]] = {}  # of pages that were counted here
 
     def copy_until(self, end: int) -> None:
         """An archive is not copied: a fork goes on after it."""
 
     def page(self, number: int) -> Page:
         """The page of a number."""
-        found = self._pages.get(number)
-        if found is None:
-            found = self._pages[number] = self._loader.page(number)
-        return found
+        return self._opened(number).page
+
+    def _opened(self, number: int) -> "_Opened":
+        return self._pages.get(number) or self._pages.put(number, _Opened(self._loader.page(number)))
 
     def read(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions; what is missing is loaded at once."""
-        known = self._read
-        missing = [position for position in positions if position not in known]
-        if missing:
-            loaded = dict(zip(missing, self._loader.items(missing), strict=True))
-            if len(missing) > _MOST_KEPT:
-                return [known.get(position) or loaded[position] for position in positions]
-            for position, item in loaded.items():
-                known.setdefault(position, item)
-        return [known[position] for position in positions]
+        found = [self._read.get(position) for position in positions]
+        missing = [position for position, item in zip(positions, found, strict=True) if item is None]
+        loaded = iter(self._loader.items(missing) if missing else ())
+        items = [next(loaded) if item is None else item for item in found]
+        if len(missing) <= MOST_KEPT:
+            for position, item in zip(positions, items, strict=True) if missing else ():
+                self._read.put(position, item)
+        return items
 
     def load(self, positions: Sequence[int]) -> None:
-        if len(positions) <= _MOST_KEPT:
+        if len(positions) <= MOST_KEPT:
             self.read(positions)
 
     def _read_heads(self, positions: Sequence[int]) -> list[int]:
@@ -154,10 +176,7 @@ class Archive(Segment):
 
     def _head_at(self, position: int) -> int:
         number = position // PAGE
-        heads = self._heads_of.get(number)
-        if heads is None:
-            heads = self._heads_of[number] = _numbers(self.page(number).heads)
-        return heads[position - self._start_of(number)]
+        return self._opened(number).heads[position - self._start_of(number)]
 
     def ids(self, start: int, stop: int) -> list[str]:
         return [self.id_at(offset) for offset in range(start, stop)]
@@ -233,15 +252,15 @@ class Archive(Segment):
         if found is None:
             start, stop = self._start_of(number), self._start_of(number + 1)
             counted = self.page(number).counts.get(key, b"") if start < stop else b""
-            found = self._counts.setdefault((key, number), _numbers(counted)[: stop - start])
+            found = _numbers(counted)[: stop - start]
         return found
 
-    def _sums(self, key: str, number: int) -> list[int]:
+    def _sums(self, key: str, number: int) -> "array[int]":
         """The running sums within a page."""
-        counts, known = self.counts(key, number), self._sums_of.get((key, number), [])
-        if len(known) <= len(counts):
-            known = self._sums_of[key, number] = list(accumulate(counts, initial=0))
-        return known
+        sums, counts = self._opened(number).sums, self.counts(key, number)
+        if len(sums.get(key, ())) <= len(counts):
+            sums[key] = array("q", accumulate(counts, initial=0))
+        return sums[key]
 
     def _start_of(self, number: int) -> int:
         """The first position of a page, within this archive."""
@@ -271,15 +290,17 @@ class Archive(Segment):
 
     def _page_shapes(self, number: int, log: Log) -> list[tuple[int, Shape]]:
         """What was shown where a page begins, and from each revision of the page that changed it."""
-        first = number  # the last page up to this one for which that is known
-        while first not in self._shapes_of and self.page(first).shape is None:
-            first -= 1
-        for one in range(first, number + 1):
-            if one not in self._shapes_of:
-                packed = self.page(one).shape
-                shape = self._shapes_of[one - 1][-1][1] if packed is None else unpacked_shape(packed)
-                self._shapes_of[one] = self._shapes_from(shape, one, log)
-        return self._shapes_of[number]
+        first, shapes = number, self._shapes_of.get(number)
+        while shapes is None:  # the last page up to this one for which that is known
+            packed = self.page(first).shape
+            if packed is None:
+                first -= 1
+                shapes = self._shapes_of.get(first)
+            else:
+                shapes = self._shapes_from(unpacked_shape(packed), first, log)
+        for one in range(first + 1, number + 1):
+            shapes = self._shapes_from(shapes[-1][1], one, log)
+        return self._shapes_of.put(number, shapes)
 
     def _shapes_from(self, shape: Shape, number: int, log: Log) -> list[tuple[int, Shape]]:
         start, shapes = self._start_of(number), list[tuple[int, Shape]]()
@@ -295,6 +316,16 @@ class Archive(Segment):
         is_end = end == self.outline.end
         packed = self.outline.grouping if is_end else self.page(end // PAGE).grouping
         return end if is_end else self._start_of(end // PAGE), Grouping.unpacked(packed, log.item)
+
+
+class _Opened:
+    """A page, and what was computed from it."""
+
+    __slots__ = ("heads", "page", "sums")
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.heads = page, _numbers(page.heads)
+        self.sums: dict[str, array[int]] = {}  # by counter
 
 
 class _ByOffset(Sequence[T]):
