@@ -323,9 +323,7 @@ async def test_a_server_that_cuts_all_connections_stops_nobody(shop: Shop) -> No
     assert (await shop.outcome("cut", "after")).stop == "done"
     assert (await shop.outcome("held", held)).stop == "done"
     assert shop.said("cut") == ["before", "You said: before", "after", "You said: after"]
-    with Link(
-        shop.url
-    ).connected() as connection:  # who is stopped within a transaction keeps its locks so long
+    with Link(shop.url).connected() as connection:  # the locks of who is stopped within a transaction
         assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("15s",)
 
 
