@@ -26,6 +26,7 @@ from quire.models import Scripted
 from quire.service.runner import Told
 from quire.session import Job, Outcome
 from quire.stores import Store
+from quire.stores.link import Link
 from tests.service.serving import PATIENCE, Forked, quire
 from tests.stores.server import database
 
@@ -59,7 +60,7 @@ class Shop:
     def give_up(self, worker: Forked) -> None:
         """Have a worker taken for dead, as if it had not been seen for long."""
         name = worker.printed(".err").split()[1]
-        self.execute("UPDATE quire.workers SET seen = to_timestamp(0) WHERE id = %s", name)
+        self.execute("UPDATE quire.workers SET seen = now() - interval '2 hours' WHERE id = %s", name)
 
     def execute(self, query: str, *given: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(make_conninfo(self.url)) as connection:
@@ -322,6 +323,8 @@ async def test_a_server_that_cuts_all_connections_stops_nobody(shop: Shop) -> No
     assert (await shop.outcome("cut", "after")).stop == "done"
     assert (await shop.outcome("held", held)).stop == "done"
     assert shop.said("cut") == ["before", "You said: before", "after", "You said: after"]
+    with Link(shop.url).connected() as connection:  # the locks of who is stopped within a transaction
+        assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("15s",)
 
 
 def test_the_tables_of_the_engine_hold_references_only_and_no_pickles(shop: Shop) -> None:
