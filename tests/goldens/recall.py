@@ -1,7 +1,7 @@
-"""How the golden corpora of times, documents and recall are computed.
+"""How the golden corpora of documents and recall are computed.
 
-A row of `times` has a question, moments and zones; of `documents` a text or bytes and a name; of `recall` the
-conversations and documents of one scope, and questions. Scores and degrees are rounded to four digits.
+A row of `documents` has a text or bytes and a name; of `recall` the conversations and documents of one scope,
+and questions. Scores are rounded to four digits.
 """
 
 from base64 import b64decode
@@ -11,7 +11,6 @@ from quire.context import Template
 from quire.items import Message, use_clock
 from quire.memory import Memory, Recall, recalled
 from quire.memory.documents import Document, chunks, read_document
-from quire.memory.times import spans_of, zone_of
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import Budget
@@ -22,12 +21,6 @@ from tests.goldens.core import Json, attempt, items_of
 SCOPE = "ana"
 TOLD = Template(Recall("knowledge", tokens=512), budget=Budget(window=4_000))
 FOUND = 20
-
-
-def spans(question: str, at: float, zone: str) -> Json:
-    return [
-        [one.start, one.end, round(one.sure, 4), one.words] for one in spans_of(question, at, zone_of(zone))
-    ]
 
 
 def blocks(document: Document) -> Json:
@@ -70,14 +63,6 @@ def told(store: Store, question: str, at: float, conversation: str) -> str:
 # Outcomes
 
 
-def times(given: Json) -> Json:
-    return {
-        f"{moment} {zone}": spans(given["question"], moment, zone)
-        for moment in given["moments"]
-        for zone in given["zones"]
-    }
-
-
 def documents(given: Json) -> Json:
     content = b64decode(given["base64"]) if "base64" in given else given["text"]
     document = read_document(content, name=given["name"], media_type=given.get("media_type"))
@@ -102,10 +87,9 @@ def answers(given: Json) -> Json:
     ]
 
 
-CORPORA: dict[str, Callable[[Json], Json]] = {"times": times, "documents": documents, "recall": answers}
+CORPORA: dict[str, Callable[[Json], Json]] = {"documents": documents, "recall": answers}
 
 
 def compute(category: str, given: Json) -> Json:
     """The outcome of a row."""
-    by_input = {"question": times, "name": documents, "questions": answers}
-    return attempt(next(compute for name, compute in by_input.items() if name in given), given)
+    return attempt(documents if "name" in given else answers, given)

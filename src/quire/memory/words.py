@@ -71,13 +71,6 @@ def folded(word: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(_LETTERS)
 
 
-def same_length(text: str) -> str:
-    """A text in lower case without accents, each character in its place."""
-    if text.isascii():
-        return text.lower()
-    return "".join(unicodedata.normalize("NFKD", letter)[0].lower()[0] for letter in text)
-
-
 # The language of a text in Latin script.
 
 _STOP_WORDS = {
