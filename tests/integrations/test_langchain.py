@@ -19,13 +19,12 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
-from msgspec.structs import replace
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue
 from quire.integrations.langchain import QuireMiddleware
 from quire.integrations.langgraph import QuireSaver
-from quire.items import Item, Message, ToolCall, ToolResult
+from quire.items import Message, ToolResult
 from quire.providers import check
 from quire.sections import History
 from quire.stores import MemoryStore
@@ -111,25 +110,6 @@ def test_blocks_of_all_kinds_are_sent(messages: list[Any]) -> None:
     assert [one.content for one in model.requests[0]] == [one.content for one in messages]
 
 
-def test_what_was_redacted_is_not_sent() -> None:
-    def redact(item: Item) -> Item:
-        if isinstance(item, Message) and "1234" in item.text:
-            return replace(item, content=item.text.replace("1234", "****"))
-        if isinstance(item, ToolCall):
-            return replace(item, arguments=item.arguments.replace("1234", "****"))
-        return item
-
-    model = ScriptedChat(script=lambda _: AIMessage("I forgot it."))
-    quire = QuireMiddleware(32_000, MemoryStore(), redact=redact)
-    history = [
-        HumanMessage("It is 1234."),
-        call("c1", "save", pin="1234"),
-        ToolMessage("Saved.", tool_call_id="c1"),
-    ]
-    state = run(create_agent(model, [], middleware=[quire]), [*history, HumanMessage("What is it?")])
-    assert "1234" in str(state) and "1234" not in str(model.requests) and not faults(model.requests[0])
-
-
 def test_the_system_prompt_and_the_tools_take_their_room() -> None:
     quire = QuireMiddleware(32_000, MemoryStore())
     for thread, prompt, tools in [("a", None, []), ("b", "Look. " * 500, []), ("c", None, [look, read_book])]:
@@ -150,35 +130,6 @@ def test_usage_is_recorded() -> None:
     run(create_agent(ScriptedChat(script=script), [], middleware=[quire]), [HumanMessage("Are you there?")])
     usage = quire.session("t1").spending.usage
     assert (usage.input, usage.output, usage.cache_read, usage.cache_write) == (100, 20, 60, 10)
-
-
-POISONED = {
-    "a call without a result": [HumanMessage("Look."), call("c1", page=1)],
-    "one result of two": [
-        HumanMessage("Look."),
-        AIMessage("", tool_calls=[*call("c1", page=1).tool_calls, *call("c2", page=2).tool_calls]),
-        ToolMessage("Nothing.", tool_call_id="c2"),
-    ],
-    "a result without a call": [ToolMessage("Nothing.", tool_call_id="c1"), HumanMessage("Look.")],
-    "a result that comes late": [
-        HumanMessage("Look."),
-        call("c1", page=1),
-        HumanMessage("Well?"),
-        ToolMessage("Nothing.", tool_call_id="c1"),
-    ],
-}
-
-
-@ASYNC
-@pytest.mark.parametrize("history", POISONED.values(), ids=POISONED)
-def test_a_poisoned_history_is_cured(history: list[Any], is_async: bool) -> None:
-    model = ScriptedChat(script=lambda _: AIMessage("I am."))
-    messages = [*history, HumanMessage("Are you there?")]
-    for middleware in ([], [QuireMiddleware(32_000, MemoryStore())]):
-        run(create_agent(model, [look], middleware=middleware), messages, is_async)
-    without, cured = model.requests
-    assert faults(without) and not faults(cured)
-    assert cured[-1].text == "Are you there?"
 
 
 @ASYNC
@@ -206,15 +157,6 @@ def test_a_long_result_is_kept_whole_and_read_back_in_pieces(is_async: bool) -> 
     assert len(results[0].text) < 60_000 < len(BOOK)
     assert results[0].text.startswith(BOOK[:10_000]) and results[0].text.endswith(BOOK[-10_000:])
     assert "".join(pieces) == BOOK and len(pieces) > 1
-    assert [note.content for note in quire.session("t1").pool] == [BOOK]
-
-
-def test_a_long_result_that_is_in_the_state_already_is_sent_as_a_stub() -> None:
-    quire = QuireMiddleware(8_000, MemoryStore())
-    model = ScriptedChat(script=lambda _: AIMessage("I have read it."))
-    messages = [HumanMessage("Read."), call("c1", "read_book"), ToolMessage(BOOK, tool_call_id="c1")]
-    state = run(create_agent(model, [read_book], middleware=[quire]), [*messages, HumanMessage("Well?")])
-    assert state[2].text == BOOK and len(model.requests[0][2].text) < 200
     assert [note.content for note in quire.session("t1").pool] == [BOOK]
 
 

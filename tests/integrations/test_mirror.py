@@ -121,22 +121,6 @@ def test_a_conversation_is_recognised_when_it_is_opened_again() -> None:
     assert len(again.session.view()) == len(TURN) + 1
 
 
-def test_what_the_framework_took_back_is_hidden_and_stays_in_the_log() -> None:
-    mirror = mirror_of("memory:")
-    mirror.fit(TURN)
-    shown = mirror.fit([TURN[0], called("c2"), found("c2", "none")])
-    assert shown.messages == [TURN[0], called("c2"), found("c2", "none")]
-    texts = [str(getattr(item, "content", "")) for item in mirror.session.view().recorded()]
-    assert "three orders" in texts
-
-
-def test_a_list_that_the_framework_summarised_is_followed() -> None:
-    mirror = mirror_of("memory:")
-    mirror.fit(TURN)
-    short = [user("So far: three orders are open."), user("Close them.")]
-    assert mirror.fit(short).messages == short
-
-
 def test_a_call_without_a_result_is_answered() -> None:
     poisoned = [user("Which?"), called("c1", "c2"), found("c2"), user("Are you there?")]
     sent = mirror_of("memory:").fit(poisoned).messages

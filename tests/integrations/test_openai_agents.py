@@ -169,14 +169,6 @@ def agent_with(*steps: Any, **fields: Any) -> tuple[Agent[Any], ScriptedModel]:
 # What is kept
 
 
-@pytest.mark.parametrize("native", NATIVE, ids=lambda one: f"{one.get('type')}-{one.get('role')}")
-def test_an_item_comes_back_byte_for_byte(native: Json, tmp_path: Path) -> None:
-    add(session_of(tmp_path / "q.db"), native)
-    assert json.dumps(items_of(session_of(tmp_path / "q.db"))) == json.dumps([native])
-    assert json.dumps(pop(session_of(tmp_path / "q.db"))) == json.dumps(native)
-    assert items_of(session_of(tmp_path / "q.db")) == []
-
-
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -395,16 +387,6 @@ def test_reasoning_without_ids_is_recorded_as_the_runner_saves_it(streamed: bool
     assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
 
 
-def test_a_history_that_providers_refuse_is_sent_so_that_they_take_it() -> None:
-    session = session_of("memory:")
-    agent, model = agent_with(assistant_message("Hello."))
-    add(session, user("Where is order 7?"), called("c1"), user("Are you there?"), found("c0", "lost"))
-    run(session, agent, "Hello?")
-    kinds = [one.get("type", one.get("role")) for one in sent(model)]
-    assert kinds == ["user", "function_call", "function_call_output", "user", "user"]
-    assert items_of(session)[3] == found("c0", "lost")
-
-
 def test_each_request_fits_the_window_and_nothing_is_lost() -> None:
     session = session_of("memory:", window=4_000)
     texts = [f"{number}: " + "a long answer of the agent. " * 40 for number in range(20)]
@@ -475,16 +457,6 @@ def test_an_answer_that_a_guardrail_blocks_is_not_kept(streamed: bool) -> None:
         run(session, agent, "Where is order 7?", streamed)
     assert "a secret" not in json.dumps(items_of(session))
     assert session.conversation.spending.requests == 2
-
-
-def test_a_template_decides_what_is_sent() -> None:
-    template = Template(History(turns=1), budget=Budget(window=32_000))
-    session = QuireSession("support-7", template, "memory:")
-    agent, model = agent_with(*map(assistant_message, ("One.", "Two.")))
-    run(session, agent, "First?")
-    run(session, agent, "Second?")
-    assert sent(model) == [user("Second?")]
-    assert len(items_of(session)) == 4
 
 
 class Named(ScriptedModel):

@@ -248,24 +248,6 @@ def said(text: str, role: str = "user") -> Any:
     return {"role": role, "content": [{"text": text}]}
 
 
-@pytest.mark.parametrize(
-    "poisoned",
-    [
-        [said("Look."), call("A1", "A2"), result("A2"), said("Open.", "assistant")],
-        [said("Look."), call("A1"), said("Are you there?"), said("Yes.", "assistant")],
-        [result("A7"), said("Look."), said("Yes.", "assistant")],
-        [said("Look."), call("A1"), result("A1", "A8"), said("Open.", "assistant")],
-    ],
-    ids=["a result is missing", "no result", "no call", "a result too many"],
-)
-def test_a_poisoned_history_is_sent_as_providers_take_it(poisoned: list[Any]) -> None:
-    model = Scripted(["Good."])
-    agent, _ = made(MemoryStore(), model, session_manager=None, messages=[*poisoned])
-    agent("Go on.")
-    assert faults([*poisoned, said("Go on.")]) and not faults(model.sent[0])
-    assert agent.messages[: len(poisoned)] == poisoned
-
-
 def test_a_request_that_is_too_large_is_made_smaller_and_nothing_is_removed() -> None:
     long = [
         said(f"Question {n}? " + "word " * 100) if n % 2 == 0 else said("Yes.", "assistant")
