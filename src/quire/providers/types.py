@@ -124,9 +124,10 @@ class Rendered(Mapping[str, Any]):
     def payload(self) -> dict[str, Any]:
         """The payload, in lists and dicts of its own: a caller may edit them."""
         try:
-            return msgspec.to_builtins(self.shared, builtin_types=(bytes,))
+            copied: dict[str, Any] = msgspec.to_builtins(self.shared, builtin_types=(bytes,))
         except TypeError:  # a provider of one's own may send objects of a client
-            return deepcopy(self.shared)
+            copied = deepcopy(self.shared)
+        return copied
 
     def __getitem__(self, field: str) -> Any:
         return self.payload[field]
