@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
 
-from pydantic_ai import Agent, AgentRunResult
+from pydantic_ai import Agent, AgentRunResult, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     BinaryImage,
@@ -305,12 +305,8 @@ def test_parts_are_the_items_of_their_kind() -> None:
 
 def look_at_orders(path: str, prompt: str | None, order_that_kills: int | None, *idempotent: str) -> str:
     """Ask an agent that looks at three orders; its process may be killed while it looks at one."""
-    agent, capability = agent_of(
-        Scripted(*[lambda messages: look_next(messages)] * 4),
-        store=Store.open(path),
-        scope=lambda run: run.deps,
-        idempotent=idempotent,
-    )
+    script, kept = Scripted(*[look_next] * 4), Store.open(path)
+    agent, capability = agent_of(script, store=kept, scope=user_of, idempotent=idempotent)
 
     @agent.tool_plain
     def look(at: int) -> str:
@@ -322,6 +318,10 @@ def look_at_orders(path: str, prompt: str | None, order_that_kills: int | None, 
 
     history = capability.messages("q3", scope="ana")
     return run(agent, prompt, message_history=history, conversation_id="q3", deps="ana").output
+
+
+def user_of(run: RunContext[Any]) -> str:
+    return str(run.deps)
 
 
 def look_next(messages: list[ModelMessage]) -> ModelResponse:
