@@ -164,12 +164,14 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     """Play the scenes in order, in one conversation."""
     payments = Path(tempfile.mkdtemp(prefix="quire-demo-")) / "payments.txt"
     tools = tools_of(payments)
-    session = Session.open(address, store=store, hooks=[Hook(say_compacted, (Compacted,), name="demo")])
+    hooks = [Hook(say_compacted, (Compacted,), name="demo")]
+    session = Session.open(address, store=store, hooks=hooks)
     cascade = Cascade(
         Offload(larger_than=60, keep=1, ceiling=0),
         Summarize(floor=4, ceiling=15, size=48, prompt=PROMPT),
     )
-    session.compaction.use(cascade, writer or Scripted([SUMMARY], name="the script", repeat=True))
+    author = writer or Scripted([SUMMARY], name="the script", repeat=True)
+    session.compaction.use(cascade, author)
 
     title("1. Long tool results are moved out; a stub with a handle stays")
     await talk(session, tools, PARCELS)
@@ -179,6 +181,8 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     await talk(session, tools, COMPLAINTS)
     talked = monotonic()
     await session.aio.close(timeout=max(seconds, 5))
+    session = Session.open(address, store=store, hooks=hooks)
+    session.compaction.use(cascade, author)
     if summary_in(session) is None:  # the small model was too slow, or its summary was discarded
         session.compaction.use(cascade, Scripted([SUMMARY], name="the script"))
         await session.aio.compaction.run()

@@ -45,7 +45,7 @@ TOGETHER = ("tests/inspector/", "tests/models/")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each process whole files, or whole folders, so that what they share is started once."""
-    if config.getvalue("dist") != "loadscope":
+    if config.getoption("dist") != "loadscope":
         return None
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 

@@ -172,6 +172,7 @@ def test_the_pool_has_as_many_connections_as_is_said(
             for _ in range(8):
                 threads.submit(opened.link.run, lambda connection: connection.execute(working))
             try:
+                found = 0
                 for _ in range(600):
                     (found,) = direct.execute(waiting).fetchall()[0]
                     if found >= expected:

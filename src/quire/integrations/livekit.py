@@ -74,7 +74,8 @@ class QuireAgent(Agent):
         **fields: Any,
     ) -> None:
         super().__init__(**fields)
-        self._mirror = Mirrors(_Codec(), template, store, **(options or {})).of(conversation, scope=scope)
+        given = options or MirrorOptions()
+        self._mirror = Mirrors(_Codec(), template, store, **given).of(conversation, scope=scope)
         self.last_context: Context | None = None
         """What the model saw last, with its receipt."""
 
