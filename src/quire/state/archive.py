@@ -251,8 +251,12 @@ class Archive(Segment):
         found = self._counts.get((key, number))
         if found is None:
             start, stop = self._start_of(number), self._start_of(number + 1)
-            counted = self.page(number).counts.get(key, b"") if start < stop else b""
-            found = _numbers(counted)[: stop - start]
+            if start == stop:
+                return array("I")
+            opened = self._opened(number)
+            if key not in opened.counts:
+                opened.counts[key] = _numbers(opened.page.counts.get(key, b""))[: stop - start]
+            found = opened.counts[key]
         return found
 
     def _sums(self, key: str, number: int) -> "array[int]":
@@ -321,11 +325,12 @@ class Archive(Segment):
 class _Opened:
     """A page, and what was computed from it."""
 
-    __slots__ = ("heads", "page", "sums")
+    __slots__ = ("counts", "heads", "page", "sums")
 
     def __init__(self, page: Page) -> None:
         self.page, self.heads = page, _numbers(page.heads)
-        self.sums: dict[str, array[int]] = {}  # by counter
+        self.counts: dict[str, array[int]] = {}  # by counter
+        self.sums: dict[str, array[int]] = {}
 
 
 class _ByOffset(Sequence[T]):
