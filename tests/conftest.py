@@ -12,6 +12,7 @@ import os
 import pkgutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,11 +31,30 @@ settings.register_profile(
     deadline=None,
     database=None,
     derandomize=DRAWS_THE_SAME,
-    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("QUIRE_EXAMPLES", "12")),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     print_blob=True,
 )
 settings.load_profile("quire")
+
+
+TOGETHER = ("tests/inspector/", "tests/models/")
+"""Folders whose tests share a browser or a model: one process runs all of a folder."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process whole files, or whole folders, so that what they share is started once."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

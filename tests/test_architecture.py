@@ -36,7 +36,19 @@ PURE = {package for packages in LAYERS[:6] for package in packages}
 # What pure packages may import from outside, and what a single file of them may.
 COMPUTING = {
     *("abc", "array", "base64", "binascii", "bisect", "collections", "contextlib", "copy", "dataclasses"),
-    *("enum", "functools", "hashlib", "html", "itertools", "json", "logging", "math", "operator", "re"),
+    *(
+        "enum",
+        "functools",
+        "hashlib",
+        "heapq",
+        "html",
+        "itertools",
+        "json",
+        "logging",
+        "math",
+        "operator",
+        "re",
+    ),
     *("types", "typing", "msgspec"),
 }
 EXCEPTIONS = {

@@ -183,7 +183,10 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda a: a.History(share=3), "History(share=…) is a Share, not int"),
     (lambda a: a.Recall(colour=3), "Recall(...) has no option 'colour'"),
     (lambda a: a.Instructions(3), "Instructions(...) takes a text or messages, not int"),
-    (lambda a: a.Memory("quire.db"), "Memory(...) takes a Store, such as Store.open('quire.db'), not str"),
+    (
+        lambda a: a.Memory("quire.db", "ana"),
+        "Memory(...) takes a Store, such as Store.open('quire.db'), not str",
+    ),
     (lambda a: a.Model("nothing:known"), "no model 'nothing:known' is known; use"),
     (lambda a: a.Node(store="memory:").add("desk", 3), "Node.add takes a name and a function that returns"),
     (

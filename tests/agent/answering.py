@@ -86,6 +86,6 @@ def run(work: Callable[[], Any]) -> None:
 async def soon(work: Awaitable[Any]) -> Any:
     """The result of work that must not wait for itself."""
     task = asyncio.ensure_future(work)
-    await asyncio.wait([task], timeout=20)
+    await asyncio.wait([task], timeout=60)
     assert task.done(), "it waits for itself"
     return task.result()

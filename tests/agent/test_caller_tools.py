@@ -1,5 +1,7 @@
 """Tools that the caller runs: definitions without a function, given with the agent or with one question."""
 
+import asyncio
+from threading import Event
 from typing import Any
 
 import pytest
@@ -100,6 +102,20 @@ async def test_a_result_that_no_call_waits_for_is_an_error_and_changes_nothing()
         with pytest.raises(QuireError, match=words) as caught:
             await agent.decide(decisions)
         assert type(caught.value).__name__ == error and agent.session.version == version
+
+
+async def test_the_tools_of_a_question_are_read_beside_the_event_loop() -> None:
+    loop, has_gone_on = asyncio.get_running_loop(), Event()
+
+    class Long(dict[str, Any]):
+        """A definition that takes until the loop has done something else."""
+
+        def __contains__(self, name: object) -> bool:
+            loop.call_soon_threadsafe(has_gone_on.set)
+            assert has_gone_on.wait(60)
+            return super().__contains__(name)
+
+    await agent_of("Yes.").ask("Look.", tools=[Long(LOOK)])
 
 
 @pytest.mark.parametrize("wrong", [[lambda: "ran here"], LOOK, "look"])

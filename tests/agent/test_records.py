@@ -222,7 +222,9 @@ async def test_a_node_lists_an_imported_call_and_does_not_run_it() -> None:
     node.add("desk", lambda session: Agent(session, model=Scripted(["Paid."]), tools=[payments.tool]))
     node.session("desk").append(*provider_for("openai").read_history(IMPORTED))
     async with node:
-        assert [one.call_id for one in node.waiting("desk")] == ["c1"] and node.state("desk") == "waiting"
+        assert [one.call_id for one in await node.waiting("desk")] == ["c1"] and await node.state(
+            "desk"
+        ) == "waiting"
         assert (await node.decide("desk", {})).stop == "waiting" and payments.paid == []
         assert (await node.decide("desk", {"c1": True})).text == "Paid." and payments.paid == [10]
 

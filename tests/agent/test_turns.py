@@ -3,12 +3,14 @@
 import asyncio
 import re
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import pytest
 
 from quire import Message
 from quire.agent import Agent, Done, Words, tool
+from quire.context import Context, Template
 from quire.errors import ModelFailed, QuireError
 from quire.items import Image
 from quire.models import Scripted
@@ -53,6 +55,26 @@ async def test_the_model_reads_what_goes_wrong_with_a_call(made: Any, told: str,
     assert [event.fault for event in heard] == ([fault] if fault else [])  # an unknown tool is not called
     assert results(agent)[0].is_error and told in results(agent)[0].text
     assert_whole(agent)
+
+
+@pytest.mark.parametrize(("kind", "verb"), [(Template, "fit"), (Context, "render")])
+async def test_a_long_history_is_fitted_and_rendered_beside_the_event_loop(
+    kind: type, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on, went_on, work = Event(), Event(), list[bool](), getattr(kind, verb)
+
+    def work_slowly(*args: Any, **options: Any) -> Any:
+        begun.set()
+        went_on.append(goes_on.wait(60))
+        return work(*args, **options)
+
+    agent = agent_of("Well.")
+    agent.session.append(*(Message("user", f"message {number}") for number in range(2_000)))
+    monkeypatch.setattr(kind, verb, work_slowly)
+    asking = asyncio.create_task(agent.ask("go"))
+    assert await asyncio.to_thread(begun.wait, 60)
+    goes_on.set()
+    assert (await asking).text == "Well." and all(went_on)
 
 
 async def test_a_slow_reader_is_waited_for() -> None:

@@ -56,6 +56,7 @@ def path(tmp_path: Path) -> Path:
     return written
 
 
+@pytest.mark.fuzz
 def test_recall_is_timed(path: Path) -> None:
     told = json.loads(ran("recall.py", str(path), "--speed", "--sizes", "60", "--json"))["speed"]["60"]
     assert {"indexing", "search", "building"} == set(told["quire"]) and "sqlite fts5" in told
@@ -66,12 +67,14 @@ def test_recall_is_scored(path: Path) -> None:
     assert told["quire"]["ER@100"] == 100.0 and told["last"]["ER@100"] == 0.0
 
 
+@pytest.mark.fuzz
 def test_prompts_that_nothing_answers_are_counted(path: Path, tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("Who has a boat?\nxyzzy", encoding="utf-8")
     assert "1 of 2, 50.0 %" in ran("recall.py", str(path), "--unrelated", str(prompts))
 
 
+@pytest.mark.fuzz
 def test_a_conversation_inside_a_framework_is_measured() -> None:
     pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
     alone, kept = json.loads(
@@ -81,6 +84,7 @@ def test_a_conversation_inside_a_framework_is_measured() -> None:
     assert kept["refused"] == kept["lost"] == 0
 
 
+@pytest.mark.fuzz
 def test_what_turns_write_into_a_durable_engine_is_measured() -> None:
     pytest.importorskip("dbos", reason="needs the extra durable")
     server()  # skips where no PostgreSQL can run

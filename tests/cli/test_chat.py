@@ -190,13 +190,11 @@ def test_unknown_models_tools_and_addresses(tmp_path: Path, monkeypatch: pytest.
         assert words in reported
 
 
-@pytest.mark.parametrize("question", [pytest.param("Hello, what is a lamp?", marks=NEEDS_LOCAL, id="local")])
-def test_the_embedded_model_answers_without_a_key(
-    tmp_path: Path, question: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@NEEDS_LOCAL
+def test_the_embedded_model_answers_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QUIRE_MODEL", raising=False)
     path = str(tmp_path / "chats.db")
-    done = ran("chat", "ana/lamps", "--store", path, given=f"{question}\n/budget\n")
+    done = ran("chat", "ana/lamps", "--store", path, given="Hello, what is a lamp?\n/budget\n")
     assert "kept for the answer        256" in done.stdout
     said = view_of(path, "ana/lamps")
     assert [item.role for item in said] == ["user", "assistant"] and said[1].text.strip() in done.stdout

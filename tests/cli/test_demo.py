@@ -65,10 +65,11 @@ def test_without_a_model_the_script_writes_the_summary(
     check(printed, path)
 
 
-@pytest.mark.parametrize("seconds", [pytest.param("15", marks=NEEDS_LOCAL, id="local")])
-def test_on_the_model_of_this_machine(tmp_path: Path, seconds: str) -> None:
+@pytest.mark.fuzz
+@NEEDS_LOCAL
+def test_on_the_model_of_this_machine(tmp_path: Path) -> None:
     path = str(tmp_path / "demo.db")
-    printed = ran("demo", "--store", path, "--seconds", seconds).stdout
+    printed = ran("demo", "--store", path, "--seconds", "15").stdout
     assert "on this machine, writes the summary" in printed
     check(printed, path)
 

@@ -165,10 +165,11 @@ def test_mistakes_are_errors_before_anything_is_written() -> None:
     assert "one path" in refused(2, *add, "handbook", "handbook/lamps.md", "--name", "hb")
     assert "neither a file nor a folder" in refused(2, *add, "handbook", "none.txt")
     assert not Path("k.db").exists()
-    assert "there is no store at" in refused(2, "knowledge", "ls", "--store", "k.db")
-    assert "which store?" in refused(2, "knowledge", "ls")
-    assert "quire.db is made in this folder" in ran("knowledge", "add", "handbook").stderr
-    assert "is made" not in ran("knowledge", "add", "handbook").stderr
+    assert "there is no store at" in refused(2, "knowledge", "ls", *WHERE)
+    assert "which store?" in refused(2, "knowledge", "ls", "--scope", "ana")
+    assert "--scope" in refused(2, "knowledge", "add", "handbook")
+    assert "quire.db is made in this folder" in ran("knowledge", "add", "handbook", "--scope", "ana").stderr
+    assert "is made" not in ran("knowledge", "add", "handbook", "--scope", "ana").stderr
 
 
 def test_documents_are_listed_without_content_and_removed_together() -> None:

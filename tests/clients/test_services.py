@@ -36,8 +36,10 @@ def address() -> Iterator[str]:
         process.kill()
 
 
+@NEEDS_LOCAL
 @pytest.mark.parametrize(
-    "wire", [pytest.param(wire, marks=NEEDS_LOCAL) for wire in ("openai", "openai-responses", "anthropic")]
+    "wire",
+    ["openai", *(pytest.param(wire, marks=pytest.mark.fuzz) for wire in ("openai-responses", "anthropic"))],
 )
 def test_a_real_model_answers(wire: str, address: str) -> None:
     base_url = address if wire == "anthropic" else f"{address}/v1"

@@ -27,7 +27,7 @@ from playwright.sync_api import (
 
 __all__ = ["Browser", "BrowserContext", "Error", "Locator", "Page", "browsing", "chromium", "expect", "watch"]
 
-expect.set_options(timeout=20_000)  # machines are shared
+expect.set_options(timeout=60_000)  # machines are shared
 
 WIDE, NARROW = (1280, 800), (390, 844)
 """The two sizes of a window that the page is made for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +17,6 @@ from tests.inspector.shop import fill_shop
 
 if TYPE_CHECKING:  # tests without a browser run where Playwright is not installed
     from tests.inspector.browsing import Browser, BrowserContext, Page
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process opens the browser."""
-    for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
@@ -51,33 +44,41 @@ def own_shop(shop_file: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """The browser of all tests."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The browser of all tests: where they run in several processes, only one of these may open it."""
     from tests.inspector.browsing import browsing
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        (tmp_path_factory.getbasetemp().parent / "browser").touch(exist_ok=False)
     with browsing() as browser:
         yield browser
+
+
+FAULTS: list[str] = []
 
 
 @pytest.fixture
 def faults() -> list[str]:
     """What went wrong in the page; a test that expects something takes it out."""
-    return []
+    FAULTS.clear()
+    return FAULTS
 
 
-@pytest.fixture
-def context(browser: Browser, faults: list[str]) -> Iterator[BrowserContext]:
-    """A window of 1,280 pixels. The test fails if a page in it raises, asks other hosts or breaks a rule."""
+@pytest.fixture(scope="package")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A window of 1,280 pixels."""
     from tests.inspector.browsing import watch
 
     with browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light") as context:
-        context.set_default_timeout(20_000)
-        watch(context, faults)
+        context.set_default_timeout(60_000)
+        watch(context, FAULTS)
         yield context
-    assert faults == []
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
-    """A page in that window."""
-    return context.new_page()
+def page(context: BrowserContext, faults: list[str]) -> Iterator[Page]:
+    """A page in that window. The test fails if it raises, asks other hosts or breaks a rule."""
+    page = context.new_page()
+    yield page
+    page.close()
+    assert faults == []

@@ -70,6 +70,7 @@ class Served(NamedTuple):
 def serving(application: Starlette, store: str = "") -> Generator[Served]:
     """Serve an application in a thread."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = uvicorn.Config(
             application, loop="asyncio", http="h11", ws="none", lifespan="off", log_level="critical"
         )

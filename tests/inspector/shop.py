@@ -1,7 +1,7 @@
 """A store with one of everything that the inspector shows, and one that means harm."""
 
 from contextlib import suppress
-from itertools import count, cycle
+from itertools import count
 from pathlib import Path
 
 from quire import Agent, Budget, Session, Template, ToolCall, tool
@@ -145,19 +145,16 @@ NAMES = {
     "agent": f"<svg onload={RAN}>",
     "model": f"<script>{RAN}</script>",
 }
-LONG, LARGE = "hostile/10,000 items", "hostile/5 MB"
+LARGE = "hostile/525 kB"
 
 
 def fill_hostile(path: Path) -> None:
-    """Fill a store with conversations that mean harm, one of 10,000 items and one of an item of 5 MB."""
+    """Fill a store with a large item and, the latest, a conversation that means harm."""
     with Store.open(path) as store:
+        Session.open(LARGE, store=store).user("<script>window.ran=1</script> lamp " * 15_000)
         session = Session.open(scope=NAMES["scope"], conversation=NAMES["conversation"], store=store)
         _play_hostile(session)
         session.fork(NAMES["transcript"], at=session.view().recorded()[5].id).user(HOSTILE["script"])
-        texts = cycle(HOSTILE.values())
-        items = [Message("user", f"{number} {next(texts)[:200]}") for number in range(10_000)]
-        Session.open(LONG, store=store).append(*items)
-        Session.open(LARGE, store=store).user("<script>window.ran=1</script> lamp " * 150_000)
 
 
 def _play_hostile(session: Session) -> None:

@@ -40,7 +40,9 @@ def words_in(shop: Served) -> Iterator[str]:
                 yield from re.findall(r"[\w-]{4,}", item.text)
 
 
-def test_a_file_opens_by_itself(page: Page, shop: Served, tmp_path: Path) -> None:
+def test_a_file_opens_by_itself_and_what_needs_the_server_is_off_and_says_why(
+    page: Page, shop: Served, tmp_path: Path
+) -> None:
     path = export(page, shop, tmp_path)
     assert path.name == "lamp-shop-parcels.html"
     asked: list[str] = []
@@ -52,11 +54,7 @@ def test_a_file_opens_by_itself(page: Page, shop: Served, tmp_path: Path) -> Non
         page.get_by_role("link", name=tab).click()
         expect(page.get_by_label("loading")).to_have_count(0)
         expect(page.get_by_role("alert")).to_have_count(0)
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-
-
-def test_what_needs_the_server_is_off_and_says_why(page: Page, shop: Served, tmp_path: Path) -> None:
-    page.goto(export(page, shop, tmp_path).as_uri())
+    page.get_by_role("link", name="Transcript").click()
     expect(page.get_by_role("button", name="Compare")).to_be_disabled()
     expect(page.get_by_role("slider", name="time slider")).to_be_disabled()
     expect(page.get_by_role("slider", name="time slider")).to_have_attribute("title", re.compile("export"))
@@ -70,6 +68,7 @@ def test_what_needs_the_server_is_off_and_says_why(page: Page, shop: Served, tmp
     page.get_by_role("button", name="Bytes").click()
     expect(page.get_by_role("button", name="Copy all")).to_be_disabled()
     expect(page.get_by_role("alert")).to_have_count(0)
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 def snapshot_in(path: Path) -> str:
@@ -79,7 +78,9 @@ def snapshot_in(path: Path) -> str:
     return json.dumps(json.loads(found[1]), ensure_ascii=False)
 
 
-def test_a_file_without_content_has_no_word_of_it(page: Page, shop: Served, tmp_path: Path) -> None:
+def test_a_file_without_content_has_the_figures_and_no_word_of_it(
+    page: Page, shop: Served, tmp_path: Path
+) -> None:
     path = export(page, shop, tmp_path, is_bare=True)
     assert path.name == "conversation.html"
     snapshot = snapshot_in(path)
@@ -91,13 +92,9 @@ def test_a_file_without_content_has_no_word_of_it(page: Page, shop: Served, tmp_
     expect(page.get_by_role("link", name="branch 1", exact=True)).to_be_visible()
     expect(page.get_by_text(re.compile(r"\[\d+ characters\]")).first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
-
-
-def test_a_file_without_content_has_the_figures(page: Page, shop: Served, tmp_path: Path) -> None:
     rows = shop.read("requests", address="lamp-shop/parcels").data["rows"]
     version = next(row["version"] for row in rows if row.get("cause") and row["cause"]["name"] == "edit")
     sent = shop.read("request", address="lamp-shop/parcels", version=version).data
-    page.goto(export(page, shop, tmp_path, is_bare=True).as_uri())
     page.get_by_role("link", name="Requests").click()
     table = page.get_by_role("table", name="requests")
     expect(table).to_contain_text(f"{sent['tokens']:,} / 540")

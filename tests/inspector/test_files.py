@@ -4,13 +4,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from quire.inspector import app
+from quire.integrations.logs.histories import History, histories_in
 from quire.stores import Store
 from quire.testing.broken import BrokenHistory, broken_histories
 from tests.cli.command_line import refused
@@ -89,6 +92,27 @@ def test_a_log_that_is_dropped_opens_as_its_conversations(
     assert about["is_file"] and not about["is_writable"] and about["notes"][0].startswith(file)
     refused = own_shop.write("undo", source, address=rows[0]["address"], id="x")
     assert refused.status == 403
+
+
+def test_files_that_are_dropped_at_once_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Barrier(2, timeout=60)
+
+    def read_together(data: bytes, name: str) -> list[History]:
+        if name == "a":
+            both.wait()
+        return histories_in(data, name)
+
+    monkeypatch.setattr("quire.inspector.files.histories_in", read_together)
+    data = (LOGS / "codex.jsonl").read_bytes()
+    with serving(app()) as served, ThreadPoolExecutor(2) as threads:
+        dropped = [threads.submit(drop, served, "a", data) for _ in range(2)]
+        one, other = (answer.result().data["source"] for answer in dropped)
+        assert one != other
+        for _ in range(2):
+            assert drop(served, "b", data, into=one).status == 200
+        assert served.read("conversations", one).data["count"]["conversations"] == 2
+        notes = {source["name"]: source["notes"] for source in sources(served)}
+        assert notes[one][-1] == "b: another file of this name is open"
 
 
 def test_the_files_of_a_folder_go_into_one_source(own_shop: Served) -> None:
@@ -177,16 +201,15 @@ def test_files_are_chosen_and_a_bad_one_is_a_sentence(
     faults.clear()
 
 
-@pytest.mark.parametrize(("path", "conversations"), [("codex.jsonl", 1), ("", 8)])
-def test_the_command_opens_a_file_or_a_folder(path: str, conversations: int) -> None:
-    command = [sys.executable, "-m", "quire", "inspect", str(LOGS / path), "--no-browser"]
+def test_the_command_opens_a_folder() -> None:
+    command = [sys.executable, "-m", "quire", "inspect", str(LOGS), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         try:
             assert running.stdout is not None
             address = urlsplit(str(running.stdout.readline()).strip())
             served = Served(address.port or 0, address.path)
             found = served.read("conversations", "file-1").data
-            assert found["count"]["conversations"] == conversations
+            assert found["count"]["conversations"] == 8
             assert not any(row["is_live"] for row in found["rows"])
             assert served.read("conversations").status == 404
         finally:

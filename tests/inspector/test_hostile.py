@@ -12,9 +12,9 @@ from quire.inspector import app
 from quire.stores import Store, place_at
 from tests.inspector.browsing import NARROW, WIDE, Page, expect
 from tests.inspector.serving import Served, serving
-from tests.inspector.shop import HOSTILE, LARGE, LONG, NAMES, fill_hostile
+from tests.inspector.shop import HOSTILE, LARGE, NAMES, fill_hostile
 
-VIEWS = ["transcript", "requests", "request", "compactions", "steps", "what-if"]
+VIEWS = ["transcript", "requests", "compactions", "steps", "what-if"]
 REQUESTS = ["candidates", "bytes", "parameters"]
 ADDRESS = str(place_at(scope=NAMES["scope"], conversation=NAMES["conversation"]))
 
@@ -51,19 +51,12 @@ def check_harmless(page: Page) -> None:
         assert page.evaluate(HARM) == NO_HARM
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_shows_it_as_text(page: Page, hostile: Served, view: str) -> None:
-    page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/{view}"))
-    expect(page.get_by_role("heading", level=1, name="<img src=x onerror=window.ran=1>")).to_be_visible()
-    check_harmless(page)
-
-
-@pytest.mark.parametrize("tab", REQUESTS)
-def test_every_part_of_a_request_shows_it_as_text(page: Page, hostile: Served, tab: str) -> None:
+def test_every_view_and_every_part_of_a_request_shows_it_as_text(page: Page, hostile: Served) -> None:
     version = hostile.read("requests", address=ADDRESS).data["rows"][-1]["version"]
-    page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/request?version={version}&tab={tab}"))
-    expect(page.get_by_text("window.ran=1").first).to_be_visible()
-    check_harmless(page)
+    for view in [*VIEWS, *(f"request?version={version}&tab={tab}" for tab in REQUESTS)]:
+        page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/{view}"))
+        expect(page.get_by_role("heading", level=1, name="<img src=x onerror=window.ran=1>")).to_be_visible()
+        check_harmless(page)
 
 
 def test_a_file_of_another_program_shows_it_as_text(page: Page) -> None:
@@ -92,7 +85,8 @@ def test_the_list_and_its_search_show_it_as_text(page: Page, hostile: Served) ->
     expect(page.get_by_text("<img src=x onerror=window.ran=1>").first).to_be_visible()
     check_harmless(page)
     page.get_by_role("button", name="What was said").click()
-    page.get_by_role("searchbox").fill("<script>window.ran=1</script> onerror")
+    with page.expect_response(lambda answer: "/search?" in answer.url):
+        page.get_by_role("searchbox").fill("<script>window.ran=1</script> onerror")
     expect(page.get_by_role("link").filter(has_text="window.ran=1").first).to_be_visible()
     check_harmless(page)
 
@@ -108,18 +102,11 @@ def test_texts_are_shown_as_they_are_and_what_cannot_be_seen_as_a_sign(page: Pag
     assert not set(shown) & set("\x00\x07\x1b\x9b\u202e\u2066\u2028\u200b")
 
 
-def test_an_item_of_5_megabytes_is_read_piece_by_piece(page: Page, hostile: Served) -> None:
+def test_a_large_item_is_read_piece_by_piece(page: Page, hostile: Served) -> None:
     page.goto(hostile.url(f"store/{quote(LARGE, safe='')}/transcript"))
-    page.get_by_role("button", name="Show all 5,250,000 characters").click()
+    page.get_by_role("button", name="Show all 525,000 characters").click()
     page.get_by_role("button", name="Show 100,000 more").click()
     expect(page.get_by_role("button", name="Show 100,000 more")).to_be_visible()
-    check_harmless(page)
-
-
-def test_10_000_items_are_not_shown_at_once(page: Page, hostile: Served) -> None:
-    page.goto(hostile.url(f"store/{quote(LONG, safe='')}/transcript"))
-    expect(page.get_by_text("9999 ").first).to_be_visible()
-    assert 0 < page.get_by_role("article").count() <= 400
     check_harmless(page)
 
 

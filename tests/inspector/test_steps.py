@@ -115,14 +115,13 @@ def test_a_call_is_refused_with_a_reason(own_shop: Served, page: Page) -> None:
     expect(page.get_by_text("This was not run: only the shop may do that.")).to_be_visible()
 
 
-def test_nothing_is_decided_where_nothing_is_written(shop: Served, page: Page) -> None:
+def test_nothing_is_decided_where_nothing_is_written_and_what_may_have_been_done_is_marked(
+    shop: Served, page: Page
+) -> None:
     page.goto(shop.url(VIEW))
     expect(page.get_by_role("button", name="Approve")).to_be_disabled()
     expect(page.get_by_role("button", name="Refuse")).to_be_disabled()
     expect(page.get_by_text("Read-only: start the inspector with --write.")).to_be_visible()
-
-
-def test_what_may_have_been_done_is_marked(shop: Served, page: Page) -> None:
     page.goto(shop.url("store/lamp-shop%2Fcrash/steps"))
     expect(page.get_by_role("heading", name="refund may have been done")).to_be_visible()
     expect(page.get_by_text("Look before it is done again.").first).to_be_visible()

@@ -351,27 +351,6 @@ def test_a_session_that_was_killed_in_a_tool_goes_on(tmp_path: Path) -> None:
     assert [part.text for part in model.sent[0][0].parts or ()] == ["Is A13 open?"]
 
 
-def test_a_poisoned_history_is_sent_as_providers_take_it() -> None:
-    """Contents that another plugin or a hand-made request has left in disorder."""
-    two = [types.Part.from_function_call(name="look", args={"order": one}) for one in ("A1", "A2")]
-    poisoned = [
-        types.UserContent("Look."),
-        types.ModelContent(two),
-        types.UserContent(types.Part.from_function_response(name="look", response={"result": "open"})),
-        types.UserContent("Are you there?"),
-        types.UserContent(types.Part.from_function_response(name="pay", response={"result": "paid"})),
-    ]
-    plugin = QuirePlugin(8_000, "memory:")
-
-    class At:
-        session = Session(id="s-1", app_name="shop", user_id="ann")
-        agent_name = "support"
-
-    request = LlmRequest(contents=list(poisoned), model="gemini-3-pro")
-    asyncio.run(plugin.before_model_callback(callback_context=At(), llm_request=request))
-    assert faults(poisoned) and not faults(request.contents)
-
-
 def test_each_agent_has_its_own_view(tmp_path: Path) -> None:
     model = scripted([("transfer_to_agent", {"agent_name": "billing"}), "Paid.", "Yes."])
     billing = LlmAgent(name="billing", model=model, instruction="You look after bills.")

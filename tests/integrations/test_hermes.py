@@ -98,20 +98,6 @@ def test_the_log_of_a_process_that_was_killed_is_whole(tmp_path: Path) -> None:
     assert not faults(again) and results(made) == [f"A{number}" for number in range(61)]
 
 
-@pytest.mark.parametrize(
-    "poisoned",
-    [
-        [*turn(1)[:2], {"role": "user", "content": "Are you there?"}],
-        [turn(1)[2], {"role": "user", "content": "Look."}],
-        [*turn(1)[:3], turn(2)[2]],
-    ],
-    ids=["no result", "no call", "a result too many"],
-)
-def test_a_poisoned_history_is_returned_as_providers_take_it(poisoned: list[dict[str, Any]]) -> None:
-    assert faults(poisoned)
-    assert not faults(engine(MemoryStore()).compress(poisoned))
-
-
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     made = engine(MemoryStore(), 8_000)
     short = made.compress(turn(1, "\n".join(f"line {number} of many" for number in range(5_000))))

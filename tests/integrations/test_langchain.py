@@ -18,13 +18,13 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from msgspec.structs import replace
+from langgraph.types import Command, interrupt
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue
 from quire.integrations.langchain import QuireMiddleware
 from quire.integrations.langgraph import QuireSaver
-from quire.items import Item, Message, ToolCall, ToolResult
+from quire.items import Message, ToolResult
 from quire.providers import check
 from quire.sections import History
 from quire.stores import MemoryStore
@@ -110,25 +110,6 @@ def test_blocks_of_all_kinds_are_sent(messages: list[Any]) -> None:
     assert [one.content for one in model.requests[0]] == [one.content for one in messages]
 
 
-def test_what_was_redacted_is_not_sent() -> None:
-    def redact(item: Item) -> Item:
-        if isinstance(item, Message) and "1234" in item.text:
-            return replace(item, content=item.text.replace("1234", "****"))
-        if isinstance(item, ToolCall):
-            return replace(item, arguments=item.arguments.replace("1234", "****"))
-        return item
-
-    model = ScriptedChat(script=lambda _: AIMessage("I forgot it."))
-    quire = QuireMiddleware(32_000, MemoryStore(), redact=redact)
-    history = [
-        HumanMessage("It is 1234."),
-        call("c1", "save", pin="1234"),
-        ToolMessage("Saved.", tool_call_id="c1"),
-    ]
-    state = run(create_agent(model, [], middleware=[quire]), [*history, HumanMessage("What is it?")])
-    assert "1234" in str(state) and "1234" not in str(model.requests) and not faults(model.requests[0])
-
-
 def test_the_system_prompt_and_the_tools_take_their_room() -> None:
     quire = QuireMiddleware(32_000, MemoryStore())
     for thread, prompt, tools in [("a", None, []), ("b", "Look. " * 500, []), ("c", None, [look, read_book])]:
@@ -149,35 +130,6 @@ def test_usage_is_recorded() -> None:
     run(create_agent(ScriptedChat(script=script), [], middleware=[quire]), [HumanMessage("Are you there?")])
     usage = quire.session("t1").spending.usage
     assert (usage.input, usage.output, usage.cache_read, usage.cache_write) == (100, 20, 60, 10)
-
-
-POISONED = {
-    "a call without a result": [HumanMessage("Look."), call("c1", page=1)],
-    "one result of two": [
-        HumanMessage("Look."),
-        AIMessage("", tool_calls=[*call("c1", page=1).tool_calls, *call("c2", page=2).tool_calls]),
-        ToolMessage("Nothing.", tool_call_id="c2"),
-    ],
-    "a result without a call": [ToolMessage("Nothing.", tool_call_id="c1"), HumanMessage("Look.")],
-    "a result that comes late": [
-        HumanMessage("Look."),
-        call("c1", page=1),
-        HumanMessage("Well?"),
-        ToolMessage("Nothing.", tool_call_id="c1"),
-    ],
-}
-
-
-@ASYNC
-@pytest.mark.parametrize("history", POISONED.values(), ids=POISONED)
-def test_a_poisoned_history_is_cured(history: list[Any], is_async: bool) -> None:
-    model = ScriptedChat(script=lambda _: AIMessage("I am."))
-    messages = [*history, HumanMessage("Are you there?")]
-    for middleware in ([], [QuireMiddleware(32_000, MemoryStore())]):
-        run(create_agent(model, [look], middleware=middleware), messages, is_async)
-    without, cured = model.requests
-    assert faults(without) and not faults(cured)
-    assert cured[-1].text == "Are you there?"
 
 
 @ASYNC
@@ -208,18 +160,9 @@ def test_a_long_result_is_kept_whole_and_read_back_in_pieces(is_async: bool) -> 
     assert [note.content for note in quire.session("t1").pool] == [BOOK]
 
 
-def test_a_long_result_that_is_in_the_state_already_is_sent_as_a_stub() -> None:
-    quire = QuireMiddleware(8_000, MemoryStore())
-    model = ScriptedChat(script=lambda _: AIMessage("I have read it."))
-    messages = [HumanMessage("Read."), call("c1", "read_book"), ToolMessage(BOOK, tool_call_id="c1")]
-    state = run(create_agent(model, [read_book], middleware=[quire]), [*messages, HumanMessage("Well?")])
-    assert state[2].text == BOOK and len(model.requests[0][2].text) < 200
-    assert [note.content for note in quire.session("t1").pool] == [BOOK]
-
-
 def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_own() -> None:
     store = MemoryStore()
-    quire = QuireMiddleware(32_000, store, scope="acme")
+    quire = QuireMiddleware(32_000, store, scope=lambda config: config["configurable"]["tenant"])
     inner = create_agent(ScriptedChat(script=looking(1)), [look], middleware=[quire])
 
     @tool
@@ -234,12 +177,14 @@ def test_each_thread_and_each_agent_inside_of_another_has_a_conversation_of_its_
 
     outer = create_agent(ScriptedChat(script=script), [ask_reader], middleware=[quire])
     for thread in ("t1", "t2"):
-        state = run(outer, [HumanMessage("Ask.")], config={"configurable": {"thread_id": thread}})
+        config = {"configurable": {"thread_id": thread, "tenant": "acme"}}
+        state = run(outer, [HumanMessage("Ask.")], config=config)
         assert state[-1].text == "I have looked."
-        texts = [one.text for one in quire.session(thread).view() if isinstance(one, Message)]
+        session = quire.session(thread, scope="acme")
+        texts = [one.text for one in session.view() if isinstance(one, Message)]
         assert texts == ["Ask.", "I have looked."]
     inside = [name for name in store.conversations("acme") if name not in ("t1", "t2")]
-    assert sorted(name.split("|")[0] for name in inside) == ["t1", "t2"]
+    assert sorted(name.split("/")[0] for name in inside) == ["t1", "t2"]
 
 
 def test_a_run_without_a_thread_is_refused() -> None:
@@ -249,28 +194,38 @@ def test_a_run_without_a_thread_is_refused() -> None:
         run(agent, [HumanMessage("Are you there?")], config=None)
 
 
-def reader(path: str, page_that_kills: int | None) -> Any:
+def reader(path: str, page_that_kills: int | None, *idempotent: str) -> Any:
     """An agent that looks at five pages; its process may be killed while it looks at one."""
 
     @tool("look")
     def look_or_die(page: int) -> str:
         """Look at a page of the book."""
+        with open(f"{path}.looked", "a") as looked:
+            looked.write(str(page))
         if page == page_that_kills:
             die()
         return f"Page {page} says nothing of importance."
 
-    quire, saver = QuireMiddleware(32_000, path), QuireSaver(path)
+    quire, saver = QuireMiddleware(32_000, path, idempotent=idempotent), QuireSaver(path)
     return create_agent(
         ScriptedChat(script=looking(5)), [look_or_die], middleware=[quire], checkpointer=saver
     )
 
 
-def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path) -> None:
+@ASYNC
+@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(
+    tmp_path: Path, idempotent: tuple[str, ...], is_async: bool
+) -> None:
     path = str(tmp_path / "quire.db")
     question = {"messages": [("user", "Look at five pages.")]}
     run_killed(__name__, f"reader({path!r}, 3).invoke({question!r}, CONFIG, durability='sync')")
-    state = reader(path, None).invoke(None, CONFIG)["messages"]
-    assert [one.tool_call_id for one in state if isinstance(one, ToolMessage)] == ["1", "2", "3", "4", "5"]
+    agent = reader(path, None, *idempotent)
+    state = (asyncio.run(agent.ainvoke(None, CONFIG)) if is_async else agent.invoke(None, CONFIG))["messages"]
+    results = [one for one in state if isinstance(one, ToolMessage)]
+    assert [one.tool_call_id for one in results] == ["1", "2", "3", "4", "5"]
+    assert Path(f"{path}.looked").read_text() == ("1233" if idempotent else "123") + "45"
+    assert results[2].text.startswith("Page 3" if idempotent else "It is uncertain whether this was done")
 
     session = Session.open("t1", store=path)
     kept = session.view()
@@ -278,3 +233,32 @@ def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path)
     assert len(kept) == len(kept.recorded()) == len(state)
     sent = [receipt.request() for receipt in session.receipts]
     assert len(sent) == 6 and not any(check(one, "openai") for one in sent)
+
+
+@ASYNC
+def test_a_tool_that_asks_goes_on_with_the_answer_and_one_that_raised_does_not_run_again(
+    is_async: bool,
+) -> None:
+    asked = list[int]()
+
+    @tool("look")
+    def look_if_allowed(page: int) -> str:
+        """Look at a page of the book."""
+        asked.append(page)
+        if interrupt("May I?") == "no":
+            raise OSError("the page is torn")
+        return f"Page {page} says nothing of importance."
+
+    def go_on(given: Any) -> Any:
+        return asyncio.run(agent.ainvoke(given, CONFIG)) if is_async else agent.invoke(given, CONFIG)
+
+    store, model = MemoryStore(), ScriptedChat(script=looking(2))
+    middleware: Any = [QuireMiddleware(32_000, store)]
+    agent = create_agent(model, [look_if_allowed], middleware=middleware, checkpointer=QuireSaver(store))
+    assert "__interrupt__" in go_on({"messages": [HumanMessage("Look at two pages.")]})
+    assert "__interrupt__" in go_on(Command(resume="yes"))
+    with pytest.raises(OSError, match="torn"):
+        go_on(Command(resume="no"))
+    texts = [one.text for one in go_on(None)["messages"] if isinstance(one, ToolMessage)]
+    assert texts[0] == "Page 1 says nothing of importance." and "uncertain" in texts[1]
+    assert asked == [1, 1, 2, 2]

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 from livekit.agents import AgentSession, function_tool, llm
 
-from quire import Budget, Template
 from quire.integrations.livekit import QuireAgent, read_context, write_context
 from quire.items import Handoff, Message, Summary, ToolCall, ToolResult
 from quire.providers import check
-from quire.sections import History
 from tests.integrations.killed import die, run_killed
 
 ALL = " ".join(f"A{number} is open." for number in range(5_000))
@@ -143,17 +141,6 @@ def test_a_long_call_is_fitted_and_valid() -> None:
     assert agent.last_context is not None and agent.last_context.receipt.tokens <= 1_500
 
 
-def test_another_process_goes_on(tmp_path: Path) -> None:
-    first = support(tmp_path / "quire.db")
-    talk(first, Scripted(["Hello."]), "Good morning.")
-    again = support(tmp_path / "quire.db", chat_ctx=first.kept_context())
-    model = Scripted(["Yes."])
-    talk(again, model, "Are you still there?")
-    texts = [item.text_content for item in model.sent[0].items if item.type == "message"]
-    assert texts[1:] == ["Good morning.", "Hello.", "Are you still there?"]
-    assert len(again.kept.view().recorded()) == 4
-
-
 def test_the_context_that_is_kept_has_what_was_said_and_no_stub(tmp_path: Path) -> None:
     context = llm.ChatContext.empty()
     context.add_message(role="user", content=["Look:", llm.ImageContent(image="https://a.example/x.png")])
@@ -226,27 +213,6 @@ def test_summaries_and_missing_results_are_written() -> None:
     written = write_context([Summary("Three orders are open."), Message("user", "Close them.")])
     texts = [item.text_content for item in written.messages()]
     assert "Three orders are open." in str(texts[0]) and texts[1] == "Close them."
-
-
-def test_a_poisoned_context_is_cured() -> None:
-    context = llm.ChatContext.empty()
-    context.add_message(role="user", content="Is A1 open?")
-    context.insert(llm.FunctionCall(call_id="c1", name="look", arguments="{}"))
-    agent = support("memory:", chat_ctx=context)
-    model = Scripted(["I could not look."])
-    talk(agent, model, "And now?")
-    assert not faults(model.sent[0])
-    outputs = [item for item in model.sent[0].items if item.type == "function_call_output"]
-    assert [item.call_id for item in outputs] == ["c1"]
-
-
-def test_a_template_of_ones_own() -> None:
-    template = Template(History(turns=1), budget=Budget(window=4_000))
-    agent = Support(instructions="Be brief.", conversation="call-8", template=template, store="memory:")
-    model = Scripted(["One.", "Two."])
-    talk(agent, model, "First?", "Second?")
-    texts = [item.text_content for item in model.sent[1].items if item.type == "message"]
-    assert texts == ["Be brief.", "Second?"]
 
 
 @pytest.fixture(autouse=True)

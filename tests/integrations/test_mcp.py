@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.error import HTTPError
@@ -393,30 +394,49 @@ def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyP
     assert "pip install 'quire[mcp]'" in refused(2, "mcp", path)
 
 
-@pytest.fixture
-def http_address(path: str) -> Iterator[str]:
+@contextmanager
+def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Generator[str]:
+    """The address of the command as it serves by HTTP."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
-    started = command(path, "--port", str(port))
-    line = [started.command, *started.args]
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=started.env) as process:
+    started = command(path, "--port", str(port), "--host", host, *options)
+    line, env = [started.command, *started.args], {**(started.env or {}), **variables}
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=env) as process:
         try:
             assert process.stderr is not None
-            assert process.stderr.readline().strip() == f"http://127.0.0.1:{port}/mcp"
+            assert process.stderr.readline().strip() == f"http://{host}:{port}/mcp"
             with socket.socket() as asking:
                 while asking.connect_ex(("127.0.0.1", port)) and process.poll() is None:
                     time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://{host}:{port}/mcp"
         finally:
             process.terminate()
 
 
-def test_the_command_serves_clients_by_http_on_this_machine(http_address: str) -> None:
-    async def two_at_once() -> None:
-        await asyncio.gather(*(with_client(http_address, every_tool) for _ in range(2)))
+def test_the_command_serves_clients_by_http_on_this_machine(path: str) -> None:
+    with serving(path) as address:
 
-    asyncio.run(two_at_once())
-    foreign = Request(http_address, b"{}", {"Host": "elsewhere.example", "Content-Type": "application/json"})
-    with pytest.raises(HTTPError, match="421"):  # a page in a browser that calls itself elsewhere.example
-        urlopen(foreign)
+        async def two_at_once() -> None:
+            await asyncio.gather(*(with_client(address, every_tool) for _ in range(2)))
+
+        asyncio.run(two_at_once())
+        foreign = Request(address, b"{}", {"Host": "elsewhere.example", "Content-Type": "application/json"})
+        with pytest.raises(HTTPError, match="421"):  # a page in a browser that calls itself elsewhere.example
+            urlopen(foreign)
+
+
+def test_other_machines_are_answered_with_a_key_only(path: str) -> None:
+    beyond, key = ("--port", "8765", "--host", "0.0.0.0", "--write"), "a key of some length"
+    assert "QUIRE_MCP_KEY" in refused(2, "mcp", path, *beyond)
+    assert "16 characters" in refused(2, "mcp", path, *beyond, "--access-key", "short")
+    with serving(path, "--write", host="0.0.0.0", QUIRE_MCP_KEY=key) as address:
+        for given, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401), (bearer(key), 406)):
+            with pytest.raises(HTTPError) as raised:
+                urlopen(Request(address.replace("0.0.0.0", "127.0.0.1"), b"{}", given))
+            with raised.value as refusal:
+                assert refusal.code == status
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}

@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 from quire import Budget, Session, Template
 from quire.compactors import Offload, Summarize
 from quire.errors import InvalidValue
-from quire.integrations.mirror import Mirror
+from quire.integrations.mirror import Mirror, Mirrors
 from quire.items import Item, Message, Summary, ToolCall, ToolResult
+from quire.memory import Recall
 from quire.models import Scripted
 from quire.providers import check, content_for_model
 from quire.sections import Custom, History
@@ -72,6 +73,28 @@ def mirror_of(store: Any, window: int = 32_000, **options: Any) -> Mirror[Chat]:
     return Mirror(session, Template(History(), budget=Budget(window=window)), ChatCodec())
 
 
+def test_threads_share_nothing_but_the_scope_that_a_function_gives_them() -> None:
+    quoting, store = Template(History(), Recall(), budget=Budget(window=2_000)), MemoryStore()
+    of_each = Mirrors(ChatCodec(), quoting, store)
+    of_users = Mirrors(ChatCodec(), quoting, store, scope=lambda known: known["user"])
+    of_each.of("ana/1").fit([user("My PIN is 4711.")])
+    of_users.of("one", known={"user": "ana"}).fit([user("My PIN is 4712.")])
+    for mirror, told in [
+        (of_each.of("ana/2"), ""),
+        (of_each.of("ana"), ""),
+        (of_each.of("ana/1", "helper"), "4711"),
+        (of_users.of("two", known={"user": "bob"}), ""),
+        (of_users.of("two", known={"user": "ana"}), "4712"),
+        (of_users.of("two", scope="ana"), "4712"),
+    ]:
+        shown = str(mirror.fit([user("What is my PIN?")]).messages)
+        assert [pin for pin in ("4711", "4712") if pin in shown] == ([told] if told else [])
+    with pytest.raises(InvalidValue, match="name the scope"):
+        of_users.of("two")
+    with pytest.raises(InvalidValue):
+        of_users.of("1", known={"user": "/ana%2F1"})
+
+
 def faults(messages: list[Chat]) -> list[Any]:
     return list(check({"model": "gpt-5.6", "messages": messages}, "openai"))
 
@@ -96,22 +119,6 @@ def test_a_conversation_is_recognised_when_it_is_opened_again() -> None:
     again = mirror_of(store)
     again.fit(json.loads(json.dumps([*TURN, user("And closed?")])))
     assert len(again.session.view()) == len(TURN) + 1
-
-
-def test_what_the_framework_took_back_is_hidden_and_stays_in_the_log() -> None:
-    mirror = mirror_of("memory:")
-    mirror.fit(TURN)
-    shown = mirror.fit([TURN[0], called("c2"), found("c2", "none")])
-    assert shown.messages == [TURN[0], called("c2"), found("c2", "none")]
-    texts = [str(getattr(item, "content", "")) for item in mirror.session.view().recorded()]
-    assert "three orders" in texts
-
-
-def test_a_list_that_the_framework_summarised_is_followed() -> None:
-    mirror = mirror_of("memory:")
-    mirror.fit(TURN)
-    short = [user("So far: three orders are open."), user("Close them.")]
-    assert mirror.fit(short).messages == short
 
 
 def test_a_call_without_a_result_is_answered() -> None:

@@ -2,9 +2,6 @@
 
 import asyncio
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
 from pydantic_ai import Agent, AgentRunResult
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
-    BinaryContent,
     BinaryImage,
     CachePoint,
     CompactionPart,
@@ -49,9 +45,10 @@ from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
 from quire.items import JSON, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import check
+from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
+from tests.integrations.killed import die, run_killed
 
 Answer = ModelResponse | Callable[[list[ModelMessage]], ModelResponse]
 
@@ -184,17 +181,6 @@ each_poisoned = pytest.mark.parametrize(
 
 
 @each_poisoned
-def test_a_poisoned_history_is_answered(history: list[ModelMessage]) -> None:
-    model = Scripted()
-    agent, _ = agent_of(model)
-    assert run(agent, "And now?", message_history=history).output == "Done."
-    (sent,) = model.requests
-    assert faults(history) and not faults(sent)
-    texts = [part.content for part in parts_in(history, UserPromptPart)]
-    assert [part.content for part in parts_in(sent, UserPromptPart)][: len(texts)] == texts
-
-
-@each_poisoned
 def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and_kept(
     history: list[ModelMessage],
 ) -> None:
@@ -232,19 +218,6 @@ def test_a_history_that_another_capability_shortens_is_followed() -> None:
     history = [asked("One?"), said("One."), asked("Two?"), said("Two.")]
     run(agent, "Three?", message_history=history, conversation_id="q3")
     assert [part.content for part in parts_in(model.requests[0], UserPromptPart)] == ["Two?", "Three?"]
-
-
-def test_what_was_redacted_is_not_sent() -> None:
-    def redact(item: Any) -> Any:
-        return msgspec.structs.replace(item, content="[secret]") if isinstance(item, Message) else item
-
-    model = Scripted()
-    agent, capability = agent_of(model, redact=redact)
-    prompt = ["My key is 42.", BinaryContent(b"\x00", media_type="image/png")]
-    run(agent, prompt, conversation_id="q3")
-    assert parts_in(model.requests[0], UserPromptPart)[0].content == "[secret]"
-    kept = capability.session("q3").view().recorded()
-    assert b"My key is 42" not in JSON.encode(kept)
 
 
 def test_a_run_without_a_prompt_is_sent() -> None:
@@ -330,48 +303,40 @@ def test_parts_are_the_items_of_their_kind() -> None:
     assert isinstance(failed, ToolResult) and failed.is_error and failed.text == "Not there."
 
 
-CRASHING = """
-import os, signal, sys
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import FunctionModel
-from quire.integrations.pydantic_ai import QuireCapability
-from quire.stores import Store
+def look_at_orders(path: str, prompt: str | None, order_that_kills: int | None, *idempotent: str) -> str:
+    """Ask an agent that looks at three orders; its process may be killed while it looks at one."""
+    agent, capability = agent_of(
+        Scripted(*[lambda messages: look_next(messages)] * 4),
+        store=Store.open(path),
+        scope=lambda run: run.deps,
+        idempotent=idempotent,
+    )
 
-path, dies = sys.argv[1], sys.argv[2] == "dies"
-capability = QuireCapability(32_000, path)
-requests = []
+    @agent.tool_plain
+    def look(at: int) -> str:
+        with open(f"{path}.looked", "a") as looked:
+            looked.write(str(at))
+        if at == order_that_kills:
+            die()
+        return f"order {at}"
 
-def answer(messages, info):
-    requests.append(messages)
-    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
-    if len(results) < 3:
-        return ModelResponse([ToolCallPart("look", {"at": len(results)}, f"c{len(results)}")])
-    return ModelResponse([TextPart(" ".join(str(part.content) for part in results))])
-
-agent = Agent(FunctionModel(answer), capabilities=[capability])
-
-@agent.tool_plain
-def look(at: int) -> str:
-    if dies and at == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"order {at}"
-
-prompt = "Which orders?" if dies else None
-history = capability.messages("q3")
-print(agent.run_sync(prompt, message_history=history, conversation_id="q3").output)
-"""
+    history = capability.messages("q3", scope="ana")
+    return run(agent, prompt, message_history=history, conversation_id="q3", deps="ana").output
 
 
-def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path) -> None:
-    def run(how: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-c", CRASHING, str(tmp_path / "quire.db"), how]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def look_next(messages: list[ModelMessage]) -> ModelResponse:
+    results = [str(part.content) for part in parts_in(messages, ToolReturnPart)]
+    return called(f"c{len(results)}", at=len(results)) if len(results) < 3 else said(" ".join(results))
 
-    assert run("dies").returncode == -signal.SIGKILL
-    gone_on = run("goes on")
-    assert gone_on.stdout.strip() == "order 0 order 1 order 2", gone_on.stderr
-    messages = QuireCapability(32_000, tmp_path / "quire.db").messages("q3")
+
+@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path, idempotent: tuple[str, ...]) -> None:
+    path = str(tmp_path / "quire.db")
+    run_killed(__name__, f"look_at_orders({path!r}, 'Which orders?', 1)")
+    results = ["order 0", "order 1" if idempotent else NO_RESULT, "order 2"]
+    assert look_at_orders(path, None, None, *idempotent) == " ".join(results)
+    assert Path(f"{path}.looked").read_text() == ("0112" if idempotent else "012")
+    messages = QuireCapability(32_000, path, scope="ana").messages("q3")
     assert not faults(messages)
-    assert [part.content for part in parts_in(messages, ToolReturnPart)] == ["order 0", "order 1", "order 2"]
+    assert [part.content for part in parts_in(messages, ToolReturnPart)] == results
     assert len(parts_in(messages, UserPromptPart)) == 1

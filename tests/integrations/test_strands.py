@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -171,15 +172,64 @@ def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     assert "A1999 is open" in str(agent.messages[2])
 
 
-def test_a_session_that_was_killed_in_a_tool_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("questions", [("And now?",), (None,)], ids=["asked", "resumed"])
+def test_a_session_that_was_killed_in_a_tool_goes_on(tmp_path: Path, questions: tuple[Any]) -> None:
     store = str(tmp_path / "q.db")
     run_killed(__name__, f"""talk({store!r}, Scripted([("look", {{"order": "lost"}})]), "Is it open?")""")
     model = Scripted(["I could not look."])
-    agent, _ = talk(store, model, "And now?")
+    agent, _ = talk(store, model, *questions)
     sent = model.sent[0]
     assert not faults(sent)
     assert sent[0]["content"] == [{"text": "Is it open?"}] and "toolUse" in sent[1]["content"][0]
-    assert [one["role"] for one in agent.messages] == ["user", "assistant", "user", "user", "assistant"]
+    roles = ["user", "assistant", "user", *(["user"] if questions[0] else []), "assistant"]
+    assert [one["role"] for one in agent.messages] == roles
+    if not questions[0]:  # Strands would run the call again, which would kill this process
+        assert "It is uncertain whether this was done" in str(sent[2])
+
+
+def test_a_tool_that_asks_goes_on_with_the_answer() -> None:
+    asked = list[str]()
+
+    @tool(context=True)  # type: ignore[untyped-decorator]
+    def pay(order: str, tool_context: Any) -> str:
+        """Pay an order."""
+        asked.append(order)
+        return str(tool_context.interrupt("approval", reason="May I?"))
+
+    model = Scripted([("pay", {"order": "A1"}), "It is paid."])
+    agent, _ = made(MemoryStore(), model)
+    agent.tool_registry.register_tool(pay)
+    (interrupt,) = agent("Pay A1.").interrupts
+    agent([{"interruptResponse": {"interruptId": interrupt.id, "response": "paid"}}])
+    assert asked == ["A1", "A1"] and "paid" in str(model.sent[-1]) and "uncertain" not in str(model.sent)
+
+
+def test_an_append_takes_as_long_after_many_messages() -> None:
+    sessions = QuireSessionRepository(MemoryStore())
+    sessions.create_session(Session("s/1", SessionType.AGENT))
+    sessions.create_agent("s/1", SessionAgent("a", {}, {}))
+    steps = list[int]()
+    for number in range(400):
+        with counting() as counted:
+            sessions.create_message("s/1", "a", SessionMessage(said(f"word {number}"), number))
+        steps.append(counted[0])
+    assert max(steps[-10:]) < 2 * max(steps[10:20])
+    assert [one.message_id for one in sessions.list_messages("s/1", "a", 3, 100)] == [100, 101, 102]
+
+
+@contextmanager
+def counting() -> Iterator[list[int]]:
+    """Count the calls of functions, and the steps of generators."""
+    counted = [0]
+
+    def count(frame: Any, event: str, arg: Any) -> None:
+        counted[0] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        yield counted
+    finally:
+        sys.setprofile(None)
 
 
 def call(*ids: str) -> Any:
@@ -196,24 +246,6 @@ def result(*ids: str) -> Any:
 
 def said(text: str, role: str = "user") -> Any:
     return {"role": role, "content": [{"text": text}]}
-
-
-@pytest.mark.parametrize(
-    "poisoned",
-    [
-        [said("Look."), call("A1", "A2"), result("A2"), said("Open.", "assistant")],
-        [said("Look."), call("A1"), said("Are you there?"), said("Yes.", "assistant")],
-        [result("A7"), said("Look."), said("Yes.", "assistant")],
-        [said("Look."), call("A1"), result("A1", "A8"), said("Open.", "assistant")],
-    ],
-    ids=["a result is missing", "no result", "no call", "a result too many"],
-)
-def test_a_poisoned_history_is_sent_as_providers_take_it(poisoned: list[Any]) -> None:
-    model = Scripted(["Good."])
-    agent, _ = made(MemoryStore(), model, session_manager=None, messages=[*poisoned])
-    agent("Go on.")
-    assert faults([*poisoned, said("Go on.")]) and not faults(model.sent[0])
-    assert agent.messages[: len(poisoned)] == poisoned
 
 
 def test_a_request_that_is_too_large_is_made_smaller_and_nothing_is_removed() -> None:

@@ -53,9 +53,7 @@ def test_who_asks_for_a_time_alone_gets_what_was_said_then(question: str, day: i
     assert found[3:] == []
 
 
-@pytest.mark.parametrize(
-    "date", ["12 June 2026", "June 12", "2026-06-12", "12.06.2026", "12 juin 2026", "the 12th of June"]
-)
+@pytest.mark.parametrize("date", ["12 June 2026", "June 12", "2026-06-12", "the 12th of June"])
 def test_the_named_day_comes_first_and_its_numbers_find_nothing(date: str) -> None:
     texts = [(f"Sold {(7 * nth) % 31} windows today.", at(1, 5) + nth * DAY) for nth in range(90)]
     hits = memory(texts).search(f"What did we sell on {date}?", at=NOW).hits
@@ -95,7 +93,6 @@ def test_days_are_those_of_the_zone_or_else_of_utc(zone: str | tzinfo | None) ->
     for question, said in {
         "What did we talk about today?": [] if is_utc else [HALL],
         "What did we talk about yesterday?": [PLUMBER, HALL] if is_utc else [PLUMBER],
-        "What did I say last night?": [] if is_utc else [PLUMBER],
     }.items():
         hits = mine.search(question, at=there(16, 17)).hits  # a Monday there, and Tuesday in UTC
         assert [hit.leaf.text for hit in hits] == said, question
@@ -129,7 +126,7 @@ def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
         with pytest.raises(InvalidValue, match="zone"):
             make(store, "ana", zone=zone)
     with pytest.raises(WrongType, match="not int"):
-        Memory(store, zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Memory(store, "ana", zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_command_line_takes_a_zone(tmp_path: Path) -> None:

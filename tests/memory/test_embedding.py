@@ -39,7 +39,7 @@ def index() -> Index:
 
 
 def spoken(store: Store, turns: int = 100) -> Session:
-    session = Session.open("/one", store=store)
+    session = Session.open("ana/one", store=store)
     for nth in range(turns):
         session.user(f"The walk number {nth} with the {ANIMALS[nth % 4] if nth % 3 else 'cart'} was long.")
     return session
@@ -48,12 +48,12 @@ def spoken(store: Store, turns: int = 100) -> Session:
 def test_nothing_is_embedded_twice(index: Index) -> None:
     store, embed = MemoryStore(), Counting()
     spoken(store)
-    memory = Memory(store, index=index, embed=embed)
+    memory = Memory(store, "ana", index=index, embed=embed)
     for _ in range(2):
         assert memory.search("Which walk was long?").hits
     assert len(embed.asked) == len(set(embed.asked)) + 1  # the question, which nobody keeps
     assert max(embed.batches) <= 64
-    again = Memory(store, index=index, embed=embed)
+    again = Memory(store, "ana", index=index, embed=embed)
     before = len(embed.asked)
     assert again.search("Which walk was long?").hits and len(embed.asked) == before + 1
 
@@ -67,15 +67,15 @@ def test_vectors_move_what_words_found(index: Index) -> None:
     store = MemoryStore()
     spoken(store)
     question = "Which walk with the dog was long?"
-    by_words = [hit.leaf.key for hit in Memory(store).search(question).hits]
-    moved = [hit.leaf.key for hit in Memory(store, index=index, embed=kin).search(question).hits]
+    by_words = [hit.leaf.key for hit in Memory(store, "ana").search(question).hits]
+    moved = [hit.leaf.key for hit in Memory(store, "ana", index=index, embed=kin).search(question).hits]
     assert set(moved) == set(by_words) and moved != by_words
 
 
 def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
     store = MemoryStore()
     session = spoken(store, turns=20)
-    memory = Memory(store, index=index, embed=Counting())
+    memory = Memory(store, "ana", index=index, embed=Counting())
     question = Question.of("Which walk was long?", NOW, vector=[1.0, 0.0])
     assert memory.search(question.text).hits and not index.search(question).without_vectors
     secret = memory.recent(limit=20)[0]
@@ -103,8 +103,8 @@ def test_a_callable_that_fails_leaves_what_words_found_and_says_so(
 ) -> None:
     store = MemoryStore()
     spoken(store)
-    by_words = Memory(store).search("Which walk with the dog?").hits
-    hits = Memory(store, embed=embed).search("Which walk with the dog?").hits
+    by_words = Memory(store, "ana").search("Which walk with the dog?").hits
+    hits = Memory(store, "ana", embed=embed).search("Which walk with the dog?").hits
     assert [hit.leaf for hit in hits] == [hit.leaf for hit in by_words]
     assert "by words alone" in hits[0].reason and "walk" in hits[0].reason
     assert "embedding failed" in caplog.text and "walk" not in caplog.text
@@ -123,21 +123,21 @@ def test_one_that_is_awaited_is_awaited_where_it_was_asked_from() -> None:
 
     async def build() -> str:
         template = Template(
-            History(), Recall(memory=Memory(store, embed=awaited), limit=3), budget=Budget(window=300)
+            History(), Recall(memory=Memory(store, "ana", embed=awaited), limit=3), budget=Budget(window=300)
         )
         context = await session.aio.build(template)
         assert set(loops) == {asyncio.get_running_loop()}
         return str(context.render("openai")["messages"][-1]["content"])
 
     assert "walk number" in asyncio.run(build()) and embed.asked
-    hits = Memory(store, embed=awaited).search("Which walk?").hits
+    hits = Memory(store, "ana", embed=awaited).search("Which walk?").hits
     assert "by words alone" not in hits[0].reason
 
 
 def test_the_memory_of_a_scope_keeps_what_embeds() -> None:
     store, embed = MemoryStore(), Counting()
     session = spoken(store)
-    Memory.of(store, embed=embed)
+    Memory.of(store, "ana", embed=embed)
     assert session.memory.search("Which walk?").hits and embed.asked
     with pytest.raises(WrongType, match="callable"):
-        Memory.of(store, embed="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Memory.of(store, "ana", embed="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -128,7 +128,7 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
         lambda: knowledge.add_text(b"x", source="a"),  # type: ignore  # pyright: ignore
         lambda: knowledge.add(None),  # type: ignore  # pyright: ignore
         lambda: knowledge.remove(None),  # type: ignore  # pyright: ignore
-        lambda: Knowledge("chats.db"),  # type: ignore  # pyright: ignore
+        lambda: Knowledge("chats.db", "ana"),  # type: ignore  # pyright: ignore
     ]
     for call in wrong_types:
         with pytest.raises(WrongType):

@@ -1,16 +1,21 @@
 """Recall in a context: within its budget, of whole groups, nothing twice, each with its reason."""
 
+import asyncio
 from itertools import permutations
+from pathlib import Path
+from threading import Event
 from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
+from quire import Budget, Template
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
+from quire.memory.index import Index
 from quire.sections import History, Input, Instructions
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, Store
 from quire.stores.streams import OF
 from quire.tokens import counter_for
 from tests.memory.talks import built, opened, quoted, talk, texts
@@ -84,6 +89,29 @@ def test_a_turn_that_asks_for_nothing_brings_nothing_back(said: str) -> None:
     assert not quoted(built(session, Recall(), History()))
 
 
+async def test_an_index_is_opened_beside_the_event_loop_and_delays_no_other_scope(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening, goes_on, went_on = Event(), Event(), list[bool]()
+
+    def open_slowly(store: Store, scope: str) -> Index:
+        if scope == "ana":
+            opening.set()
+            went_on.append(goes_on.wait(60))
+        return Index()
+
+    monkeypatch.setattr("quire.memory.memory.open_index", open_slowly)
+    with Store.open(tmp_path / "kept.db") as store:
+        session = opened(store=store)
+        session.user(ASKED)
+        building = asyncio.create_task(session.aio.build(Template(Recall(), budget=Budget(window=1_000))))
+        assert await asyncio.to_thread(opening.wait, 60)
+        assert not Memory.of(store, "bo").search(ASKED).hits
+        goes_on.set()
+        await building
+        assert went_on == [True]
+
+
 def test_the_input_is_the_question() -> None:
     session = talk()
     asked = session.user(ASKED)
@@ -98,7 +126,7 @@ def test_wrong_arguments_are_refused() -> None:
         (InvalidValue, "tiers are some of", lambda: Recall("yesterday")),  # type: ignore[arg-type]  # pyright: ignore
         (InvalidValue, "optional", lambda: Recall(required=True)),
         (WrongType, "Memory", lambda: Recall(memory="x")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "Store", lambda: Memory("x")),  # type: ignore[arg-type]  # pyright: ignore
+        (WrongType, "Store", lambda: Memory("x", "ana")),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "question", lambda: memory.search(None)),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "question", lambda: recalled(memory, b"x")),  # type: ignore[arg-type]  # pyright: ignore
         (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore

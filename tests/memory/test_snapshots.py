@@ -196,7 +196,7 @@ def test_writer_that_had_read_before_writes_nothing_forgotten(address: str, is_s
         memory = Memory(store, "ana")
         memory.catch_up()
         session.user("One more.")
-        index = memory._follower.index if is_saved else Index()  # pyright: ignore[reportPrivateUsage]
+        index = memory._opened().index if is_saved else Index()  # pyright: ignore[reportPrivateUsage]
         held = Follower(store, "ana", index, memory.knowledge)
         held.catch_up()
         forget_elsewhere(store, address)
@@ -212,16 +212,16 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
         memory = Memory.of(store, "ana")
         answers(memory)
         begun, go_on = Event(), Event()
-        index = memory._follower.index  # pyright: ignore[reportPrivateUsage]
+        index = memory._opened().index  # pyright: ignore[reportPrivateUsage]
         index.changes += 1
 
         def catch_up() -> None:  # the last look at the store, before it is forgotten
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
 
         writer = Thread(target=snapshots.save_index, args=(store, "ana", index, catch_up))
         writer.start()
-        assert begun.wait(30)
+        assert begun.wait(60)
         forgetting = Thread(target=session.forget, args=(session.view()[-1].id,))
         forgetting.start()
         go_on.set()

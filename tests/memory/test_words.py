@@ -3,7 +3,6 @@
 import string
 import tomllib
 import unicodedata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ from hypothesis import given, strategies as st
 
 from quire.memory.index import Index
 from quire.memory.ranking import Question
-from quire.memory.words import asks_for_nothing, language_of, stem, terms
+from quire.memory.words import asks_for_nothing, language_of, terms
 from tests.memory.leaves import NOW, said
 
 ROWS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 MANY = 100_000
-ACCENTED = ["Häuser", "mangé", "jardín", "criança", "köpt", "perché", "naïve", "Łódź", "Δόνος"]
+ACCENTED = ["Häuser", "mangé", "jardín", "criança", "köpt", "città", "naïve", "Łódź", "Δόνος"]
 LETTERS = st.text(string.ascii_lowercase, min_size=2, max_size=12)
 
 
@@ -26,16 +25,8 @@ def pairs(lines: str) -> list[list[str]]:
 
 
 def test_forms_of_an_english_word_have_one_stem() -> None:
-    assert [pair for pair in pairs(ROWS["same_stem"]) if len({*map(stem, pair)}) > 1] == [["8th", "8"]]
     assert [pair for pair in pairs(ROWS["same_stem"]) if terms(pair[0]) != terms(pair[1])] == []
     assert [pair for pair in pairs(ROWS["other_stem"]) if terms(pair[0]) == terms(pair[1])] == []
-
-
-@pytest.mark.laws
-@given(st.text("abcdeghilnorstuyvwmpf", max_size=14))
-def test_the_stem_of_a_stem_is_itself(word: str) -> None:
-    assert stem(stem(word)) == stem(word)
-    assert terms(word) == [] or terms(stem(word)) != []
 
 
 def test_terms_of_a_text() -> None:
@@ -91,8 +82,6 @@ def test_function_words_of_a_language_are_no_terms(text: str) -> None:
 
 def test_questions_meet_texts_of_other_scripts() -> None:
     rows: dict[str, str] = ROWS["meets"]
-    if find_spec("snowballstemmer"):
-        rows = rows | ROWS["meets_stemmed"]
     assert [text for text, question in rows.items() if not set(terms(question)) & set(terms(text))] == []
 
 

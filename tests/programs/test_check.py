@@ -1,7 +1,4 @@
-"""What is refused before a program runs: the words for the model, which the corpora do not hold.
-
-Programs that pass, and the kinds of faults, are the golden corpora `right` and `wrong`.
-"""
+"""What is refused before a program runs: the words for the model, which the corpus does not hold."""
 
 import asyncio
 from collections.abc import Iterator

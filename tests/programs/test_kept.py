@@ -11,8 +11,8 @@ from quire import ToolCall
 from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
-from quire.programs import Bounds, Event, Found, KeptProgram, ProgramFault, SetAside, Task
-from tests.programs.coding import ADDING, assert_whole, coder_of, heard, opened, said, scenario, solving
+from quire.programs import Bounds, KeptProgram, ProgramFault, Task
+from tests.programs.coding import ADDING, assert_whole, coder_of, opened, said, scenario, solving
 
 FOUR = {"result": "4"}
 
@@ -77,10 +77,10 @@ async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it
 
 @scenario
 async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path: Path) -> None:
-    written, events = await kept_in(tmp_path, ADDING), list[Event]()
-    found = await coder_of(kept=tmp_path).keep(solving(), tell=events.append)
+    written = await kept_in(tmp_path, ADDING)
+    found = await coder_of(kept=tmp_path).keep(solving())
     assert (found.code, found.version, found.price) == (written.code, written.version, written.price)
-    assert events == [Found(written.path)] and await found(problem="What is 2+2?") == FOUR
+    assert found.path == written.path and await found(problem="What is 2+2?") == FOUR
 
 
 @tool
@@ -133,12 +133,12 @@ DAMAGES: dict[str, Callable[[str], bytes]] = {
 async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
     tmp_path: Path, damage: Callable[[str], bytes]
 ) -> None:
-    kept, events = await kept_in(tmp_path, ADDING), list[Event]()
+    kept = await kept_in(tmp_path, ADDING)
     assert kept.path is not None
     damaged = damage(kept.path.read_text())
     kept.path.write_bytes(damaged)
-    again = await coder_of(ADDING, kept=tmp_path).keep(solving(), tell=events.append)
-    assert isinstance(events[0], SetAside) and events[0].path == kept.path == again.path
+    again = await coder_of(ADDING, kept=tmp_path).keep(solving())
+    assert kept.path == again.path
     assert kept.path.with_suffix(".py.1").read_bytes() == damaged
     assert await again(problem="?") == FOUR and (await kept_in(tmp_path)).code == kept.code
 
@@ -227,11 +227,10 @@ OTHER_FAULTS = {
 @pytest.mark.parametrize("code", OWN_FAULTS.values(), ids=OWN_FAULTS)
 @scenario
 async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_path: Path) -> None:
-    coder, events = coder_of(code, "output = 'done'", kept=tmp_path), list[Event]()
+    coder = coder_of(code, "output = 'done'", kept=tmp_path)
     kept = await coder.keep(noting())
     with pytest.raises(ProgramFault):
-        await kept.run({"text": ""}, tell=events.append)
-    assert isinstance(events[-1], SetAside) and "does not work" in events[-1].why
+        await kept.run({"text": ""})
     assert kept.path is not None and kept.path.with_suffix(".py.1").exists() and not kept.path.exists()
     after = await coder.keep(noting())
     assert await after(text="") == "done"
@@ -243,8 +242,7 @@ async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_pat
 @pytest.mark.parametrize("code", OTHER_FAULTS.values(), ids=OTHER_FAULTS)
 @scenario
 async def test_a_program_that_fails_by_its_input_or_a_tool_stays(code: str, tmp_path: Path) -> None:
-    events: list[Event] = []
     kept = await kept_in(tmp_path, code, task=noting(), bounds=Bounds(seconds=0.2))
     with pytest.raises(ProgramFault):
-        await kept.run({"text": ""}, tell=events.append)
-    assert kept.path is not None and kept.path.exists() and "SetAside" not in heard(events)
+        await kept.run({"text": ""})
+    assert kept.path is not None and kept.path.exists()

@@ -15,7 +15,7 @@ from quire import Agent, ToolCall, ToolResult
 from quire.agent import Tool, tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
-from quire.programs import Event, Gave, Task
+from quire.programs import Task
 from tests.programs.coding import assert_whole, coder_of, said, scenario
 
 REPLAYED = "quire.replayed"
@@ -43,16 +43,18 @@ class Till:
 
 @scenario
 async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None:
-    till, events = Till(), list[Event]()
+    till = Till()
     coder = coder_of(BROKEN, BROKEN, WORKS, candidates=3, rounds=1)
-    answer = await coder.answer(till.task, {"x": 1}, tell=events.append)
+    answer = await coder.answer(till.task, {"x": 1})
     assert till.paid == ["17"] and answer.value == {"id": "r-1"}
     call, result = coder.session.view()[1:3]
     assert isinstance(call, ToolCall) and isinstance(result, ToolResult)
     first = next(item for item in coder.session.view("attempt_a") if isinstance(item, ToolCall))
     assert result.extras == {REPLAYED: first.call_id} and call.call_id != first.call_id
-    gave = [event.result for event in events if isinstance(event, Gave)]
-    assert [REPLAYED in one.extras for one in gave] == [False, True, True]
+    results = [
+        one for name in "abc" for one in coder.session.view(f"attempt_{name}") if isinstance(one, ToolResult)
+    ]
+    assert [REPLAYED in one.extras for one in results] == [False, True, True]
     assert [dict(tried.calls) for tried in answer.attempts] == [{"pay": 1}, {}, {}]
     for name in ("main", "attempt_a", "attempt_b", "attempt_c"):
         assert_whole(coder.session, name)

@@ -1,14 +1,10 @@
-"""The sandbox: answers, calls, faults and limits of programs, and how they are stopped.
-
-What hostile programs come to is a golden corpus, `hostile`.
-"""
+"""The sandbox: answers, calls, faults and limits of programs, and how they are stopped."""
 
 import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -137,12 +133,10 @@ LIMITS = {
 @pytest.mark.parametrize("case", LIMITS.values(), ids=LIMITS)
 def test_a_limit_holds(case: tuple[str, Bounds, str]) -> None:
     code, bounds, words = case
-    begun = perf_counter()
     found = fault(f"print('on')\n{code}" if bounds.printed > 10 else code, bounds)
     assert found.kind == ("answer" if "larger than 10" in words else "limit")
     assert words in str(found)
     assert bounds.printed == 10 or found.printed == "on\n"
-    assert perf_counter() - begun < 30
 
 
 @pytest.mark.parametrize("name", ["seconds", "wall", "memory", "depth", "calls", "printed", "answer"])
@@ -206,8 +200,14 @@ def test_a_program_that_another_one_calls_needs_no_further_place() -> None:
 def test_waiting_for_a_place_counts_as_time() -> None:
     async def crowded() -> None:
         sandbox = Sandbox(programs=1)
-        first = asyncio.create_task(sandbox.run("await slow(5)", functions=FUNCTIONS))
-        await asyncio.sleep(0.1)
+        begun = asyncio.Event()
+
+        async def stay() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        first = asyncio.create_task(sandbox.run("await stay()", functions={"stay": stay}))
+        await begun.wait()
         with pytest.raises(ProgramFault, match=r"longer than 0\.1 s"):
             await sandbox.run("1", bounds=Bounds(wall=0.1))
         first.cancel()

@@ -84,10 +84,10 @@ class Row(NamedTuple):
 
 said = Message("assistant", "Yes.")
 ROWS = {
-    "a call without a result gets a neutral one": Row(
+    "a call without a result gets one that says so": Row(
         (ask, Message("assistant", "I look."), ToolCall("c1", "look", "{}"), Message("user", "Never mind.")),
         ("result_added",),
-        ("No result: the call was interrupted.",),
+        ("It is uncertain whether this was done: the call was interrupted. Look before you do it again.",),
     ),
     "a result without a call is left out": Row(
         (ask, ToolResult("c9", "look", "orphan")), ("result_left_out",), lacks=("orphan",)
@@ -324,11 +324,10 @@ def test_one_more_message_shares_the_messages_before(wire: str) -> None:
         PROVIDERS[wire],
         Transcript([ask, Message("assistant", "Hello."), Message("user", "So?")]),
     )
-    first = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
+    first = provider.render(transcript.view, model=MODELS[wire])
     transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
-    second = provider.render(transcript.view, model=MODELS[wire]).payload[HISTORY[wire]]
-    shared = [list[Any].__getitem__(payload, 0) for payload in (first, second)]  # no look of a caller
-    assert shared[0] is shared[1]
+    second = provider.render(transcript.view, model=MODELS[wire])
+    assert first.shared[HISTORY[wire]][0] is second.shared[HISTORY[wire]][0]
 
 
 def spoil(value: Any) -> None:
@@ -350,6 +349,9 @@ LOOKS: dict[str, Callable[[list[Any]], Any]] = {
     "slice": lambda messages: spoil(messages[:2]),
     "reversed": lambda messages: spoil(list(reversed(messages))),
     "sum": lambda messages: spoil(messages + []),  # noqa: RUF005
+    "added": lambda messages: spoil([{"role": "system"}] + messages),  # noqa: RUF005
+    "summed": lambda messages: spoil(sum([messages], list[Any]())),
+    "times": lambda messages: spoil(1 * messages),
     "unpacked": lambda messages: spoil([*messages]),
     "copy": lambda messages: spoil(copy(messages)),
     "pop": lambda messages: spoil(messages.pop(0)),

@@ -11,6 +11,8 @@ from hypothesis import given, strategies as st
 from quire.errors import Downgraded, InvalidValue, WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Rendered, read_tools
+from quire.providers.names import Names
+from quire.providers.rules import PROPERTY_NAMES
 from quire.state import Transcript
 from tests.providers.tool_schemas import (
     FIELDS,
@@ -174,6 +176,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"anyOf": [an_object(q=TEXT)]}, "parameters.anyOf: the parameters of a tool are one object"),
     (an_object(q={"type": "array", "items": [TEXT]}), "q.items: a schema is an object or a boolean"),
     (DEEP, "parameters: nests deeper than 100 levels"),
+    (an_object(q={"$ref": f"#/{'9' * 5_000}"}), "q.$ref: the pointer leads to no schema"),
+    (an_object(**{"q" * 10_000: an_object(q=5)}), "q….properties.q: a schema is an object or a boolean"),
 ]
 
 
@@ -181,7 +185,8 @@ REFUSED: list[tuple[Any, str]] = [
 def test_what_is_no_json_schema_is_refused_with_a_path(schema: Any, message: str) -> None:
     with pytest.raises((InvalidValue, WrongType)) as raised:
         read_tools([{"name": "fine"}, {"name": "look", "parameters": schema}])
-    assert str(raised.value).startswith("tool 'look', parameters") and message in str(raised.value)
+    said = str(raised.value)
+    assert said.startswith("tool 'look', parameters") and message in said and len(said) < 500
 
 
 def test_what_is_no_definition_is_refused() -> None:
@@ -271,6 +276,7 @@ def test_a_strict_tool_has_closed_objects() -> None:
         assert sent(wire, half)[0] == half  # only where it says strict
 
 
+TO_A = {"$ref": "#/$defs/A"}
 NODE = closed(kids={"type": "array", "items": {"$ref": "#/$defs/N"}})
 NOT_STRICT: list[tuple[Any, tuple[str, ...]]] = [
     (closed(a={"type": "object", "additionalProperties": TEXT}), STRICT),
@@ -281,6 +287,10 @@ NOT_STRICT: list[tuple[Any, tuple[str, ...]]] = [
     ({**closed(a=TEXT), "required": []}, OPENAI),
     ({**closed(a={"$ref": "#/$defs/P", "title": "T"}), "$defs": {"P": TEXT}}, OPENAI),
     ({**closed(a={"$ref": "#/$defs/N"}), "$defs": {"N": NODE}}, ANTHROPIC),
+    (
+        {**closed(a=TO_A), "$defs": {"A": closed(b={"$ref": "#/$defs/B"}), "B": closed(a=TO_A)}},
+        ANTHROPIC,
+    ),
 ]
 
 
@@ -438,6 +448,31 @@ def test_values_that_python_takes_for_the_same_are_told_apart() -> None:
             assert going_on.prefix == PROVIDERS[wire].render(ASKED, tools=tools).prefix
 
 
-def test_a_reading_is_kept() -> None:
+def test_a_reading_is_kept_until_others_take_its_room() -> None:
     tools = [{"name": "f", "parameters": an_object(q=TEXT)}]
-    assert read_tools(tools)[0] is read_tools(copy.deepcopy(tools))[0]
+    first = read_tools(tools)[0]
+    assert first is read_tools(copy.deepcopy(tools))[0]
+    for number in range(8):
+        read_tools([{"name": f"f{number}", "description": "x" * 2**20}])
+    assert first is not read_tools(tools)[0]
+    once = [{"name": "once"}]
+    assert read_tools(once, keep=False)[0] is not read_tools(once, keep=False)[0]
+
+
+class Compared(str):
+    """A name that counts how often it is compared with others."""
+
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_name_is_not_compared_with_all_others() -> None:
+    names = Names(PROPERTY_NAMES)
+    for number in range(400):
+        names.give(Compared(f"p{number}"))
+    assert Compared.times < 4_000

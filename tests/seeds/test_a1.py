@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from pydantic import BaseModel
 from quire.bridges.a1 import (
     LLM,
     Agent,
-    Compact,
     Context,
     Message,
     Runtime,
@@ -27,6 +25,7 @@ from quire.bridges.a1 import (
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed, ProgramFault
+from tests.bridges.a1.test_programs import writing
 
 
 @pytest.fixture(autouse=True)
@@ -64,14 +63,6 @@ BROKEN = "output = {'total': str(nights // (nights - nights))}"
 
 INPUT, OUTPUT = ("user", {"nights": 2}), ("assistant", {"total": "160"})
 CALL, RESULT = ("assistant", 'rate {"nights": 2}'), ("tool", {"euros": 160})
-
-
-def writing(*programs: str, **options: Any) -> Runtime:
-    """A runtime whose model writes these programs in turn, and then the last one again."""
-    replies = [f"```python\n{program}\n```" for program in programs]
-    waiting = iter(replies)
-    model = Scripted(lambda _: next(waiting, replies[-1]))
-    return Runtime(generate=model, **{"strategy": Strategy(num_candidates=1), **options})  # pyright: ignore
 
 
 def planner(*tools: Any) -> Agent:
@@ -122,15 +113,6 @@ def test_a_context_has_messages_of_four_roles() -> None:
     assert (context[3].name, context[3].tool_call_id) == ("snow", "call_9")
 
 
-def test_every_message_has_a_timestamp_and_a_unique_id() -> None:
-    context = get_context("main")
-    for word in ("one", "two"):
-        context.user(word)
-    first, second = context.messages
-    assert isinstance(first.timestamp, datetime) and first.timestamp <= second.timestamp
-    assert first.message_id and first.message_id != second.message_id
-
-
 def test_named_contexts_are_independent_and_can_be_cleared() -> None:
     get_context("route").user("Go north.")
     get_context("gear").user("Bring a rope.")
@@ -160,20 +142,6 @@ def test_get_runtime_gives_a_runtime_even_where_none_was_entered(runtime: Runtim
 # Labels and the full timeline
 
 
-def test_new_contexts_are_named_by_label_and_letter(runtime: Runtime) -> None:
-    made = [new_context("attempt"), new_context("attempt"), new_context("intermediate"), new_context()]
-    assert list(runtime.CTX) == ["attempt_a", "attempt_b", "intermediate_a", "intermediate_b"]
-    assert [runtime.CTX[name] for name in runtime.CTX] == made
-
-
-def test_the_full_context_has_all_messages_by_time(runtime: Runtime) -> None:
-    get_context("main").user("first")
-    new_context("attempt").assistant("second")
-    get_context("main").assistant("third")
-    assert {name: len(context) for name, context in runtime.CTX.items()} == {"main": 2, "attempt_a": 1}
-    assert texts(runtime.get_full_context()) == ["first", "second", "third"]
-
-
 def test_the_full_context_can_be_limited_to_labels(runtime: Runtime) -> None:
     get_context("main").user("main")
     for label in ("attempt", "attempt", "intermediate"):
@@ -181,15 +149,6 @@ def test_the_full_context_can_be_limited_to_labels(runtime: Runtime) -> None:
     assert texts(runtime.get_full_context("main")) == ["main"]
     assert texts(runtime.get_full_context("attempt")) == ["attempt", "attempt"]
     assert texts(runtime.get_full_context(["main", "intermediate"])) == ["main", "intermediate"]
-
-
-def test_the_full_context_has_a_message_of_two_contexts_once(runtime: Runtime) -> None:
-    main = get_context("main")
-    main.user("shared")
-    branch = new_context("attempt", branch_from=main)
-    branch.user("own")
-    assert texts(branch) == ["shared", "own"] and branch[0].message_id == main[0].message_id
-    assert texts(runtime.get_full_context()) == ["shared", "own"]
 
 
 # What lands in main
@@ -265,13 +224,6 @@ async def test_a_compiled_tool_that_fails_raises_and_appends_nothing() -> None:
     assert len(runtime.get_context("main")) == 0
 
 
-async def test_tool_calls_within_compiled_code_are_appended_to_main() -> None:
-    with writing(CALLING) as runtime:
-        compiled = await runtime.aot(planner(rate))
-        await compiled.execute(nights=2)
-    assert shown(runtime.CTX["main"]) == [INPUT, CALL, RESULT, OUTPUT]
-
-
 async def test_execute_appends_the_call_and_its_result_or_its_error(runtime: Runtime) -> None:
     assert await runtime.execute(rate, nights=2) == {"euros": 160}
     call, result = runtime.CTX["main"]
@@ -289,34 +241,6 @@ async def test_executing_an_llm_tool_appends_nothing_to_main(runtime: Runtime) -
 
 
 # Files
-
-
-def test_a_context_is_restored_from_its_file_which_is_only_read_without_keep_updated() -> None:
-    context = Context.from_file("walk.json", keep_updated=True)
-    for count, append in enumerate((context.user, context.assistant), start=1):
-        append(f"step {count}")
-        assert len(json.loads(Path("walk.json").read_text())) == count
-    Context.from_file("walk.json").user("not saved")
-    assert Context.from_file("walk.json").messages == context.messages and len(context) == 2
-
-
-def test_messages_can_be_dumped_and_made_again() -> None:
-    context = get_context("main")
-    context.user("left")
-    context.assistant("right", tool_calls=[snow_call("c")])
-    dumped = json.dumps([message.model_dump() for message in context.messages])
-    again = Context(messages=[Message(**fields) for fields in json.loads(dumped)])
-    assert again.messages == context.messages
-
-
-def test_a_runtime_file_restores_all_contexts_and_makes_the_runtime_current() -> None:
-    with Runtime.from_file("all.json", keep_updated=True):
-        for name, word in (("main", "left"), ("gear", "rope")):
-            get_context(name).user(word)
-            assert word in Path("all.json").read_text()
-    restored = Runtime.from_file("all.json")
-    assert get_runtime() is restored
-    assert texts(get_context("main")) == ["left"] and texts(get_context("gear")) == ["rope"]
 
 
 def test_no_context_is_saved_nowhere_and_belongs_to_no_runtime() -> None:
@@ -337,38 +261,6 @@ def test_truncate_oldest_keeps_the_newest_messages() -> None:
     gear.user("rope")
     contexts = TruncateOldest(max_messages=2).compact({"main": main, "gear": gear})
     assert texts(contexts["main"]) == ["step 4", "step 5"] and texts(contexts["gear"]) == ["rope"]
-
-
-def test_truncate_oldest_keeps_a_call_with_its_result() -> None:
-    context = get_context("main")
-    for number in range(3):
-        context.user(f"question {number}")
-        context.assistant("", tool_calls=[snow_call(f"c{number}")])
-        context.tool("deep", name="snow", tool_call_id=f"c{number}")
-    TruncateOldest(max_messages=4).compact({"main": context})
-    assert [message.role for message in context] == ["user", "assistant", "tool"]
-    assert context[-1].tool_call_id == "c2"
-
-
-def test_a_runtime_compacts_its_contexts_with_its_strategy() -> None:
-    with Runtime(compact=TruncateOldest(max_messages=3)) as runtime:
-        for number in range(8):
-            get_context("main").user(f"step {number}")
-        assert texts(get_context("main")) == ["step 5", "step 6", "step 7"]
-        assert isinstance(runtime.compact, TruncateOldest)
-
-
-def test_a_strategy_of_ones_own_can_shorten_contexts() -> None:
-    class KeepLast(Compact):
-        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
-            for context in contexts.values():
-                context.messages = context.messages[-1:]
-            return contexts
-
-    with Runtime(compact=KeepLast()):
-        for word in ("left", "right"):
-            get_context("main").user(word)
-        assert texts(get_context("main")) == ["right"]
 
 
 def test_the_default_strategy_leaves_contexts_as_they_are(runtime: Runtime) -> None:

@@ -1,8 +1,7 @@
 """Promises of Autonomy's page on context: summaries in the background, templates, sections and memory."""
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from quire.bridges.autonomy import (
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.providers import Rendered
-from tests.bridges.autonomy.test_templates import Writer
+from tests.bridges.autonomy.test_templates import Writer, until
 
 Said = Mapping[str, Any]
 
@@ -40,12 +39,6 @@ def numbers(messages: object) -> list[int]:
 def text(message: Said) -> str:
     content = message["content"]
     return content if isinstance(content, str) else str(content["text"])
-
-
-async def until(done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not done():
-            await asyncio.sleep(0.001)
 
 
 class Diary:
@@ -87,15 +80,13 @@ def reply(sent: Rendered) -> str:
     return "THE GIST" if "<conversation>" in str(sent.payload["messages"]) else "noted"
 
 
-async def talk(
-    model: Any, turns: int = 1, message: str = "entry {}.", pause: float = 0.0, **options: Any
-) -> None:
-    """Start an agent and send it some messages, with a pause for background work after each."""
+async def talk(model: Any, turns: int = 1, message: str = "entry {}.", **options: Any) -> None:
+    """Start an agent and send it some messages, each after the summary that the last one made due."""
     async with Node() as node:
         agent = await Agent.start(node=node, name="scribe", model=model, **options)
         for n in range(turns):
             await agent.send(message.format(n), scope="ana", conversation="may")
-            await asyncio.sleep(pause)
+            await node.worker("scribe", "ana", "may").agent.session.compaction.close()
 
 
 # context_summary
@@ -103,7 +94,7 @@ async def talk(
 
 async def test_context_summary_true_summarizes_with_the_agents_own_model() -> None:
     model = Scripted(reply)
-    await talk(model, 12, "entry {}. " + "rain " * 1000, 0.05, instructions="Note it.", context_summary=True)
+    await talk(model, 12, "entry {}. " + "rain " * 1000, instructions="Note it.", context_summary=True)
     assert len(payloads(model, summaries=True)) == 1
     assert [terms["max_tokens"] for terms in model.terms if "max_tokens" in terms] == [2048]
     sizes = [len(messages) - 1 for messages in payloads(model)]  # without the system message
@@ -114,7 +105,7 @@ async def test_context_summary_true_summarizes_with_the_agents_own_model() -> No
 async def test_context_summary_takes_floor_ceiling_size_model_and_instructions() -> None:
     model, writer, prompt = Scripted(reply), Writer("A WET MAY"), "Weather only:\n{conversation}"
     options = {"floor": 4, "ceiling": 8, "size": 77, "model": writer, "instructions": prompt}
-    await talk(model, 6, "entry {}. " + "rain " * 100, 0.05, context_summary=options)
+    await talk(model, 6, "entry {}. " + "rain " * 100, context_summary=options)
     assert payloads(model, summaries=True) == [] and writer.options == [{"max_tokens": 77}]
     assert "Weather only:" in writer.asked[0] and numbers(writer.asked[0])
     assert "{conversation}" not in writer.asked[0]
@@ -123,7 +114,7 @@ async def test_context_summary_takes_floor_ceiling_size_model_and_instructions()
 
 async def test_a_long_conversation_stays_bounded_and_hides_no_message() -> None:
     model = Scripted(reply)
-    await talk(model, 40, pause=0.03, context_summary={"floor": 6, "ceiling": 12})
+    await talk(model, 40, context_summary={"floor": 6, "ceiling": 12})
     told = set(numbers(payloads(model, summaries=True)))
     for turn, messages in enumerate(payloads(model)):
         shown = numbers(messages)
@@ -168,10 +159,10 @@ async def test_the_default_template_is_instructions_framework_and_history() -> N
 @pytest.mark.parametrize(
     ("options", "tool"),
     [
-        ({}, "time"),
+        ({}, "get_current_time_utc"),
         ({"enable_filesystem": True}, "read_file"),
-        ({"enable_ask_for_user_input": True}, "ask_user"),
-        ({"subagents": {"poet": {"instructions": "Write poems."}}}, "delegate"),
+        ({"enable_ask_for_user_input": True}, "ask_user_for_input"),
+        ({"subagents": {"poet": {"instructions": "Write poems."}}}, "delegate_to_subagents_parallel"),
     ],
     ids=["time", "files", "input", "subagents"],
 )
@@ -180,7 +171,7 @@ async def test_framework_instructions_describe_the_tools_that_are_enabled(option
     await talk(model, instructions="Keep a diary.", **options)
     await talk(plain, instructions="Keep a diary.")
     assert tool in payloads(model)[0][1]["content"] and tool in str(model.requests[0].payload["tools"])
-    assert (tool in payloads(plain)[0][1]["content"]) is (tool == "time")
+    assert (tool in payloads(plain)[0][1]["content"]) is ("time" in tool)
 
 
 # Custom templates and sections
@@ -219,14 +210,6 @@ async def test_a_section_receives_memory_scope_conversation_and_shared_params() 
     ]
 
 
-async def test_a_section_can_be_switched_off_and_on() -> None:
-    own = Own()
-    template = ContextTemplate([own])
-    for enabled in (False, True):
-        own.enabled = enabled
-        assert len(await template.build_context(Memory(), "ana", "may")) == enabled
-
-
 async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -> None:
     async def weather(scope: str, conversation: str, params: dict[str, Any]) -> list[dict[str, Any]]:
         return [system_message(f"{scope} lives in the rain")]
@@ -234,25 +217,14 @@ async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -
     memory = Memory()
     await memory.add_message("ana", "may", entry(0))
     section = AdditionalContextSection(name="weather", provider_fn=weather)
+    section.add_message(system_message("It is May"))
     template = ContextTemplate([section, ConversationHistorySection()])
-    first, second = await template.build_context(memory, "ana", "may")
-    assert text(first) == "ana lives in the rain" and numbers(second) == [0]
+    fixed, provided, said = await template.build_context(memory, "ana", "may")
+    assert (text(fixed), text(provided), numbers(said)) == ("It is May", "ana lives in the rain", [0])
+    section.clear_messages()
+    assert len(await template.build_context(memory, "ana", "may")) == 2
     assert len(await memory.get_messages_only("ana", "may")) == 1
     assert await memory.get_messages_only("bob", "may") == await memory.get_messages_only("ana", "june") == []
-
-
-async def test_a_section_of_ones_own_can_filter_the_history_of_an_agent() -> None:
-    class NoTools:
-        name = "conversation_history"
-        enabled = True
-
-        async def get_messages(self, memory: Memory, scope: str, conversation: str, params: Any) -> list[Any]:
-            messages = await memory.get_messages_only(scope, conversation)
-            return [one for one in messages if one["role"] != "tool" and not one.get("tool_calls")]
-
-    model = Scripted([ToolCall("c", "look", '{"place": "the valley"}'), "noted", "noted again"])
-    await talk(model, 2, tools=[look], context_template=ContextTemplate([NoTools()]))
-    assert [message["content"] for message in payloads(model)[-1]] == ["entry 0.", "noted", "entry 1."]
 
 
 async def test_a_section_of_ones_own_can_summarize_with_a_model() -> None:
@@ -273,18 +245,14 @@ async def test_a_section_of_ones_own_can_summarize_with_a_model() -> None:
 # SummarizedHistorySection
 
 
-async def test_up_to_the_ceiling_all_messages_are_shown() -> None:
-    diary = Diary(Writer())
-    await diary.add(20)
-    assert numbers(await diary.shown()) == list(range(20))
-    await asyncio.sleep(0.02)
-    assert diary.writer.asked == []
-
-
 async def test_summarizing_never_blocks_and_hides_nothing_meanwhile() -> None:
     diary = Diary(Writer())
     diary.writer.gate.clear()
-    await diary.add(21)
+    await diary.add(20)
+    await diary.shown()
+    await diary.section.join()
+    assert diary.section.get_metrics()["background_tasks_started"] == 0, "the ceiling is not passed"
+    await diary.add(1)
     assert numbers(await diary.shown()) == list(range(21))
     await until(lambda: bool(diary.writer.asked))
     await diary.add(1)
@@ -309,7 +277,7 @@ async def test_a_summary_is_made_again_after_ceiling_minus_floor_new_messages() 
     shown = await diary.summarized()
     await diary.add(8 - len(shown))
     await diary.shown()
-    await asyncio.sleep(0.02)
+    await diary.section.join()
     assert len(diary.writer.asked) == 1, "the ceiling is reached and not passed"
     await diary.add(2)
     rest = (await diary.summarized(completed=2))[1:]
@@ -352,15 +320,3 @@ async def test_clearing_the_cache_of_a_conversation_shows_its_messages_again() -
     diary.section.clear_cache(scope="ana", conversation="may")
     assert diary.section.get_cache_info()["cached_conversations"] == 0
     assert numbers(await diary.shown()) == list(range(21))
-
-
-# Memory
-
-
-async def test_memory_keeps_every_message_whatever_the_context_shows() -> None:
-    diary = Diary(Writer())
-    await diary.add(21)
-    await diary.summarized()
-    assert numbers(await diary.memory.get_messages_only("ana", "may")) == list(range(21))
-    short = ContextTemplate([ConversationHistorySection(max_messages=2)])
-    assert numbers(await short.build_context(diary.memory, "ana", "may")) == [19, 20]

@@ -14,21 +14,9 @@ from quire.bridges.videosdk import (
     ChatRole,
     ImageContent,
 )
-from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, told, words
+from tests.bridges.videosdk.shop import Streaming, calls, outputs, talk, told, words
 
-RULE = "Serve tea politely."
-
-
-def tea_house(turns: int = 5) -> ChatContext:
-    """Instructions, then turns of four items: an order, a call, its output and an answer."""
-    context = ChatContext.empty()
-    context.add_message(ChatRole.SYSTEM, RULE)
-    for n in range(turns):
-        context.add_message(ChatRole.USER, f"order {n}", agent_id="waiter")
-        context.add_function_call("brew", json.dumps({"cups": n}), call_id=f"brew-{n}", agent_id="waiter")
-        context.add_function_output("brew", f"pot {n}", call_id=f"brew-{n}", agent_id="kitchen")
-        context.add_message(ChatRole.ASSISTANT, f"served {n}", agent_id="kitchen")
-    return context
+RULE = "Sell lamps."
 
 
 def message(text: str, created_at: float, role: ChatRole = ChatRole.USER) -> ChatMessage:
@@ -43,7 +31,7 @@ def kinds(context: ChatContext) -> set[type[Any]]:
 
 
 def test_estimated_tokens_grow_with_texts_calls_and_images() -> None:
-    context = tea_house(1)
+    context = talk(1)
     sizes = [context.estimated_tokens()]
     for content in ("one more cup of tea please " * 20, [ImageContent(image="https://tea.example/cup.png")]):
         context.add_message(ChatRole.USER, content)
@@ -54,7 +42,7 @@ def test_estimated_tokens_grow_with_texts_calls_and_images() -> None:
 
 
 def test_items_messages_and_turns_are_counted_and_items_found_by_id() -> None:
-    context = tea_house(2)
+    context = talk(2)
     assert (len(context.items), len(context.messages()), context.turn_count()) == (9, 5, 2)
     assert ChatContext().items == [] and ChatContext(context.items).items == context.items
     assert all(context.get_by_id(item.id) == item for item in context.items)
@@ -72,9 +60,9 @@ def test_a_message_is_added_with_the_values_that_are_given() -> None:
 
 
 def test_replace_removes_earlier_system_messages_and_nothing_else() -> None:
-    context = tea_house(1)
+    context = talk(1)
     context.add_message(ChatRole.USER, "another", replace=True)
-    assert told(context) == [RULE, "order 0", "served 0", "another"]
+    assert told(context) == [RULE, "lamp 0?", "yes, 0", "another"]
     context.add_message(ChatRole.SYSTEM, "Serve coffee.", replace=True)
     assert [words(m) for m in context.messages() if m.role == ChatRole.SYSTEM] == ["Serve coffee."]
     assert len(context.messages()) == 4
@@ -103,23 +91,11 @@ def test_items_are_inserted_where_their_times_put_them() -> None:
     assert told(context) == ["ten", "also ten", "twenty", "thirty", "forty"]
 
 
-# The configuration in force
-
-
-def test_the_configuration_is_resolved_up_to_and_including_an_index_or_id() -> None:
-    context = tea_house(1)
-    update = context.add_config_update(instructions="Serve cake.", tools=["bake"])
-    context.add_config_update(tools=[])
-    assert context.active_config_at(0) == context.active_config_at(4) == (RULE, None)
-    assert context.active_config_at(5) == context.active_config_at(update.id) == ("Serve cake.", ["bake"])
-    assert context.active_config_at() == ("Serve cake.", [])
-
-
 # Copies and forks
 
 
 def test_a_copy_can_exclude_instructions_empty_messages_handoffs_and_updates() -> None:
-    context = tea_house(0)
+    context = talk(0)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     for content in ("", [" ", ""], ["cup", " "], [ImageContent(image="https://tea.example/cup.png")]):
         context.add_message(ChatRole.USER, content)
@@ -135,18 +111,18 @@ def test_a_copy_can_exclude_instructions_empty_messages_handoffs_and_updates() -
 def test_a_copy_keeps_the_items_of_an_agent_and_calls_of_all_no_or_given_tools() -> None:
     def fry() -> None: ...
 
-    context = tea_house(1)
+    context = talk(1)
     context.add_function_call("fry", "{}", call_id="f-1")
     context.add_function_output("fry", "done", call_id="f-1")
-    assert calls(context.copy(tools=None)) == outputs(context.copy(tools=None)) == ["brew-0", "f-1"]
+    assert calls(context.copy(tools=None)) == outputs(context.copy(tools=None)) == ["c0", "f-1"]
     assert calls(context.copy(tools=[])) == outputs(context.copy(tools=[])) == []
     assert calls(context.copy(tools=[fry])) == outputs(context.copy(tools=[fry])) == ["f-1"]
-    own = context.copy(filter_agent_id="kitchen")
-    assert told(own) == [RULE, "served 0"] and outputs(own) == ["brew-0"] and calls(own) == []
+    own = context.copy(filter_agent_id="b")
+    assert told(own) == [RULE, "yes, 0"] and outputs(own) == ["c0"] and calls(own) == []
 
 
 def test_a_fork_is_complete_and_independent() -> None:
-    context = tea_house(1)
+    context = talk(1)
     child = context.fork()
     assert child.items == context.items
     child.add_message(ChatRole.USER, "in the child")
@@ -156,11 +132,11 @@ def test_a_fork_is_complete_and_independent() -> None:
 
 
 def test_a_filtered_fork_has_all_instructions_and_the_recent_turns() -> None:
-    context = tea_house(5)
+    context = talk(5)
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
     fork = context.fork_filtered(recent_turns=2)
-    assert told(fork) == [RULE, "Weigh the leaves.", "order 3", "served 3", "order 4", "served 4"]
-    assert calls(fork) == outputs(fork) == ["brew-3", "brew-4"]
+    assert told(fork) == [RULE, "Weigh the leaves.", "lamp 3?", "yes, 3", "lamp 4?", "yes, 4"]
+    assert calls(fork) == outputs(fork) == ["c3", "c4"]
     assert context.fork_filtered().turn_count() == 3
     assert context.fork_filtered(recent_turns=9, tools=[]).turn_count() == 5
     assert calls(context.fork_filtered(tools=[])) == []
@@ -171,14 +147,14 @@ def test_a_filtered_fork_has_all_instructions_and_the_recent_turns() -> None:
 
 
 def test_a_brief_fork_has_instructions_a_task_and_no_history() -> None:
-    fork = tea_house().fork_brief("Bake.", "A cake for six.", agent_id="cook")
+    fork = talk(5).fork_brief("Bake.", "A cake for six.", agent_id="cook")
     assert [(m.role, words(m), m.agent_id) for m in fork.messages()] == [
         (ChatRole.SYSTEM, "Bake.", "cook"),
         (ChatRole.USER, "A cake for six.", "cook"),
     ]
-    assert told(tea_house().fork_brief("Bake.")) == ["Bake."]
+    assert told(talk(5).fork_brief("Bake.")) == ["Bake."]
     with pytest.raises(ValueError, match="instructions"):
-        tea_house().fork_brief("")
+        talk(5).fork_brief("")
 
 
 # Merging
@@ -197,49 +173,38 @@ async def test_merge_takes_all_items_once_and_in_the_order_of_time() -> None:
 
 
 def test_truncation_removes_the_oldest_items_down_to_a_number() -> None:
-    context = tea_house()
+    context = talk(5)
     assert context.truncate() is context and len(context.items) == 21
     assert context.truncate(max_items=9) is context
-    assert told(context) == [RULE, "order 3", "served 3", "order 4", "served 4"]
+    assert told(context) == [RULE, "lamp 3?", "yes, 3", "lamp 4?", "yes, 4"]
 
 
 @pytest.mark.parametrize(("max_items", "max_tokens"), [(9, 10_000), (40, 70), (9, 70), (3, 70)])
 def test_truncation_satisfies_both_limits_and_splits_no_pair(max_items: int, max_tokens: int) -> None:
-    context = tea_house(8).truncate(max_items=max_items, max_tokens=max_tokens)
+    context = talk(8).truncate(max_items=max_items, max_tokens=max_tokens)
     assert len(context.items) <= max_items and context.estimated_tokens() <= max_tokens
     assert calls(context) == outputs(context) and words(context.messages()[0]) == RULE
 
 
-def test_truncation_keeps_instructions_summary_structure_and_the_last_user_message() -> None:
-    context = tea_house(0)
-    context.add_handoff("cook")
-    context.add_config_update(tools=["fry"])
-    summary = ChatMessage(role=ChatRole.ASSISTANT, content=["earlier"], extra={"summary": True})
-    context = ChatContext([*context.items, summary, *tea_house(4).items[1:]])
-    context.truncate(max_items=5)
-    assert told(context) == [RULE, "earlier", "order 3"]
-    assert {AgentHandoff, AgentConfigUpdate} <= kinds(context)
-
-
 async def test_summarize_replaces_old_turns_by_one_summary_after_the_instructions() -> None:
-    context, model = tea_house(5), Streaming()
+    context, model = talk(5), Streaming()
     assert await context.summarize(model, keep_recent_turns=2) is context
-    assert told(context)[:3] == [RULE, "[Conversation Summary]\nTHE GIST", "order 3"]
+    assert told(context)[:3] == [RULE, "[Conversation Summary]\nTHE GIST", "lamp 3?"]
     summary = context.messages()[1]
     assert summary.role == ChatRole.ASSISTANT and summary.extra["summary"] is True
-    assert context.turn_count() == 2 and calls(context) == outputs(context) == ["brew-3", "brew-4"]
-    assert "order 2" in model.asked[0] and "order 3" not in model.asked[0]
+    assert context.turn_count() == 2 and calls(context) == outputs(context) == ["c3", "c4"]
+    assert "lamp 2?" in model.asked[0] and "lamp 3?" not in model.asked[0]
 
 
 async def test_summarize_keeps_three_turns_by_default_and_does_nothing_with_fewer() -> None:
-    context, short, model = tea_house(5), tea_house(3), Streaming()
+    context, short, model = talk(5), talk(3), Streaming()
     await context.summarize(model)
     await short.summarize(model)
     assert context.turn_count() == 3 and len(short.items) == 13 and len(model.asked) == 1
 
 
 async def test_summarize_keeps_structural_items() -> None:
-    context = tea_house(1)
+    context = talk(1)
     context.add_handoff("cook")
     context.add_config_update(tools=["fry"])
     context.add_message(ChatRole.DEVELOPER, "Weigh the leaves.")
@@ -250,56 +215,37 @@ async def test_summarize_keeps_structural_items() -> None:
     assert {RULE, "Weigh the leaves.", "more 2"} < set(told(context)) and len(context.items) == 6
 
 
-@pytest.mark.parametrize("reply", ["", None], ids=["empty", "failed"])
-async def test_an_empty_or_failed_summary_changes_nothing(reply: Any) -> None:
-    context = tea_house()
-    await context.summarize(Answering(reply), keep_recent_turns=1)
-    await context.merge_with_summary(tea_house(2), llm=Answering(reply))
-    assert len(context.items) == 21
-
-
 # Provider formats
 
 
 def test_openai_messages_have_instructions_calls_and_tool_results() -> None:
-    system, user, call, result, answer = tea_house(1).to_openai_messages()
-    assert system == {"role": "system", "content": RULE} and user == {"role": "user", "content": "order 0"}
-    assert call["role"] == "assistant" and call["tool_calls"][0]["id"] == "brew-0"
-    assert call["tool_calls"][0]["function"]["name"] == "brew"
-    assert result == {"role": "tool", "tool_call_id": "brew-0", "content": "pot 0"}
-    assert answer == {"role": "assistant", "content": "served 0"}
-    assert tea_house(1).to_openai_messages(reasoning_model=True)[0] == {"role": "developer", "content": RULE}
+    system, user, call, result, answer = talk(1).to_openai_messages()
+    assert system == {"role": "system", "content": RULE} and user == {"role": "user", "content": "lamp 0?"}
+    assert call["role"] == "assistant" and call["tool_calls"][0]["id"] == "c0"
+    assert call["tool_calls"][0]["function"]["name"] == "stock"
+    assert result == {"role": "tool", "tool_call_id": "c0", "content": "0 left"}
+    assert answer == {"role": "assistant", "content": "yes, 0"}
+    assert talk(1).to_openai_messages(reasoning_model=True)[0] == {"role": "developer", "content": RULE}
 
 
 def test_anthropic_messages_have_cache_marks_only_with_caching() -> None:
-    context = tea_house()
+    context = talk(5)
     assert 1 <= json.dumps(context.to_anthropic_messages(caching=True)).count("cache_control") <= 4
     assert "cache_control" not in json.dumps(context.to_anthropic_messages())
 
 
 async def test_google_contents_are_of_user_and_model() -> None:
-    context = tea_house(1)
+    context = talk(1)
     context.add_message(ChatRole.USER, "another")
     contents, system = await context.to_google_contents()
     assert (
         system == RULE and " ".join(content["role"] for content in contents) == "user model user model user"
     )
-    assert contents[1]["parts"][0]["functionCall"]["name"] == "brew"
-
-
-async def test_a_thought_signature_travels_with_its_exact_call() -> None:
-    context = tea_house(0)
-    for name, metadata in (("own", {"thought_signature": "b3du"}), ("none", None)):
-        context.add_message(ChatRole.USER, name)
-        context.add_function_call("brew", "{}", call_id=name, metadata=metadata)
-        context.add_function_output("brew", "tea", call_id=name)
-    contents, _ = await context.to_google_contents(thought_signatures={"brew": b"tool"})
-    parts = [part for content in contents for part in content["parts"] if "functionCall" in part]
-    assert [part["thoughtSignature"] for part in parts] == ["b3du", "dG9vbA=="]
+    assert contents[1]["parts"][0]["functionCall"]["name"] == "stock"
 
 
 async def test_the_last_instructions_in_force_go_to_every_provider() -> None:
-    context = tea_house(1)
+    context = talk(1)
     context.add_config_update(instructions="Serve cake.")
     context.add_message(ChatRole.USER, "cake")
     system = [m["content"] for m in context.to_openai_messages() if m["role"] == "system"]
@@ -310,21 +256,7 @@ async def test_the_last_instructions_in_force_go_to_every_provider() -> None:
 # Serialization
 
 
-def test_a_context_survives_serialization_with_every_kind_of_item() -> None:
-    context = tea_house(1)
-    context.add_handoff("cook", from_agent="waiter", reason="hungry guest")
-    context.add_config_update(instructions="Cook.", tools=["fry"], agent_id="cook")
-    context.add_function_call("fry", "{}", call_id="f-1", metadata={"trace": 7})
-    context.add_function_output("fry", "burnt", call_id="f-1", is_error=True)
-    data = json.loads(json.dumps(context.to_dict()))
-    restored = ChatContext.from_dict(data)
-    assert restored.items == context.items and restored.to_dict() == data
-    assert {item["type"] for item in data["items"]} == {
-        *("message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"),
-    }
-
-
 def test_cleanup_removes_everything() -> None:
-    context = tea_house()
+    context = talk(5)
     context.cleanup()
     assert context.items == [] and context.turn_count() == 0

@@ -1,4 +1,4 @@
-"""The node of the workers in `test_durable.py`. What its tools and its model wait for are files in a folder.
+"""The node of the processes that tests start. What its tools and its model wait for are files in a folder.
 
 A message says what happens: `tool NAME` calls a tool that waits for the file NAME, `model NAME` has the model
 wait for it, `limited NAME` finds the model's service overloaded once.

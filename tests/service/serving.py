@@ -1,11 +1,16 @@
-"""The service as it is used: a server on the loopback address, asked by HTTP."""
+"""The service as it is used: a server on the loopback address, asked by HTTP, and commands as processes."""
 
 import json
+import multiprocessing
+import os
+import signal
 import socket
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Thread
-from typing import Any, NamedTuple
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -19,8 +24,74 @@ from quire.models import Scripted
 from quire.node import Node
 from quire.providers import Rendered
 from quire.service import app
+from quire.stores.threads import FOLLOWING
 
+T = TypeVar("T")
 Answers = Callable[[Rendered], Any]
+
+PATIENCE = 60.0
+"""Seconds that a test waits for an event. What takes longer has failed, on however busy a machine."""
+
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload([__name__, "quire.cli.main", "quire.cli.serve", "quire.service.worker"])
+
+
+def until(find: Callable[[], T | None]) -> T:
+    """What is found, once it is."""
+    end = time.monotonic() + PATIENCE
+    while not (found := find()):
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+    return found
+
+
+class Forked:
+    """A function in a process of its own: forked from one that has imported everything, so it starts at once.
+
+    What it prints is in files.
+    """
+
+    def __init__(self, log: Path, run: Callable[..., None], *given: Any, **environment: str) -> None:
+        self._log = log
+        self._process = _FORKING.Process(target=_run_forked, args=(log, run, given, environment), daemon=True)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.is_alive()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal; after a fatal one, wait until the process has ended."""
+        os.kill(self.pid, number)
+        if number == signal.SIGKILL:
+            self.wait()
+
+    def wait(self) -> int:
+        """How the process ends."""
+        self._process.join(PATIENCE)
+        assert self._process.exitcode is not None, "it has not ended in time"
+        return self._process.exitcode
+
+    def printed(self, ending: str = ".out") -> str:
+        """What it has printed by now."""
+        path = self._log.with_suffix(ending)
+        return path.read_text() if path.exists() else ""
+
+
+def _run_forked(log: Path, run: Callable[..., None], given: Any, environment: dict[str, str]) -> None:
+    for number, ending in enumerate((".out", ".err"), start=1):
+        os.dup2(os.open(log.with_suffix(ending), os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    os.environ.update(environment)
+    run(*given)
+
+
+def quire(*arguments: str) -> None:
+    """The command line, for a process."""
+    from quire.cli.main import app as commands
+
+    commands(list(arguments))
 
 
 class Sent(NamedTuple):
@@ -36,7 +107,7 @@ class Served:
 
     def __init__(self, port: int, application: Starlette) -> None:
         self.port, self.application = port, application
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE + 10)
 
     def path(self, conversation: str = "c", rest: str = "", agent: str = "support") -> str:
         """The path of a conversation."""
@@ -48,7 +119,7 @@ class Served:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def send(self, content: Any, conversation: str = "c", wait: int = 20, **body: Any) -> Any:
+    def send(self, content: Any, conversation: str = "c", wait: int = 60, **body: Any) -> Any:
         """Send a message, and wait for the answer."""
         path, headers = self.path(conversation, "/messages"), {"Prefer": f"wait={wait}"}
         answer = self.client.post(path, json={"content": content, **body}, headers=headers)
@@ -97,6 +168,8 @@ def until_ended(events: Iterator[Sent]) -> list[Sent]:
 def serving(application: Starlette) -> Generator[Served]:
     """Serve an application in a thread."""
     with socket.create_server(("127.0.0.1", 0), backlog=1_024) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**16)  # for clients that read nothing
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = uvicorn.Config(
             application, loop="asyncio", http="h11", ws="none", log_level="critical", access_log=False,
             timeout_graceful_shutdown=1,
@@ -106,8 +179,8 @@ def serving(application: Starlette) -> Generator[Served]:
         thread.start()
         served = Served(listening.getsockname()[1], application)
         try:
-            while not server.started:
-                assert thread.is_alive()
+            until(lambda: server.started or not thread.is_alive())
+            assert thread.is_alive()
             yield served
         finally:
             application.state.service.readers.close()
@@ -152,6 +225,19 @@ def reply(rendered: Rendered) -> Any:
             return ModelFailed("the model is down")
         case _:
             return f"You said: {text}"
+
+
+class Gate:
+    """A model that answers once the gate is open."""
+
+    def __init__(self, waits: Callable[[Rendered], bool] = lambda _: True) -> None:
+        self.is_open, self.asked, self._waits = Event(), Event(), waits
+
+    async def __call__(self, rendered: Rendered) -> Any:
+        if self._waits(rendered):
+            self.asked.set()
+            await FOLLOWING.do(self.is_open.wait, PATIENCE)
+        return reply(rendered)
 
 
 def look_up_call(order: str) -> ToolCall:

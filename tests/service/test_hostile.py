@@ -3,13 +3,17 @@
 import json
 import socket
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given, strategies as st
 
+from quire.providers import read_tools
 from tests.service.serving import Served, support
 
 ANY_JSON = st.recursive(
@@ -77,7 +81,7 @@ def test_a_body_that_is_no_json(served: Served, data: bytes) -> None:
         b'{"content": "x", "parameters": {"a": 1' + b"0" * 400 + b"}}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 120 + b"1" + b"}" * 120 + b"}",
-        b"[" * 100_000,
+        b"[" * 10_000,
         b'{"content": "x", "unknown": 1}',
         b"null",
         b"7",
@@ -162,6 +166,8 @@ def test_a_conversation_that_cannot_be_named_so(served: Served, name: str) -> No
         {"content-type": ""},
         {"content-type": "application/json", "idempotency-key": "x" * 101},
         {"content-type": "application/json", "idempotency-key": b"\xfc"},
+        [("content-type", "application/json"), ("content-type", "text/plain")],
+        [("content-type", "application/json"), ("idempotency-key", "a"), ("idempotency-key", "b")],
     ],
 )
 def test_headers_that_are_wrong(served: Served, headers: Any) -> None:
@@ -170,6 +176,77 @@ def test_headers_that_are_wrong(served: Served, headers: Any) -> None:
         400,
         415,
     )
+
+
+@pytest.mark.parametrize("kind", ["Application/JSON", "application/json ; charset=utf-8"])
+def test_a_type_of_content_is_read_by_its_rules(served: Served, kind: str) -> None:
+    answer = served.client.post(
+        served.path("typed", "/messages"), content=b'{"content": "x"}', headers={"content-type": kind}
+    )
+    assert answer.status_code == 202
+
+
+def a_tool(name: str = "look", **fields: Any) -> dict[str, Any]:
+    return {"type": "function", "name": name, **fields}
+
+
+PROPERTIES = {f"p{number}": True for number in range(20_000)}
+TOO_MUCH: dict[str, dict[str, Any]] = {
+    "tools": {"tools": [a_tool(f"t{number}") for number in range(129)]},
+    "bytes of tools": {"tools": [a_tool(description="x" * 600_000)]},
+    "properties": {"tools": [a_tool(parameters={"type": "object", "properties": PROPERTIES})]},
+    "messages": {"input": [{"role": "user", "content": "x"}] * 10_000},
+    "parts": {"input": [{"role": "user", "content": [{"type": "input_text", "text": ""}] * 10_000}]},
+}
+
+
+@pytest.mark.parametrize("given", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_more_than_one_request_may_bring(served: Served, given: dict[str, Any]) -> None:
+    check(served.client.post("/v1/responses", json={"model": "support", "input": "hello", **given}), 422)
+
+
+def test_text_that_looks_like_many_values_is_text(served: Served) -> None:
+    text = json.dumps([{"a\\": '"'}] * 10_000)
+    answer = served.client.post(served.path("pasted", "/messages"), json={"content": text})
+    assert answer.status_code == 202
+
+
+def test_of_tools_that_are_refused_nothing_is_kept(served: Served) -> None:
+    tools = [a_tool("never_seen_before")]
+    asked = {"model": "nobody", "input": "hello", "tools": tools}
+    check(served.client.post("/v1/responses", json=asked), 404)
+    assert read_tools(tools, keep=False)[0] is not read_tools(tools, keep=False)[0]
+
+
+def test_others_are_answered_while_tools_are_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, answered = Event(), Event()
+
+    def wait(*given: Any, **named: Any) -> Any:
+        reading.set()
+        assert answered.wait(60)
+        return read_tools(*given, **named)
+
+    monkeypatch.setattr("quire.service.openai_shapes.read_tools", wait)
+    asked = {"model": "support", "input": "hello", "tools": [a_tool()]}
+    with ThreadPoolExecutor(1) as pool:
+        response = pool.submit(served.client.post, "/v1/responses", json=asked, timeout=60)
+        try:
+            assert reading.wait(60)
+            assert served.client.get("/health").status_code == 200
+        finally:
+            answered.set()
+        assert response.result().status_code == 200
+
+
+def test_a_body_that_never_ends_is_waited_for_so_long(tmp_path: Path) -> None:
+    with (
+        support(tmp_path / "store.db", read_timeout=0.1) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=60) as client,
+    ):
+        path, kind = served.path(rest="/messages"), "Content-Type: application/json"
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}\r\nContent-Length: 99\r\n\r\n"
+        client.sendall(f'{head}{{"content": "'.encode())
+        assert client.recv(4_096).startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +267,7 @@ def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str
     ],
 )
 def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(raw)
         assert client.recv(4_096).startswith(b"HTTP/1.1 400")
     assert served.client.get("/health").status_code == 200
@@ -198,7 +275,7 @@ def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
 
 @pytest.mark.parametrize("size", [2**20 + 1, 100 * 10**6, 10**14, 10**40])
 def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(served: Served, size: int) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         path, kind = served.path(rest="/messages"), "Content-Type: application/json"
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}\r\nContent-Length: {size}\r\n\r\n"
         client.sendall(head.encode())
@@ -216,7 +293,7 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_large(served: Served) -> Non
             sent += 2**16
             yield b"x" * 2**16
 
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=60)
     try:
         connection.request(
             "POST",

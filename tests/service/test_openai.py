@@ -320,6 +320,10 @@ def test_one_key_is_one_job(client: OpenAI, served: Served) -> None:
         assert said_in(served, made.conversation.id) == said
     made = twice(chat, user("hello"), "e")
     assert made.choices[0].message.content.endswith("the last of 1.")
+    for ask, key, one, other in ((respond, "f", "four", "five"), (chat, "g", user("four"), user("five"))):
+        twice(ask, one, key)
+        with pytest.raises(openai.UnprocessableEntityError, match="Idempotency-Key"):
+            ask(client, other, extra_headers={"Idempotency-Key": key})
 
 
 def test_a_turn_that_failed_is_not_done_again_by_the_client(served: Served) -> None:

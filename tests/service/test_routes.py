@@ -1,8 +1,6 @@
 """The routes: messages, approvals, forks, contexts, receipts, erasure, and the description of it all."""
 
-import asyncio
 import re
-import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from quire.agent import Agent
 from quire.node import Node
 from quire.service import app
 from quire.session import Session
-from tests.service.serving import Served, reply, serving, support, until_ended
+from tests.service.serving import PATIENCE, Gate, Served, serving, support, until_ended
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +53,21 @@ def test_parts_are_a_content_too(served: Served) -> None:
 
 
 def test_the_same_idempotency_key_is_answered_once(served: Served) -> None:
-    def send(**headers: str) -> Any:
+    def send(content: str = "hello", **headers: str) -> Any:
         told = {"Idempotency-Key": "order 7", **headers}
-        return post(served, "/messages", "once", json={"content": "hello"}, headers=told)
+        return post(served, "/messages", "once", json={"content": content}, headers=told)
 
-    first = send(Prefer="wait=20").json()
-    again = send(Prefer="wait=20").json()
+    first = send(Prefer="wait=60").json()
+    again = send(Prefer="wait=60").json()
     assert (again["job"], again["text"], again["stop"]) == (first["job"], first["text"], "done")
     assert send().status_code == 202
+    assert send("something else").status_code == 422
     assert served.get("/items", "once")["length"] == 2
 
 
 def test_an_idempotency_key_of_the_past_can_be_used_in_a_fork(served: Served) -> None:
     def send(conversation: str) -> Any:
-        headers = {"Idempotency-Key": "1", "Prefer": "wait=20"}
+        headers = {"Idempotency-Key": "1", "Prefer": "wait=60"}
         return post(served, "/messages", conversation, json={"content": "hello"}, headers=headers)
 
     assert send("keyed").status_code == 200
@@ -77,24 +76,15 @@ def test_an_idempotency_key_of_the_past_can_be_used_in_a_fork(served: Served) ->
     assert served.get("/items", "keyed/fork")["length"] == 4
 
 
-def test_a_message_can_be_delayed(served: Served) -> None:
-    answer = post(
-        served, "/messages", "delayed", json={"content": "hello", "delay": 1.0}, headers={"Prefer": "wait=0"}
-    )
-    assert answer.status_code == 202
-    head = served.get(conversation="delayed")
-    assert head["jobs"] == [answer.json()["job"]] and head["items"] == 0
-    assert served.send("first", "delayed")["text"] == "You said: first"
-    with served.stream("GET", answer.json()["events"]) as events:
-        assert (
-            next(
-                event.data["stop"]
-                for event in events
-                if event.data.get("job") == head["jobs"][0] and event.name == "ended"
-            )
-            == "done"
-        )
-    assert served.get("/items", "delayed")["length"] == 4
+def test_a_message_can_be_delayed_and_holds_up_no_other(served: Served) -> None:
+    def send(content: str, delay: float, wait: int) -> Any:
+        body, headers = {"content": content, "delay": delay}, {"Prefer": f"wait={wait}"}
+        return post(served, "/messages", "delayed", json=body, headers=headers).json()
+
+    later = send("later", 3_600, 0)["job"]
+    assert send("soon", 0.1, 60)["text"] == "You said: soon"
+    assert served.get(conversation="delayed")["jobs"] == [later]
+    assert served.get("/items", "delayed")["length"] == 2
 
 
 def test_the_failure_of_a_model_ends_the_job(served: Served) -> None:
@@ -127,7 +117,7 @@ def test_a_call_that_waits_is_decided(served: Served, verdict: bool | str, told:
     (call,) = served.get("/waiting", name)["calls"]
     assert [call["call_id"]] == answer["waiting"]
     body = {"decisions": {call["call_id"]: verdict}}
-    decided = post(served, "/decisions", name, json=body, headers={"Prefer": "wait=20"}).json()
+    decided = post(served, "/decisions", name, json=body, headers={"Prefer": "wait=60"}).json()
     assert decided["stop"] == "done" and told in decided["text"]
     assert served.get("/waiting", name) == {"calls": []}
     again = post(served, "/decisions", name, json=body)
@@ -135,14 +125,8 @@ def test_a_call_that_waits_is_decided(served: Served, verdict: bool | str, told:
 
 
 def test_decisions_that_are_sent_again_while_they_run_are_one_job(tmp_path: Path) -> None:
-    gate = threading.Event()
-
-    async def answer(rendered: Any) -> Any:
-        while rendered.payload["messages"][-1]["role"] == "tool" and not gate.is_set():
-            await asyncio.sleep(0.01)
-        return reply(rendered)
-
-    with support(tmp_path / "store.db", answer) as served:
+    gate = Gate(lambda rendered: rendered.payload["messages"][-1]["role"] == "tool")
+    with support(tmp_path / "store.db", gate) as served:
         (call,) = served.send("refund 7")["waiting"]
 
         def decide() -> Any:
@@ -150,10 +134,9 @@ def test_decisions_that_are_sent_again_while_they_run_are_one_job(tmp_path: Path
             return post(served, "/decisions", json=body, headers=headers)
 
         first = decide()
-        while served.get()["state"] != "running":
-            pass
+        assert gate.asked.wait(PATIENCE)
         assert decide().json() == first.json()
-        gate.set()
+        gate.is_open.set()
         with served.stream("GET", first.json()["events"]) as events:
             until_ended(events)
         assert decide().json() == first.json()

@@ -1,9 +1,7 @@
 """The end of a service: turns end or are handed over, and what was accepted is answered once."""
 
 import asyncio
-import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, Generator
@@ -17,39 +15,15 @@ import pytest
 
 from quire.agent import Agent
 from quire.errors import StoreFailed
+from quire.items import new_id
 from quire.models import Scripted
 from quire.node import Node
 from quire.service import app
 from quire.stores import SQLiteStore
-from tests.cli.command_line import run
-from tests.service.serving import events_in, reply, serving, support, until_ended
+from tests.cli.command_line import refused, run
+from tests.service.serving import PATIENCE, Forked, Gate, quire, serving, support, until, until_ended
 
-NODE = Path(__file__).with_name("gated_node.py")
-
-
-class Gate:
-    """A model that answers once the gate is open."""
-
-    def __init__(self) -> None:
-        self.is_open, self.asked = threading.Event(), threading.Event()
-
-    async def __call__(self, rendered: Any) -> Any:
-        self.asked.set()
-        while not self.is_open.is_set():
-            await asyncio.sleep(0.01)
-        return reply(rendered)
-
-
-def test_a_running_turn_ends_within_the_grace(tmp_path: Path) -> None:
-    gate = Gate()
-    with support(tmp_path / "store.db", gate) as served:
-        job = served.client.post(served.path(rest="/messages"), json={"content": "hello"}).json()["job"]
-        assert gate.asked.wait(20)
-        threading.Timer(0.3, gate.is_open.set).start()
-    with support(tmp_path / "store.db", Gate()) as served:
-        assert served.get("/items")["items"][0]["id"] == job
-        assert served.get("/items")["length"] == 2
-        assert served.get()["jobs"] == []
+NODE = Path(__file__).with_name("durable_node.py")
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -59,7 +33,7 @@ def test_a_turn_that_takes_longer_is_answered_after_the_next_start(tmp_path: Pat
         body = {"content": "hello", "stream": stream}
         accepted = served.client.post(served.path(rest="/messages"), json=body).json()
         waiting = served.client.post(served.path(rest="/messages"), json={"content": "and another"}).json()
-        assert gate.asked.wait(20)
+        assert gate.asked.wait(PATIENCE)
     with support(tmp_path / "store.db") as served:
         with served.stream("GET", accepted["events"]) as events:
             ended = [one.data["job"] for one in islice((e for e in events if e.name == "ended"), 2)]
@@ -116,20 +90,27 @@ def test_words_of_a_turn_that_is_done_again_reach_who_had_words_of_the_first_att
 
 def test_streams_end_with_the_service_and_nothing_is_accepted_meanwhile(tmp_path: Path) -> None:
     gate = Gate()
-    with support(tmp_path / "store.db", gate, grace=20) as served:
+    with support(tmp_path / "store.db", gate, grace=PATIENCE) as served:
         service = served.application.state.service
         with served.stream("POST", served.path(rest="/messages"), json={"content": "hello"}) as events:
             next(events)
-            assert gate.asked.wait(20)
+            assert gate.asked.wait(PATIENCE)
             loop = service.runner._finding.get_loop()
             stopping = asyncio.run_coroutine_threadsafe(service.stop(), loop)
-            while served.client.get("/ready").status_code == 200:
-                pass
+            until(lambda: served.client.get("/ready").status_code != 200)
             refused = served.client.post(served.path(rest="/messages"), json={"content": "late"})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
             gate.is_open.set()
             assert [event.name for event in events][-1] == "ended"
-            stopping.result(20)
+            stopping.result(PATIENCE)
+
+
+def test_a_reader_that_is_behind_gets_all_that_was_recorded_before_the_service_stopped() -> None:
+    with support() as served:
+        recorded = [event[1:] for event in served.streamed("look at it") if event.name != "words"]
+        served.application.state.service.readers.close()
+        with served.stream("GET", served.path(rest="/events"), params={"after": "0"}) as events:
+            assert [event[1:] for event in events if event.name != "words"] == recorded
 
 
 def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Path) -> None:
@@ -147,53 +128,41 @@ def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Pat
         assert refused.headers["content-type"] == "application/problem+json"
         assert served.client.get(served.path("c")).status_code == 404
         gate.is_open.set()
-        while send("d").status_code != 202:
-            pass
+        until(lambda: send("d").status_code == 202)
 
 
 @contextmanager
-def started(folder: Path) -> Generator[tuple["subprocess.Popen[str]", httpx.Client]]:
+def started(folder: Path) -> Generator[tuple[Forked, httpx.Client]]:
     """`quire serve` as a process."""
-    command = [sys.executable, "-m", "quire", "serve", str(NODE), "--port", "0", "--grace", "20"]
-    environment = {**os.environ, "GATED": str(folder)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        try:
-            with httpx.Client(base_url=address, timeout=30) as client:
-                yield process, client
-        finally:
-            process.kill()
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(3_000):
-        if path.exists():
-            return
-        threading.Event().wait(0.01)
-    raise TimeoutError(path)
+    where = {"QUIRE_TEST_STORE": str(folder / "store.db"), "QUIRE_TEST_FOLDER": str(folder)}
+    process = Forked(folder / new_id(), quire, "serve", str(NODE), "--port", "0", "--grace", "60", **where)
+    try:
+        address = until(lambda: process.printed().strip())
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+            yield process, client
+    finally:
+        if process.is_running:
+            process.send(signal.SIGKILL)
 
 
 def test_a_process_that_is_killed_in_mid_turn_answers_once_after_its_restart(tmp_path: Path) -> None:
-    path = "/agents/support/conversations/c"
+    path = "/agents/shop/conversations/c/messages"
     with started(tmp_path) as (process, client):
-        accepted = client.post(f"{path}/messages", json={"content": "book 4A", "stream": True})
+        accepted = client.post(path, json={"content": "book 4A", "stream": True})
         assert accepted.status_code == 202
-        wait_for(tmp_path / "waiting")
-        process.send_signal(signal.SIGKILL)
-    (tmp_path / "waiting").unlink()
+        until((tmp_path / f"4A.{process.pid}").exists)
+        process.send(signal.SIGKILL)
     with started(tmp_path) as (process, client):
-        wait_for(tmp_path / "waiting")  # it goes on where the record ends
-        process.send_signal(signal.SIGTERM)
-        (tmp_path / "open").touch()
-        assert process.wait(20) in (0, -signal.SIGTERM)
-    with started(tmp_path) as (process, client):
-        items = client.get(f"{path}/items").json()["items"]
-        assert [item["kind"] for item in items] == ["message", "tool_call", "tool_result", "message"]
-        with client.stream("GET", accepted.json()["events"]) as response:
-            names = [event.name for event in until_ended(events_in(response.iter_lines()))]
-        assert names[-1] == "ended" and names.count("item") == 4
-    assert (tmp_path / "booked").read_text() == "4A\n"
+        until((tmp_path / f"4A.{process.pid}").exists)  # it goes on where the record ends
+        process.send(signal.SIGTERM)
+        (tmp_path / "4A").touch()
+        assert process.wait() in (0, -signal.SIGTERM)
+    node = Node(store=tmp_path / "store.db")
+    node.add("shop", lambda session: Agent(session, model=Scripted([])))
+    with serving(app(node)) as served, served.stream("GET", accepted.json()["events"]) as events:
+        told = [event.data["item"]["kind"] for event in until_ended(events) if event.name == "item"]
+    assert told == ["message", "message", "tool_call", "tool_result", "message"]
+    assert len(list(tmp_path.glob("booked.4A.*"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -209,9 +178,29 @@ def test_a_process_that_is_killed_in_mid_turn_answers_once_after_its_restart(tmp
 def test_what_cannot_be_served_is_said(
     arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GATED", str(tmp_path))
+    monkeypatch.setenv("QUIRE_TEST_STORE", "memory:")
+    monkeypatch.setenv("QUIRE_TEST_FOLDER", str(tmp_path))
     result = run("serve", *arguments)
     assert result.exit_code == 2 and told in result.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "work"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import prices_beside\nraise ValueError(prices_beside.PEN)", ", line 2: ValueError: two euros"),
+        ("import nowhere_at_all", ", line 1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("node = 1\nnode = (", ": SyntaxError: '(' was never closed (shop.py, line 2)"),
+    ],
+)
+def test_a_file_is_run_beside_its_modules_and_its_errors_are_told_in_a_line(
+    command: str, text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "prices_beside.py").write_text("PEN = 'two euros'")
+    shop = tmp_path / "shop.py"
+    shop.write_text(text)
+    assert refused(2, command, str(shop)) == f"quire: {shop}{told}\n"
 
 
 def test_a_new_key_is_printed_with_its_row() -> None:

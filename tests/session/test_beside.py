@@ -80,7 +80,7 @@ class Slow(MemoryStore):
             self.count += 1
             if self.count == self.stop_at:
                 self.is_waiting.set()
-                assert self.may_go_on.wait(20)
+                assert self.may_go_on.wait(60)
 
 
 async def _merged_draft(one: Session) -> None:

@@ -20,11 +20,8 @@ from quire.compactors import (
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import (
     EDITS,
-    JSON,
     Hide,
-    Item,
     Message,
-    Note,
     Span,
     Summary,
     ToolCall,
@@ -36,8 +33,7 @@ from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.state import View
-from quire.stores import Entry, MemoryStore
-from quire.stores.streams import PLANS
+from quire.stores import MemoryStore
 from quire.tokens import Prices
 from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
@@ -96,15 +92,6 @@ def test_a_plain_build_waits_for_a_summary_and_shows_it() -> None:
     context = one.build(TEMPLATE)
     assert summaries(one) == 1 and list(context.items)[-len(one.view()) :] == list(one.view())
     assert context.receipt.advice == () and one.build(TEMPLATE).shared == len(context.items)
-
-
-def test_a_model_may_be_given_by_its_name() -> None:
-    one = session(model="openai:gpt-5.6")
-    assert one.compaction.model is not None and one.compaction.model.name == "gpt-5.6"
-    one.compaction.use(SUMMARIZE, "anthropic:claude-sonnet-4-5")
-    assert one.compaction.model.name == "claude-sonnet-4-5"
-    with pytest.raises(InvalidValue, match="no model"):
-        session(compactor=SUMMARIZE, model="nobody")
 
 
 def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
@@ -429,22 +416,6 @@ def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
     assert one.view().fate(first).state == "shown"
 
 
-def test_an_earlier_summary_that_an_undo_shows_again_stays() -> None:
-    one = session(compactor=SUMMARIZE, model=GIST)
-    talk(one, 6)
-    one.build(TEMPLATE)
-    earlier = one.view()[0]
-    talk(one, 6)
-    one.build(TEMPLATE)
-    assert one.view()[0] != earlier and summaries(one) == 1
-    one.undo()
-    for number in range(6):
-        talk(one, 2, f"later {number}")
-        one.build(TEMPLATE)
-        assert one.view()[0] == earlier
-    assert summaries(one) == 2, "one of what was undone, one of the rest"
-
-
 def _edit(one: Session) -> None:
     users = [item for item in one.view().recorded() if isinstance(item, Message) and item.role == "user"]
     one.edit(users[3].id, "something else")
@@ -572,22 +543,4 @@ def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_sa
 
     run(conversation())
     session(store, compactor=SUMMARIZE, model=GIST).build(TEMPLATE)
-    assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]
-
-
-def test_a_store_without_a_record_of_what_became_of_compactions_is_read_and_written() -> None:
-    store = MemoryStore()
-    one = session(store)
-    talk(one, 6)
-    with use_clock(lambda: 1_000.0):
-        ended, left = (
-            Note(content={"by": "summarize", "transcript": "main", "until": 1_060.0}, description="plan")
-            for _ in range(2)
-        )
-    old: list[Item] = [ended, Hide((Span(ended.id, ended.id),)), left]
-    store.append(one.place, [Entry(PLANS, JSON.encode_item(item)) for item in old], expected=one.version)
-    (before,) = session(twin(store)).compaction.past()
-    assert (before.by, before.began_at, before.fate) == ("summarize", 1_000.0, "abandoned")
-    again = session(store, compactor=SUMMARIZE, model=GIST)
-    assert again.compaction.run()
     assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]

@@ -14,7 +14,6 @@ from tests.session.opened import session, talk
 
 LONG = "word " * 40
 TOOL: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
-OTHER: dict[str, Any] = {"name": "listen", "parameters": {"type": "object"}}
 
 
 def clock(ask: Ask) -> list[dict[str, str]]:
@@ -155,12 +154,6 @@ def test_the_first_changed_byte_is_where_the_bytes_differ(wire: str) -> None:
     assert first.was.startswith("words  question 1")
 
 
-def test_changed_tools_are_read_before_the_conversation() -> None:
-    before, kept = after(nothing, tools=[TOOL, OTHER])
-    first = first_change(before, kept)
-    assert first is not None and first.path == "tools" and '"listen"' in first.now
-
-
 def test_of_two_agents_that_take_turns_each_is_compared_with_its_own_last_request() -> None:
     one, other = session(), template(Instructions("Check it.", "checks"), History())
     talk(one, 5, LONG)
@@ -170,16 +163,6 @@ def test_of_two_agents_that_take_turns_each_is_compared_with_its_own_last_reques
         receipts[0],
         *receipts[:2],
     ]
-
-
-def test_what_was_too_short_to_be_cached_does_not_break() -> None:
-    one = session()
-    talk(one, 3)
-    before = ask(one)
-    one.hide(one.view()[2].id)
-    made = compare_requests(before, ask(one))
-    assert made is not None and made.cause is not None
-    assert (made.cause.name, made.again, made.cost) == ("short", 0, 0)
 
 
 @pytest.mark.parametrize(("hidden", "name"), [(-3, "time-out"), (2, "edit")])
@@ -194,12 +177,3 @@ def test_of_two_causes_the_one_of_more_tokens_is_named_and_both_are_counted(hidd
     made = compare_requests(before, kept)
     assert made is not None and made.cause is not None and made.cause.name == name
     assert made.again == pytest.approx(kept.tokens, rel=0.05)
-
-
-def test_a_cut_that_moves_back_since_there_is_room_again() -> None:
-    one = session()
-    talk(one, 20, LONG)
-    small, large = (template(Instructions("Be brief."), History(), window=size) for size in (1_500, 8_000))
-    made = compare_requests(ask(one, small), ask(one, large))
-    assert made is not None and made.cause is not None
-    assert made.cause.name == "cut" and "moved back" in made.cause.reason

@@ -2,14 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolCall
+from quire import Message, Note, Session, ToolCall
 from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
 from quire.session import Job
 from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.session.opened import watch
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -25,16 +27,17 @@ async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
     session = opened(store)
     await session.aio.user("before")
     call = ToolResult("c1", "look", "seen")
-    job = Job.of("Hello!", decisions={"c2": "no"}, results=(call,), parameters={"a": 1}, is_streamed=True)
+    options: dict[str, Any] = {"decisions": {"c2": "no"}, "parameters": {"a": 1}, "is_streamed": True}
+    job = Job.of("Hello!", results=(call,), before=(Note("ended"), Note("taken")), **options)
     before = await session.jobs.submit(job)
-    assert before == 1 and session.version == 4
+    assert before == 1 and session.version == 6
     assert opened(store).jobs.pending() == [job]
     async with session.jobs.taken(job.id) as taken:
         assert taken.job == job and not taken.is_retry and session.jobs.current == job.id
         outcome = await taken.end("waiting", waiting=["c2"])
     assert session.jobs.pending() == [] and session.jobs.current is None
     assert outcome == await opened(store).jobs.outcome(job.id)
-    assert (outcome.stop, outcome.waiting, outcome.version) == ("waiting", ("c2",), 5)
+    assert (outcome.stop, outcome.waiting, outcome.version) == ("waiting", ("c2",), 7)
     async with session.jobs.taken(job.id) as taken:
         assert taken.outcome == outcome
 
@@ -126,7 +129,8 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
 
 
 async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
-    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"})
+    noted = (Note("a secret in a note"),)
+    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"}, before=noted)
     await session.jobs.submit(job)
     await session.aio.forget()
     assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
@@ -147,9 +151,23 @@ async def test_a_checkpoint_knows_the_jobs(tmp_path: Path) -> None:
     assert again.jobs.pending() == [first, second] and again.jobs.current == first.id
 
 
+async def test_accepting_a_decision_does_not_read_the_jobs_before_it(store: Store) -> None:
+    session = opened(store)
+    for number in range(40):
+        await session.jobs.submit(Job.of(id=str(number), decisions={"c": True}))
+        async with session.jobs.taken(str(number)) as taken:
+            await taken.end("done")
+    reads: list[str] = []
+    watch(store, lambda verb, _: reads.append(verb), ("read_at", "versions_of"))
+    await session.jobs.submit(Job.of(id="new", decisions={"c": True}))
+    await session.jobs.submit(Job.of(id="39", decisions={"c": True}))
+    assert reads == [] and [job.id for job in session.jobs.pending()] == ["new"]
+
+
 async def test_what_is_no_job() -> None:
     session = opened(MemoryStore())
-    for wrong in (Job("x"), Job("x", Message("user", "hi"))):
+    keyed = Note("of the pool", key="k")
+    for wrong in (Job("x"), Job("x", Message("user", "hi")), Job.of("hi", before=(keyed,))):
         with pytest.raises(InvalidValue):
             await session.jobs.submit(wrong)
     with pytest.raises(UnknownId):

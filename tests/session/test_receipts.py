@@ -7,14 +7,11 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from quire import Budget, Session, Template
-from quire.compactors import Summarize
-from quire.context import Context, Entry
+from quire.context import Entry
 from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId, WrongType
-from quire.items import Item, Message, Note, Summary, ToolCall
+from quire.items import Item, Message, Note, ToolCall
 from quire.memory import Recall
-from quire.models import Scripted
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
-from quire.session import Trial
 from quire.state import Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
@@ -350,35 +347,6 @@ def test_a_receipt_knows_what_its_answers_used(is_said: bool) -> None:
             assert sum(each.cost for each in spent) == pytest.approx(reader.spending.cost)
 
 
-def test_what_a_compaction_used_is_of_no_receipt() -> None:
-    writer = Scripted(lambda request: "They talked.")
-    one = session(compactor=Summarize(floor=4, ceiling=8), model=writer)
-    talk(one, 12)
-    one.user("And now?")
-    context = one.build(TEMPLATE)
-    context.render("openai")
-    context.sent()
-    one.compaction.run()
-    one.record(answer("Well.", input=77), sent=context)
-    assert one.spending.requests == 2 and one.receipts[-1].spending.usage.input == 77
-
-
-def test_a_receipt_knows_the_reserve_and_how_far_off_its_counter_was() -> None:
-    template = Template(History(), budget=Budget(window=8_000, reserve=1_000), model="gpt-5.6")
-    one = asked()
-    one.user("word " * 600)
-    contexts: list[Context] = []
-    for _ in range(2):
-        contexts.append(context := one.build(template))
-        context.render("openai")
-        one.record(answer("Well.", input=round(context.receipt.counted * 1.1)), sent=context)
-    first, second = one.receipts
-    assert (first.reserve, first.available, first.error) == (1_000, 7_000, None)
-    assert second.error == pytest.approx(0.1, abs=0.01)
-    last = contexts[-1].receipt
-    assert (second.reserve, second.error) == (last.reserve, last.error)
-
-
 def in_notebook(shown: Any) -> str:
     return str(shown._repr_html_())
 
@@ -403,39 +371,3 @@ def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
     assert "kept free for the answer: 50 tokens" in page and f"of {receipt.available:,} tokens" in page
     one.forget(one.view()[0].id)
     assert "<svg" in in_notebook(one.receipts[0])
-
-
-@pytest.mark.parametrize("window", [8_000, 150])
-def test_what_the_sections_had_to_show_can_be_fitted_again(window: int) -> None:
-    one = session()
-    talk(one, 20)
-    facts = Custom("facts", lambda ask: said("It rains."))
-    template = Template(Instructions("Be brief."), facts, History(), budget=Budget(window=window))
-    sent = one.build(template, tools=[{"name": "look"}])
-    send(sent)
-    kept = one.receipts[-1]
-    again = Template(budget=Budget(window=window)).fit(kept.pieces(), Ask(tools=kept.tools), model=kept.model)
-    assert [item.id for item in again.items] == [item.id for item in sent.items]
-    assert again.receipt.tokens == kept.tokens
-    wider = Template(budget=Budget(window=100_000)).fit(kept.pieces(), Ask())
-    assert len(wider.items) == len(one.view()) + 2
-
-
-def test_a_request_under_other_settings() -> None:
-    one = session()
-    talk(one, 20)
-    one.hide(one.view()[0].id)
-    one.user("And now?")
-    send(one.build(Template(Instructions("Be brief."), History(), budget=Budget(window=200))))
-    kept, version = one.receipts[-1], one.version
-    trial = Trial(kept.pieces(), kept.tools)
-    wide = Budget(window=8_000)
-    whole = trial.fit(wide, "gpt-5.6")
-    assert len(whole.items) == len(one.view()) + 1
-    smaller = trial.fit(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
-    assert any(isinstance(item, Summary) for item in smaller.items) and smaller.receipt.tokens <= 200
-    replayed = trial.replay(Budget(window=200), "gpt-5.6", Summarize(unit="tokens", size=20))
-    assert len(replayed.calls) == 21 and any(call.compacted for call in replayed.calls)
-    assert trial.replay(wide, "gpt-5.6").calls[-1].tokens == pytest.approx(whole.receipt.tokens, abs=3)
-    assert not trial.replay(wide, "gpt-5.6", most=10).calls[5:]
-    assert one.version == version

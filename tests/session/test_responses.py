@@ -11,8 +11,8 @@ import pytest
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, ModelFailed, WrongType
-from quire.items import Message, ToolCall
-from quire.providers import Parsed
+from quire.items import Item, Message, Reasoning, ToolCall
+from quire.providers import Parsed, provider_for
 from quire.sections import History, Instructions
 from quire.session import Adding, hook
 from quire.stores import MemoryStore
@@ -192,20 +192,24 @@ def refuse_halves(event: Adding) -> None:
         raise PermissionError("no halves")
 
 
-async def stalled() -> AsyncIterator[Any]:
+async def stalled(came: asyncio.Event) -> AsyncIterator[Any]:
     yield next(chunks("one "))
+    came.set()
     await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize("hooks", [[], [refuse_halves]], ids=["plain", "refused"])
 def test_who_is_cancelled_while_it_comes_has_what_came(hooks: list[Any]) -> None:
-    async def timed_out(one: Session) -> None:
-        async with asyncio.timeout(0.05):
-            await one.aio.record(stalled(), provider="openai")
+    async def cancelled(one: Session) -> None:
+        came = asyncio.Event()
+        recording = asyncio.create_task(one.aio.record(stalled(came), provider="openai"))
+        await came.wait()
+        recording.cancel()
+        await recording
 
     one = session(hooks=hooks)
-    with pytest.raises(TimeoutError):
-        run(timed_out(one))
+    with pytest.raises(asyncio.CancelledError):
+        run(cancelled(one))
     assert texts(one.view()) == ([] if hooks else ["one "])
 
 
@@ -314,3 +318,83 @@ def test_a_call_id_that_comes_again_means_the_newest_open_call() -> None:
     assert [call.call_id for call in one.view().pending()] == ["c", "c_2"]
     assert one.tool("done", call_id="c").name == "d" and one.tool("late", call_id="c").name == "left"
     assert one.view().pending() == []
+
+
+THINKING_TWICE: dict[str, Any] = {
+    "role": "assistant",
+    "content": [
+        {"type": "thinking", "thinking": "Where is it?", "signature": "c2ln"},
+        {"type": "text", "text": "Let me look."},
+        {"type": "thinking", "thinking": "In the store.", "signature": "bmF0"},
+        {"type": "tool_use", "id": "t1", "name": "look", "input": {}},
+    ],
+}
+
+
+def reply_lengths(session: Session) -> list[int]:
+    """How many outputs each group has that has any."""
+    counts = [
+        sum(
+            isinstance(item, ToolCall | Reasoning) or getattr(item, "role", "") == "assistant"
+            for item in group
+        )
+        for group in (group.items for group in session.view().groups())
+    ]
+    return [count for count in counts if count]
+
+
+def respond_twice(session: Session, take: Callable[[Session, Any], object]) -> Session:
+    session.user("Where?")
+    take(session, THINKING_TWICE)
+    session.tool("here", call_id="t1")
+    return session
+
+
+def record_response(session: Session, reply: Any) -> None:
+    session.record(
+        {**reply, "type": "message", "stop_reason": "tool_use", "model": "m"}, provider="anthropic"
+    )
+
+
+def append_history(session: Session, reply: Any) -> None:
+    session.append(*provider_for("anthropic").read_history([reply]))
+
+
+@pytest.mark.parametrize("take", [record_response, append_history])
+def test_a_reply_is_one_group_whatever_the_order_of_its_blocks(
+    take: Callable[[Session, Any], object],
+) -> None:
+    session = respond_twice(Session.open("a/b", store=MemoryStore()), take)
+    session.user("And now?")
+    assert reply_lengths(session) == [4] == reply_lengths(session.fork("child"))
+    first = next(item for item in session.view() if isinstance(item, Reasoning))
+    session.hide(first.id)
+    assert not any(isinstance(item, Reasoning | ToolCall) for item in session.view())
+    session.undo()
+    assert reply_lengths(session) == [4]
+
+
+def test_a_merge_keeps_replies_and_forgetting_moves_no_boundary() -> None:
+    session = Session.open("a/b", store=MemoryStore())
+    session.user("Look twice.")
+    child = respond_twice(session.fork("child"), record_response)
+    session.merge(child, keep="all")
+    assert reply_lengths(session) == [4]
+    asked = session.user("Again?")
+    session.assistant("Yes.")
+    between = session.user("Sure?")
+    session.assistant(calls=[ToolCall("t2", "look")])
+    session.forget(between.id, asked.id)
+    assert reply_lengths(session) == [4, 1, 1]
+
+
+def test_an_answer_of_a_provider_of_ones_own_is_one_reply() -> None:
+    session = Session.open("a/b", store=MemoryStore())
+    session.user("Where?")
+    items: list[Item] = [
+        Message("assistant", "Let me look."),
+        Reasoning("In the store."),
+        ToolCall("t1", "look"),
+    ]
+    session.record(Parsed(tuple(items)))
+    assert reply_lengths(session) == [3]

@@ -8,6 +8,7 @@ from weakref import ref
 
 import pytest
 
+from quire import Budget, Template
 from quire.compactors import Summarize
 from quire.errors import (
     Conflict,
@@ -19,8 +20,10 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
+from quire.memory import Knowledge, Memory, Recall
+from quire.sections import History
 from quire.session import Caps, Session, current_session, timeline
-from quire.stores import MemoryStore
+from quire.stores import MemoryStore, place_at
 from tests.session.opened import TEMPLATE, run, said, session, texts, two
 from tests.stores.keeping import kept
 
@@ -36,15 +39,37 @@ def test_a_session_has_these_names_and_no_others() -> None:
 
 def test_addresses() -> None:
     store = MemoryStore()
-    assert Session.open("q3", store=store).place == ("", "q3")
+    assert Session.open("q3", store=store).place == ("/q3", "q3")
     assert Session.open("ana/", store=store).place == ("ana", "")
     assert Session.open("a%2Fb/c%25", store=store).place == ("a/b", "c%")
     assert str(Session.open(scope="a/b", conversation="c%", store=store).place) == "a%2Fb/c%25"
-    for wrong in ("a/b/c", "a\nb", "%ff"):
+    for wrong in ("a/b/c", "a\nb", "%ff", "%2Fq3/q3", "agent%2F%2Fq3/q3"):
         with pytest.raises(InvalidValue):
             Session.open(wrong, store=store)
     with pytest.raises(InvalidValue):
         Session.open("a/b", scope="a", store=store)
+    names = ("", "q3", "q3/fork", "a%2Fb", "ana", "/", "//", "%")
+    given = [(scope, name) for scope in ("", "agent/", "ana", "a/b", "q3", "%2F", "~") for name in names]
+    places = [place_at(scope=scope, conversation=name) for scope, name in given]
+    assert [place_at(str(place)) for place in places] == places
+    assert [place.named for place in places] == [scope for scope, _ in given]
+    own = {place.scope for place, (scope, _) in zip(places, given, strict=True) if scope in ("", "agent/")}
+    assert len(own) == 10 and own.isdisjoint(scope for scope, _ in given)
+
+
+def test_a_conversation_without_a_scope_is_a_scope_of_its_own() -> None:
+    store, quoting = MemoryStore(), Template(History(), Recall(), budget=Budget(window=2_000))
+    first = Session.open("ana", store=store)
+    first.user("My PIN is 4711.")
+    others = [Session.open(address, store=store) for address in ("bob", "ana/q3", "ana%252F", "")]
+    for one, is_told in [(first.child("checker"), True), *((other, False) for other in others)]:
+        one.user("What is my PIN?")
+        assert ("4711" in str(one.build(quoting).render("openai").payload)) is is_told
+    assert texts(Session.open("ana%2Fchecker", store=store).view()) == ["What is my PIN?"]
+    for scope in ("", "agent/"):
+        for make in (Memory, Knowledge):
+            with pytest.raises(InvalidValue, match="name a scope"):
+                make(store, scope)
 
 
 WORD: Any = "1"

@@ -100,7 +100,7 @@ def fill(store: Store, place: Place, *texts: str) -> list[Stored]:
 
 def version_after(store: Store) -> int:
     """What the server says, once it says anything: first it reads its log."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while True:
         try:
             return store.version(HERE)

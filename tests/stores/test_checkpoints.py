@@ -5,13 +5,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import psycopg
 import pytest
 
-from quire.errors import OutOfRange
+from quire.errors import OutOfRange, StoreDamaged
 from quire.stores import MemoryStore, Opening, Place, Sealed, Store
 from quire.stores.salvage import check, salvage
 from tests.stores.keeping import FILES, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
@@ -75,26 +75,33 @@ def killed(shelf: Shelf) -> int:
 HEAD, PART = "the head", "a part"
 DAMAGE = {
     "a head's body": (HEAD, "UPDATE {checkpoints} SET body = {zero} WHERE {head}"),
-    "a head's version": (HEAD, "UPDATE {checkpoints} SET version = 5 WHERE {head}"),
-    "a head's needs": (HEAD, "UPDATE {checkpoints} SET needs = {needs} WHERE {head}"),
+    "a head's version": (HEAD, "UPDATE {checkpoints} SET {head_version} WHERE {head}"),
+    "a head's needs": (HEAD, "UPDATE {checkpoints} SET {needs} WHERE {head}"),
     "a head that is gone": (HEAD, "DELETE FROM {checkpoints} WHERE {head}"),
     "a named entry": (HEAD, "UPDATE {entries} SET body = {zero} WHERE {third}"),
+    "the sum of a named entry": (HEAD, "UPDATE {entries} SET sum = sum + 1 WHERE {third}"),
+    "the stream of a named entry": (HEAD, "UPDATE {entries} SET stream = 'mainx' WHERE {third}"),
     "a later entry": (HEAD, "UPDATE {entries} SET body = {zero} WHERE {last}"),
     "a shorter log": (HEAD, "{shorten}"),
     "a part's body": (PART, "UPDATE {checkpoints} SET body = {zero} WHERE {part}"),
-    "a part of another": (PART, "UPDATE {checkpoints} SET {moved} WHERE {part}"),
+    "a part of another": (PART, "{move}"),
 }
 SQLITE = {
-    **{"checkpoints": "checkpoints", "entries": "entries", "zero": "x'00'", "needs": "'[1]'"},
-    **{"head": "at = 1 << 32", "part": "at = (1 << 32) + 1", "moved": "at = (1 << 32) + 3"},
-    **{"third": "at = (1 << 32) + 3", "last": "at = (1 << 32) + 9"},
-    "shorten": "DELETE FROM entries WHERE at > (1 << 32) + 5 AND at < 2 << 32",
+    **{"checkpoints": "entries", "entries": "entries", "zero": "x'00'"},
+    **{"head": "at = ~(1 << 32)", "part": "at = ~((1 << 32) + 1)"},
+    "head_version": "stream = '.checkpoint 5 [1, 3]'",
+    "needs": "stream = '.checkpoint 6 [1]'",
+    "third": "at = (1 << 32) + 3",
+    "last": "at = (1 << 32) + 9",
+    "move": "UPDATE versions SET at = ~((1 << 32) + 3) WHERE at = ~((1 << 32) + 1)",
+    "shorten": "DELETE FROM versions WHERE at > (1 << 32) + 5 AND at < 2 << 32",
 }
 SERVER = {
-    **{"checkpoints": "quire.checkpoints", "entries": "quire.entries", "zero": "'0'", "needs": "'{1}'"},
+    **{"checkpoints": "quire.checkpoints", "entries": "quire.entries", "zero": "'0'"},
     **{"head": "conversation = 1 AND part = 0", "part": "conversation = 1 AND part = 1"},
-    **{"moved": "part = 3", "third": "conversation = 1 AND version = 3"},
-    **{"last": "conversation = 1 AND version = 9"},
+    **{"head_version": "version = 5", "needs": "needs = '{1}'"},
+    **{"third": "conversation = 1 AND version = 3", "last": "conversation = 1 AND version = 9"},
+    "move": "UPDATE quire.checkpoints SET part = 3 WHERE conversation = 1 AND part = 1",
     "shorten": "UPDATE quire.conversations SET version = 5 WHERE number = 1",
 }
 
@@ -120,10 +127,14 @@ def test_a_damaged_checkpoint_is_as_if_missing(name: str, way: str) -> None:
         assert others == ({2: b"part two"} if what == PART else {1: b"part one", 2: b"part two"})
         there = held.store.open_checkpoint(THERE)
         assert there is not None and there.version == 6
-        if "checkpoints" in statement:
+        if "checkpoints" in statement or way == "a part of another":
             assert list(held.store.verify()) == []
             assert held.store.write_checkpoint(HERE, 9, b"new", [], {1: b"again"})
             assert held.store.open_checkpoint(HERE) == (9, b"new", held.store.read(HERE, after=8), [], b"", 0)
+        elif way != "a shorter log":  # a checkpoint that is written now hides the damage no more than before
+            with suppress(StoreDamaged):
+                held.store.write_checkpoint(HERE, 6, b"new", [1, 3], {})
+            assert held.store.open_checkpoint(HERE) is None
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -88,20 +88,23 @@ def test_any_damage_to_a_file_is_noticed_and_what_is_whole_comes_back(
 
 
 AIMED = {
-    "a row number": "UPDATE entries SET at = at | 1 << 20 WHERE at = (SELECT max(at) FROM entries)",
-    "a row of another": "UPDATE entries SET at = at + (2 << 32) WHERE at = (1 << 32) + 1",
+    "a version": "UPDATE versions SET at = at | 1 << 20 WHERE at = (SELECT max(at) FROM versions)",
+    "a version of another": "UPDATE versions SET at = at + (2 << 32) WHERE at = (1 << 32) + 1",
+    "an entry of another version": "UPDATE versions SET id = id + 1 WHERE at = (1 << 32) + 2",
     "the last row": "DELETE FROM entries WHERE at = (1 << 32) + 5",
     "a row in between": "DELETE FROM entries WHERE at = (1 << 32) + 3",
     "a letter": "UPDATE entries SET body = replace(body, 'hello', 'jello') WHERE at = (1 << 32) + 2",
-    "a stream": "REPLACE INTO entries SELECT at, 'mainx', body, sum FROM entries WHERE at = (1 << 32) + 2",
+    "a stream": "UPDATE entries SET stream = 'mainx' WHERE at = (1 << 32) + 2",
     "a type": "UPDATE entries SET body = 5 WHERE at = (1 << 32) + 2",
     "two bodies": "UPDATE entries SET body = (SELECT body FROM entries WHERE at = (1 << 32) + 2)",
-    "the end": "DELETE FROM entries WHERE stream = ''",
-    "the last row and the end": "DELETE FROM entries WHERE at >= (1 << 32) + 5",
+    "the end": "DELETE FROM versions WHERE id < 0",
+    "the last row and the end": "DELETE FROM versions WHERE at >= (1 << 32) + 5",
     "all rows": "DELETE FROM entries",
-    "a later end": "UPDATE entries SET at = at + 1 WHERE stream = ''",
-    "an earlier end": "REPLACE INTO entries VALUES ((1 << 32) + 3, '', x'', 3)",
-    "another end": "INSERT INTO entries VALUES ((1 << 32) + 7, '', x'', 0)",
+    "all versions": "DELETE FROM versions",
+    "a later end": "UPDATE versions SET at = at + 1 WHERE id < 0",
+    "an earlier end": "REPLACE INTO versions VALUES ((1 << 32) + 3, -3)",
+    "another end": "INSERT INTO versions VALUES ((1 << 32) + 7, 0)",
+    "a name": "UPDATE conversations SET name = 'q4'",
 }
 
 
@@ -111,7 +114,7 @@ def test_damage_to_one_conversation_hides_no_other(tmp_path: Path) -> None:
         for number, place in enumerate(PLACES):
             store.append(place, [Entry("main", b'{"created_at":%d}' % number)], expected=0)
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("DELETE FROM entries WHERE at = (1 << 32) + 2")
+        other.execute("DELETE FROM versions WHERE at = (1 << 32) + 2")
     with Store.open(path) as store:
         assert store.recent() == [(PLACES[2], 1, 2.0), (PLACES[1], 1, 1.0), (PLACES[0], 0, None)]
 

@@ -1,5 +1,6 @@
 """The SQLite store: its file, its versions, what others do with it, and what is left of what was removed."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -7,13 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from threading import Timer
 from typing import Any
 
 import pytest
 
 from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
-from quire.stores import JSONLinesStore, SQLiteStore, Store
+from quire.memory.knowledge import Knowledge
+from quire.stores import Entry, JSONLinesStore, Place, SQLiteStore, Store
 from tests.stores.keeping import HERE, THERE, entry, fill, held_in, read_by_another
 
 
@@ -29,7 +32,7 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
     (tmp_path / "text.db").write_text("hello, this is a text, and no database at all " * 30)
     (tmp_path / "folder.db").mkdir()
     cases: list[tuple[type[Exception], Path]] = [
-        (NewerStore, made("newer.db", "PRAGMA user_version = 5")),
+        (NewerStore, made("newer.db", "PRAGMA user_version = 6")),
         (StoreFailed, made("older.db", "PRAGMA user_version = 1")),
         (StoreDamaged, made("other.db", "CREATE TABLE people (name TEXT)")),
         (StoreDamaged, made("changed.db", "DROP TRIGGER appended")),
@@ -136,6 +139,41 @@ def test_scrubbing_says_that_another_still_reads(tmp_path: Path, monkeypatch: py
                     store.scrub(wait=wait)
         store.scrub(wait=False)
         assert held_in(tmp_path) == []
+
+
+def written() -> int:
+    """The bytes that this process has written so far."""
+    return int(re.findall(r"wchar: (\d+)", Path("/proc/self/io").read_text())[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs the counters of Linux")
+def test_what_an_erasure_writes_does_not_grow_with_what_else_the_file_holds(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "kept.db") as store:
+        knowledge = Knowledge(store, "ana")
+        knowledge.add_text("the swordfish costs 12 euros", source="prices")
+        store.append(HERE, [Entry("main", b'{"text":"%b"}' % (b"x" * 4_000))] * 2_000, expected=0)
+        store.scrub()
+        before = written()
+        knowledge.add_text("the trout costs 9 euros", source="prices")
+        assert written() - before < 500_000 and held_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_is_left_of_rows_that_sqlite_moved_between_pages(tmp_path: Path, seed: int) -> None:
+    chance, places = Random(seed), [Place("ana", f"room {number:02}") for number in range(20)]
+    with SQLiteStore(tmp_path / "kept.db") as store:
+        for place in chance.choices(places, k=2_500):
+            text = f"secret {place.conversation} " * chance.choice((2, 10, 40))
+            store.append(place, [entry(text)], expected=store.version(place))
+        for number, place in enumerate(places):
+            if number % 2:
+                store.replace(place, dict.fromkeys(range(1, store.version(place) + 1), b'{"kind":"gone"}'))
+            else:
+                store.remove(place)
+            store.scrub()
+            secret = f"secret {place.conversation}" if number % 2 else place.conversation
+            assert held_in(tmp_path, secret.encode()) == []
+        assert list(store.verify()) == [] and len(store.recent("ana")) == 10
 
 
 APPEND_UNTIL_FULL = """

@@ -12,7 +12,7 @@ from quire.errors import Conflict, StoreFailed
 from quire.stores import Place, PostgresStore, Sealed, Store
 from tests.stores.keeping import HERE, KEY, LASTING, THERE, entry, kept
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 LEASES = "SELECT count(*) FROM quire.watchers"
 
 
@@ -119,8 +119,10 @@ def test_only_an_append_that_somebody_watches_notifies(
         for place in (THERE, HERE, THERE):
             writer.append(place, [entry("one")], expected=writer.version(place))
     assert told.after(1)
-    heard = [found.payload.split()[1] for found in direct.notifies(timeout=0.5)]
-    assert heard == ["1"]
+    direct.execute("LISTEN others")
+    direct.execute("NOTIFY others, 'and nothing more'")
+    heard = [found.payload.split()[1] for found in direct.notifies(timeout=60, stop_after=2)]
+    assert heard == ["1", "nothing"]
 
 
 def test_leases_end_with_the_watching(store: PostgresStore, direct: "psycopg.Connection[Any]") -> None:

@@ -20,6 +20,7 @@ from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
 from quire.session import Replied, Replying, Session, check_names, checked_type, wait_for
 from quire.stores import MemoryStore
+from quire.stores.threads import COMPUTING
 from quire.tokens import Definition, named
 
 Input = str | Message | Part | Sequence[Part]
@@ -193,12 +194,12 @@ class Agent:
     # Turns
 
     async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
-        loop = self._loop(verb, asking)
+        loop = await self._begun(verb, asking)
         turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
         return await turn.start(self._answer(turn, loop, question))
 
     async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
-        loop = self._loop(verb, asking)
+        loop = await self._begun(verb, asking)
         turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
         async with aclosing(turn.stream(lambda emit: self._answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
@@ -217,6 +218,12 @@ class Agent:
             finally:
                 usage, stop = loop.meter.spent.usage, None if reply is None else reply.stop
                 await done(Replied(self.session.place, self.name, usage, stop, fault))
+
+    async def _begun(self, verb: str, asking: Asking) -> Loop:
+        """As `_loop`: in a thread if there are tools, whose definitions may be long."""
+        return (
+            await COMPUTING.do(self._loop, verb, asking) if asking.get("tools") else self._loop(verb, asking)
+        )
 
     def _loop(self, verb: str, asking: Asking) -> Loop:
         """The loop of a question with these options."""

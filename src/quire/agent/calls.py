@@ -30,6 +30,7 @@ from quire.items import Handoff, Item, Note, ToolCall, ToolResult
 from quire.session import NOT_APPROVED, Called, Calling, Session, handle_of, not_run
 from quire.stores.store import is_tombstone
 from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
+from quire.tokens import MAY_HAVE_RUN
 
 logger = logging.getLogger("quire.agent")
 
@@ -42,7 +43,7 @@ FORGOTTEN = "its content was forgotten"
 
 def uncertain(call: ToolCall, why: str) -> ToolResult:
     """The result of a call that may have run."""
-    text = f"It is uncertain whether this was done: {why}. Look before you do it again."
+    text = MAY_HAVE_RUN.format(why=why)
     return ToolResult(call.call_id, call.name, text, is_error=True, extras={UNCERTAIN: True})
 
 

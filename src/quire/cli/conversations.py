@@ -79,7 +79,7 @@ def _places(store: Store, address: str | None) -> "list[Place]":
 
 
 def _row(store: Store, place: Place) -> dict[str, Any]:
-    row: dict[str, Any] = {"address": str(place), "scope": place.scope, "conversation": place.conversation}
+    row: dict[str, Any] = {"address": str(place), "scope": place.named, "conversation": place.conversation}
     row |= dict.fromkeys(("items", "last", "tokens", "cost", "damage")) | {"version": store.version(place)}
     try:
         stored = store.read(place)

@@ -77,6 +77,7 @@ def _serve(app: "Starlette", port: int, opened: Callable[[str], object]) -> None
         listening = socket.create_server((_LOCAL, port))
     except OSError as fault:
         raise InvalidValue(f"port {port} cannot be used: {fault.strerror}") from None
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )

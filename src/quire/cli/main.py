@@ -12,7 +12,6 @@ _STORES = "On stores"
 COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "demo": ("demo", None, "Play a support conversation, and show what the model sees and why."),
     "chat": ("chat", None, "Talk to a model in a conversation that is kept."),
-    "program": ("program", None, "Have a model write a program that does a task."),
     "check": ("check", None, "Validate a history against a provider's rules, or verify a store."),
     "convert": ("check", None, "Write a history in another format."),
     "tokens": ("check", None, "Count the tokens of a history, by kind of item and in all."),
@@ -31,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "import": ("transfer", _STORES, "Read a history of any format into a conversation."),
     "copy": ("transfer", _STORES, "Copy every conversation of a store into another one."),
     "prune": ("upkeep", _STORES, "Remove conversations that were idle for long, for good."),
-    "migrate": ("upkeep", _STORES, "Bring the tables of a database to the version of this Quire."),
+    "migrate": ("upkeep", _STORES, "Make the tables of a database."),
     "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
     "inspect": ("inspect", _STORES, "Open a page that shows what the model saw of conversations, and why."),

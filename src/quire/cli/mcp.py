@@ -1,14 +1,18 @@
 """The command `mcp`: the conversations of a store for clients of the Model Context Protocol."""
 
-from typing import Annotated
+import hmac
+from typing import Annotated, Any
 
 import typer
 
 from quire.cli.options import KeyFile
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note
+from quire.errors import InvalidValue
 
 _LOCAL = "127.0.0.1"
+_SHORTEST = 16
+"""Characters of an access key."""
 
 
 def mcp(
@@ -28,7 +32,13 @@ def mcp(
         int | None,
         typer.Option(min=1, max=65_535, help="serve by HTTP on this port, in place of standard input"),
     ] = None,
-    host: Annotated[str, typer.Option(help="the address to listen on, for HTTP")] = _LOCAL,
+    host: Annotated[
+        str, typer.Option(help="the address to listen on, for HTTP; others than loopback need a key")
+    ] = _LOCAL,
+    access_key: Annotated[
+        str | None,
+        typer.Option(envvar="QUIRE_MCP_KEY", help="what clients send as `Authorization: Bearer …`, for HTTP"),
+    ] = None,
     key_file: KeyFile = None,
 ) -> None:
     """Serve the conversations of a store to clients of the Model Context Protocol, until interrupted.
@@ -37,15 +47,41 @@ def mcp(
     """
     with errors_reported():
         from quire.integrations.mcp import server
+
+        if port is not None and host not in (_LOCAL, "localhost", "::1") and access_key is None:
+            raise InvalidValue("other machines are answered with a key only: set QUIRE_MCP_KEY")
+        if access_key is not None and len(access_key) < _SHORTEST:
+            raise InvalidValue(f"an access key has at least {_SHORTEST} characters")
     with at_store(store, key_file) as found:
         made = server(found, scope=scope, write=write)
         try:
             if port is None:
                 made.run("stdio")
             else:
+                import uvicorn
+
                 note(f"http://{host}:{port}/mcp")
-                if host != _LOCAL:
-                    note("whoever reaches this address can read what is served: there is no password")
-                made.run("streamable-http", host=host, port=port, stateless_http=True)
+                served = made.streamable_http_app(host=host, stateless_http=True)
+                guarded = served if access_key is None else _guarded(served, access_key)
+                uvicorn.run(guarded, host=host, port=port, log_level="warning")
         except KeyboardInterrupt:
             raise typer.Exit(0) from None
+
+
+def _guarded(served: Any, key: str) -> Any:
+    """An ASGI application for those who have the key."""
+    from starlette.responses import PlainTextResponse
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        named = [
+            value.partition(b" ") for name, value in scope.get("headers", ()) if name == b"authorization"
+        ]
+        is_known = [kind.lower() for kind, _, _ in named] == [b"bearer"]
+        is_known = is_known and hmac.compare_digest(named[0][2].strip(), key.encode())
+        if is_known or scope["type"] == "lifespan":
+            await served(scope, receive, send)
+        else:
+            refusal = PlainTextResponse("a valid key is needed", 401, {"www-authenticate": "Bearer"})
+            await refusal(scope, receive, send)
+
+    return answer

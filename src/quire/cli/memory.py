@@ -1,6 +1,7 @@
 """The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 import typer
@@ -61,11 +62,11 @@ def recall(
         where, tiers = None if conversation is None else place.conversation, tier or ("knowledge",)
         quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
         if not quotes:
-            raise UnknownId(f"nothing was found in the scope {named(place.scope)!r}")
+            raise UnknownId(f"nothing was found in the scope {named(place.named)!r}")
         rows, used = quote_rows(quotes, counter_for(COUNTED_AS).count, budget, limit)
     if json:
         write_json(
-            {"question": question, "scope": place.scope, "budget": budget, "tokens": used, "found": rows}
+            {"question": question, "scope": place.named, "budget": budget, "tokens": used, "found": rows}
         )
     else:
         _print(rows, budget, used, question)
@@ -76,9 +77,11 @@ def _searched(store: Store, scope: str, conversation: str | None) -> Place:
     place = place_at(f"{scope}/{conversation or ''}")
     names = store.conversations(place.scope)
     if not names:
-        scopes = [str(place._replace(scope=one)).partition("/")[0] for one in store.scopes()[:_MOST_SCOPES]]
-        others = f"; --scope may be {', '.join(map(repr, scopes))}" if scopes else ""
-        raise UnknownId(f"there is nothing in the scope {named(place.scope)!r} of this store{others}")
+        scopes = [one for one in store.scopes() if "//" not in f"/{one}"][:_MOST_SCOPES]
+        others = (
+            f"; --scope may be {', '.join(repr(quote(one, safe='')) for one in scopes)}" if scopes else ""
+        )
+        raise UnknownId(f"there is nothing in the scope {named(place.named)!r} of this store{others}")
     if conversation is not None and place.conversation not in names:
         raise UnknownId(f"there is no conversation {place} in this store")
     return place
@@ -104,7 +107,7 @@ def add(
     paths: Annotated[
         list[str], typer.Argument(help="files and folders", show_default=False, metavar="PATH...")
     ],
-    scope: Scope = "",
+    scope: Scope,
     name: Annotated[str | None, typer.Option(help="the name of the source, in place of its path")] = None,
     prune: Annotated[bool, typer.Option("--prune", help="remove what is gone from a folder")] = False,
     store: StoreUrl = None,
@@ -118,7 +121,7 @@ def add(
         for path in paths:
             files_at(path, name)  # an error before anything is written
     with at_store(store, key_file, make=True) as found:
-        documents = Knowledge(found, place_at(f"{scope}/").scope)
+        documents = Knowledge(found, place_at(f"{scope}/").named)
         reports = [documents.add(path, name=name, prune=prune) for path in paths]
     fields = {
         field: tuple(one for report in reports for one in getattr(report, field))
@@ -135,10 +138,10 @@ def add(
 
 
 @knowledge.command("ls")
-def list_(scope: Scope = "", store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
+def list_(scope: Scope, store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
     """List the documents of a scope. No content is shown."""
     with at_store(store, key_file) as found:
-        sources = Knowledge(found, place_at(f"{scope}/").scope).sources()
+        sources = Knowledge(found, place_at(f"{scope}/").named).sources()
     if json:
         write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
     elif not sources:
@@ -156,14 +159,14 @@ def remove(
     sources: Annotated[
         list[str], typer.Argument(help="their names in `ls`", show_default=False, metavar="SOURCE...")
     ],
-    scope: Scope = "",
+    scope: Scope,
     store: StoreUrl = None,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
     """Remove documents: their content is removed from the store."""
     with at_store(store, key_file) as found:
-        documents = Knowledge(found, place_at(f"{scope}/").scope)
+        documents = Knowledge(found, place_at(f"{scope}/").named)
         known = {one.name for one in documents.sources()}
         for source in sources:
             if source not in known:

@@ -29,4 +29,4 @@ KeyFile = Annotated[
     str | None, typer.Option("--key-file", help="key of a sealed store: 32 bytes, or 64 hex digits")
 ]
 Transcript = Annotated[str, typer.Option(help="transcript of the conversation")]
-Scope = Annotated[str, typer.Option(help="the scope; by default the one without a name")]
+Scope = Annotated[str, typer.Option(help="the scope", show_default=False)]

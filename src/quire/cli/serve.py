@@ -38,6 +38,9 @@ def serve(
         bool, typer.Option("--durable", help="leave the work to `quire work`, by PostgreSQL")
     ] = False,
     most: Annotated[int, typer.Option(min=1, help="refuse messages while so many jobs wait or run")] = 1_000,
+    read_timeout: Annotated[
+        float, typer.Option(min=0.1, help="seconds in which the body of a request is to be sent")
+    ] = 60.0,
     grace: Annotated[float, typer.Option(min=0, help="seconds for running turns after a signal")] = 30.0,
     new_key: Annotated[
         str | None, typer.Option(help="print a new API key of this name, and its row for the file of keys")
@@ -62,7 +65,8 @@ def serve(
         runner: Runner | None = None
         if durable:
             runner = import_module("quire.service.durable").DurableRunner(served)
-        _serve(app(served, runner=runner, keys=known, most=most, grace=grace), host, port)
+        made = app(served, runner=runner, keys=known, most=most, read_timeout=read_timeout, grace=grace)
+        _serve(made, host, port)
 
 
 def _serve(app: "Starlette", host: str, port: int) -> None:
@@ -86,6 +90,7 @@ def _serve(app: "Starlette", host: str, port: int) -> None:
         listening = socket.create_server((host, port), family=family, backlog=2_048)
     except OSError as fault:
         raise InvalidValue(f"{host}:{port} cannot be used: {fault.strerror}") from None
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
     shown = f"[{host}]" if ":" in host else host
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_CLOSING

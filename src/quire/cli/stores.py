@@ -79,4 +79,4 @@ def existing_place(store: Store, address: str) -> Place:
 
 def session_at(store: Store, place: Place) -> Session:
     """The session of a place."""
-    return Session.open(scope=place.scope, conversation=place.conversation, store=store)
+    return Session.open(str(place), store=store)

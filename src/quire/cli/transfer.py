@@ -142,7 +142,7 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
-        target = place._replace(conversation="-".join(filter(None, names)))
+        target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
         found = history.log.format if history.log is not None else history.format(source)
         broken = _broken(history, source, items)
         yield _Read(where, found, target, items, len(history.tools), *broken)

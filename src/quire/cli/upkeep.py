@@ -55,7 +55,11 @@ def prune(
 
 def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
     """Conversations without an entry since a time, and without a fork that has one."""
-    found = [one for one in store.recent(scope) if not is_reserved(one.place.conversation)]
+    found = [
+        one
+        for one in store.recent()
+        if scope in (None, one.place.named) and not is_reserved(one.place.conversation)
+    ]
     used, idle = set[Place](), list[Recent]()
     for one in found:
         if one.time is None:
@@ -96,21 +100,20 @@ def migrate(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Bring the tables of a PostgreSQL database to the version of this Quire.
+    """Make the tables of a PostgreSQL database that has none.
 
     A store does this when it is opened, if its role may; this is for a role that may, before the others come.
     """
     with errors_reported():
         if not url.startswith(("postgresql://", "postgres://")):
-            raise InvalidValue("only the tables of a PostgreSQL database are migrated: name its URL")
+            raise InvalidValue("only a PostgreSQL database has tables to be made: name its URL")
         from quire.stores import link, tables
 
-        steps = link.Link(url).first(tables.due if check else tables.migrate)
+        is_due = link.Link(url).first(tables.are_missing if check else tables.make)
     if json:
-        write_json({"version": tables.VERSION, "due": steps if check else [], "done": [] if check else steps})
+        write_json({"version": tables.VERSION, "due": check and is_due, "done": not check and is_due})
+    elif is_due:
+        say(f"the tables of version {tables.VERSION} are {'due' if check else 'made'}")
     else:
-        for step in steps:
-            say(f"version {step} is {'due' if check else 'done'}: {tables.STEPS[step][0]}")
-        if not steps:
-            say(f"the tables are of version {tables.VERSION}: nothing is due")
-    raise typer.Exit(1 if check and steps else 0)
+        say(f"the tables are of version {tables.VERSION}: nothing is due")
+    raise typer.Exit(1 if check and is_due else 0)

@@ -180,7 +180,7 @@ class _Replayer:
         faults = 0
         if self._wire is not None:
             # Without a cache plan: its marks move with each call, and are no content to a cache.
-            payload = self._wire.render(context.items, model=context.model).payload
+            payload = self._wire.render(context.items, model=context.model).shared
             faults = len(self._wire.check(payload, context.model))
         count = self._counter.count
         tokens = context.items.counted(self._counter) + context.receipt.schemas

@@ -7,6 +7,7 @@ source and a JSON body. The tables `READS` and `WRITES` name them all.
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -133,10 +134,11 @@ class _Inspector:
 
     def __init__(self) -> None:
         self.sources: dict[str, Source] = {}
+        self._numbers = count(1)
 
     def add_files(self, given: Mapping[str, bytes], label: str) -> dict[str, str]:
         """Open histories and logs as a source of their own, and return the name of the source."""
-        name = f"file-{len(self.sources) + 1}"
+        name = f"file-{next(self._numbers)}"
         self.sources[name] = opened_files(given, label)
         return {"source": name}
 

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from typing import Any
+from urllib.parse import quote as escaped
 
 from quire.errors import QuireError, UnknownId, cut
 from quire.inspector.source import Query, Source
@@ -28,40 +29,54 @@ def page(source: Source, query: Query) -> dict[str, Any]:
     all_of_it = source.store.recent(source.scope)
     found = [one for one in all_of_it if not is_reserved(one.place.conversation)]
     within, named, start = query.text("within"), query.text("named").casefold(), query.number("start", 0)
-    scope = place_at(within).scope if within else None
+    scope = place_at(within).named if within else None
     wanted = [
-        one for one in found if scope in (None, one.place.scope) and named in "/".join(one.place).casefold()
+        one
+        for one in found
+        if scope in (None, one.place.named)
+        and named in f"{one.place.named}/{one.place.conversation}".casefold()
     ]
     places, shown = {one.place for one in found}, wanted[start : start + _ROWS]
-    scopes = Counter(one.place.scope for one in found)
+    scopes = Counter(one.place.named for one in found)
     listed = sorted(list(scopes.items())[:_SCOPES])
     return {
         "rows": [_row(source, one, places) for one in shown],
         "length": len(wanted),
         "next": start + _ROWS if start + _ROWS < len(wanted) else None,
-        "scopes": [{"within": str(Place(one, "")), "scope": one, "conversations": n} for one, n in listed],
+        "scopes": [
+            {"within": f"{escaped(one, safe='')}/", "scope": one, "conversations": n} for one, n in listed
+        ],
         "count": {"scopes": len(scopes), "conversations": len(found)},
     }
 
 
 def search(source: Source, query: Query) -> dict[str, Any]:
-    """What answers a question in the conversations and documents `within` one scope, best first."""
-    scope = place_at(query.text("within")).scope if query.text("within") else source.scope or ""
-    if source.scope not in (None, scope) or not source.store.conversations(scope):
+    """What answers a question in the conversations and documents `within` one scope, best first.
+
+    Of conversations that are scopes of their own, the latest are searched one by one.
+    """
+    scope = place_at(query.text("within")).named if query.text("within") else source.scope or ""
+    places = [one.place for one in source.store.recent(source.scope)]
+    scopes = dict.fromkeys(place.scope for place in places if scope in (place.named, place.scope))
+    if not scopes:
         raise UnknownId(f"there is nothing in the scope {cut(scope)!r} here")
-    quotes = recalled(Memory.of(source.store, scope), query.text("question"), limit=_FOUND)
+    quotes = [
+        (one, quote)
+        for one in list(scopes)[:_FOUND]
+        for quote in recalled(Memory.of(source.store, one), query.text("question"), limit=_FOUND)
+    ]
     return {
         "scope": scope,
         "found": [
             {
-                "address": str(Place(scope, quote.source)) if quote.at else None,
+                "address": str(Place(one, quote.source)) if quote.at else None,
                 "source": quote.source,
                 "item": quote.first,
                 "at": quote.at or None,
                 "text": quote.line[:_LONGEST_QUOTE],
                 "reason": quote.why(),
             }
-            for quote in quotes[:_FOUND]
+            for one, quote in quotes[:_FOUND]
         ],
     }
 
@@ -83,7 +98,8 @@ def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
     parent = one.place._replace(conversation=one.place.conversation.rpartition("/")[0])
     row: dict[str, Any] = {
         "address": str(one.place),
-        **one.place._asdict(),
+        "scope": one.place.named,
+        "conversation": one.place.conversation,
         "parent": str(parent) if parent in places else None,
         "at": one.time,
     }

@@ -52,6 +52,9 @@ def add(source: Source, name: str, data: bytes) -> None:
     for history in histories:
         conversation = name if history.line is None else f"{name}-{history.line}"
         session = Session.open(scope="file", conversation=conversation, store=source.store)
+        if str(session.place) in source.histories:
+            source.notes.append(f"{conversation}: another file of this name is open")
+            continue
         try:
             session.append(*history._replace(line=None).items())
         except QuireError as fault:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from quire.errors import InvalidValue, UnknownId, cut
 from quire.integrations.logs.histories import History
 from quire.session import Session
-from quire.stores import Place, Store, place_at
+from quire.stores import Place, Store, named_scope, place_at
 
 T = TypeVar("T")
 _MOST = 10**18
@@ -61,7 +61,7 @@ class Source:
         histories: dict[str, History] | None = None,
     ) -> None:
         self.store, self.label, self.is_writable = store, label, is_writable
-        self.scope = None if scope is None else place_at(scope=scope).scope
+        self.scope = None if scope is None else named_scope(scope)
         self.histories, self.notes = histories, list[str]()
 
     @property
@@ -79,6 +79,6 @@ class Source:
     def session(self, address: str) -> Session:
         """The session of a conversation that exists and may be seen, with all that others wrote."""
         place = self.place(address)
-        session = Session.open(scope=place.scope, conversation=place.conversation, store=self.store)
+        session = Session.open(str(place), store=self.store)
         session.refresh()
         return session

@@ -125,7 +125,7 @@ def _fitted(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[st
         "sections": [line._asdict() for line in told.lines()],
         "beside": told.beside,
         "not_shown": [one._asdict() for one in not_shown(told.entries)],
-        "faults": [str(one) for one in wire.check(rendered.payload, setting.model)[:_MOST_ROWS]],
+        "faults": [str(one) for one in wire.check(rendered.shared, setting.model)[:_MOST_ROWS]],
         "downgrades": [one.reason for one in rendered.downgrades[:_MOST_ROWS]],
     }, told.entries
 

@@ -13,10 +13,11 @@ from urllib.parse import unquote
 import msgspec
 
 from quire.errors import Conflict, MissingExtra
+from quire.integrations.mirror import escaped
 from quire.items import Note, new_id, now
 from quire.session import Session as Kept
 from quire.session.session import Options
-from quire.stores import Place, Store
+from quire.stores import Place, Store, place_at
 
 try:
     from google.adk.errors import StaleSessionError
@@ -87,7 +88,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Erase a session, with what the plugin has recorded of it."""
-        await asyncio.to_thread(self._delete, place_of(self._scope, app_name, user_id, session_id.strip()))
+        await asyncio.to_thread(self._delete, _place_of(self._scope, app_name, user_id, session_id.strip()))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state of a user, by keys without their prefix."""
@@ -102,7 +103,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         return await super().append_event(session, event)
 
     def _create(self, app: str, user: str, name: str, state: dict[str, Any]) -> Session:
-        log = self._log(place_of(self._scope, app, user, name))
+        log = self._log(_place_of(self._scope, app, user, name))
         begun = {"id": new_id(), "timestamp": now(), "actions": {"state_delta": state}}
         try:
             log.session.append(Note(content=begun), to=_EVENTS, expected=0)
@@ -111,7 +112,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         return cast(Session, self._read(app, user, name))
 
     def _read(self, app: str, user: str, name: str, *, with_events: bool = True) -> Session | None:
-        notes = self._log(place_of(self._scope, app, user, name)).read()
+        notes = self._log(_place_of(self._scope, app, user, name)).read()
         if not notes:
             return None
         bodies = [note.content for note in notes]
@@ -137,7 +138,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         body = event.model_dump(mode="json", exclude_none=True)
         kept = {key: one for key, one in _delta(body).items() if _prefix_of(key) != State.TEMP_PREFIX}
         body.setdefault("actions", {})["state_delta"] = kept
-        log = self._log(place_of(self._scope, session.app_name, session.user_id, session.id))
+        log = self._log(_place_of(self._scope, session.app_name, session.user_id, session.id))
         with log.lock:
             notes = log.read(-1)
             if not notes:
@@ -158,12 +159,12 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
                 self._log(place).session.append(Note(content=changed, description=body["id"]), to=_EVENTS)
 
     def _list(self, app: str, user_id: str | None) -> list[Session]:
-        prefix = f"{self._scope}/{_escaped(app)}/"
+        prefix = f"{self._scope}/{escaped(app)}/"
         scopes = [one for one in self._store.scopes() if one.startswith(prefix)]
         users = [unquote(one.removeprefix(prefix)) for one in scopes] if user_id is None else [user_id]
         found: list[Session] = []
         for user in users:
-            names = self._store.conversations(prefix + _escaped(user))
+            names = self._store.conversations(prefix + escaped(user))
             every = (
                 self._read(app, user, unquote(one), with_events=False) for one in names if "/" not in one
             )
@@ -179,13 +180,12 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
 
     def _shared(self, app: str, user: str) -> dict[str, Place]:
         """Where the state of the app and of the user is kept, by the prefix of its keys."""
-        scope = f"{self._scope}/{_escaped(app)}"
-        names = {State.APP_PREFIX: "app", State.USER_PREFIX: f"user/{_escaped(user)}"}
+        scope = f"{self._scope}/{escaped(app)}"
+        names = {State.APP_PREFIX: "app", State.USER_PREFIX: f"user/{escaped(user)}"}
         return {prefix: Place(scope, name) for prefix, name in names.items()}
 
     def _open(self, place: Place) -> "_Log":
-        scope, conversation = place
-        return _Log(Kept.open(scope=scope, conversation=conversation, store=self._store, **self._options))
+        return _Log(Kept.open(str(place), store=self._store, **self._options))
 
 
 class _Log:
@@ -201,13 +201,14 @@ class _Log:
         return list(self.session.view(_EVENTS)[start:]) if known else []
 
 
-def _escaped(name: str) -> str:
-    return name.replace("%", "%25").replace("/", "%2F")
+def scope_of(scope: str, app: str, user: str) -> str:
+    """The scope of the sessions of a user."""
+    return f"{scope}/{escaped(app)}/{escaped(user)}"
 
 
-def place_of(scope: str, app: str, user: str, *names: str) -> Place:
-    """The place of a session, or of what an agent in it has seen."""
-    return Place(f"{scope}/{_escaped(app)}/{_escaped(user)}", "/".join(map(_escaped, names)))
+def _place_of(scope: str, app: str, user: str, name: str) -> Place:
+    """The place of a session."""
+    return place_at(scope=scope_of(scope, app, user), conversation=escaped(name))
 
 
 def _prefix_of(key: str) -> str:

@@ -1,8 +1,5 @@
 """Microsoft Agent Framework: a history that is kept whole, and a view of it for each request.
 
-    history = QuireHistory(32_000)
-    agent = Agent(client=client, tools=tools, context_providers=[history], middleware=[history.middleware])
-
 `QuireHistory` keeps the messages of each session. Its middleware runs before every request of the model, also
 between calls of tools, and sends what fits the model's window.
 """
@@ -19,7 +16,7 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import MARK, Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import (
     Image,
     Item,
@@ -30,9 +27,11 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    parts_of,
 )
 from quire.providers import base64_of, content_for_model, media_type
-from quire.session.session import Options, Session
+from quire.session import Session
+from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage
 
@@ -69,10 +68,8 @@ _USAGE = {
 class QuireHistory(HistoryProvider):
     """Keeps the messages of sessions, each in the conversation of its `session_id`.
 
-    `template` says what the model sees, or is the window of the model in tokens. A tool result for which
-    there is no room is sent as a stub, and the model can read it with the tool `read_back`. The other options
-    are those of `Session.open`; a `compactor` takes the place of that. `provider` is the format in which
-    receipts render a request again.
+    `template` says what the model sees, or is the window of the model in tokens. A `scope` may be a function
+    of the `session_id`.
     """
 
     def __init__(
@@ -80,14 +77,12 @@ class QuireHistory(HistoryProvider):
         template: Template | int,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "",
         source_id: str = "quire",
-        provider: str = "openai",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__(source_id)
         self._codec = _Codec()
-        self._mirrors = Mirrors(self._codec, template, store, scope=scope, provider=provider, **options)
+        self._mirrors = Mirrors(self._codec, template, store, **options)
         self._loaded = WeakKeyDictionary[Mirror[Message], list[Message]]()
         """The messages of a session before the run at hand; they go with its mirror."""
         self.middleware: ChatMiddleware = _Fitting(self)
@@ -95,7 +90,7 @@ class QuireHistory(HistoryProvider):
 
     def session(self, session_id: str) -> Session:
         """The conversation of a session, with its view, its receipts and its spending."""
-        return self._mirrors.of(session_id).session
+        return self._mirror(session_id).session
 
     async def before_run(
         self,
@@ -107,7 +102,7 @@ class QuireHistory(HistoryProvider):
     ) -> None:
         """Give the agent its history, and the tool by which it reads results that were sent as stubs."""
         await super().before_run(agent=agent, session=session, context=context, state=state)
-        mirror = self._mirrors.of(_named(context.session_id))
+        mirror = self._mirror(context.session_id)
 
         def bring_back(handle: str, start: int = 0) -> str:
             return mirror.read_back(handle, start)
@@ -119,15 +114,9 @@ class QuireHistory(HistoryProvider):
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
         """Return all messages of a session, with what a run that was cut off had recorded."""
-        mirror = self._mirrors.of(_named(session_id))
+        mirror = self._mirror(session_id)
         await mirror.session.aio.refresh()
-        found: dict[int, list[Item]] = {}
-        view = mirror.session.view()
-        for item in view.recorded():
-            mark = item.extras.get(MARK)
-            if mark is not None and view.fate(item.id).state != "hidden":
-                found.setdefault(mark[0], []).append(item)
-        messages = [self._codec.message(items) for items in found.values()]
+        messages = [self._codec.message(items) for items in mirror.recorded().values()]
         self._loaded[mirror] = messages
         return list(messages)
 
@@ -140,7 +129,7 @@ class QuireHistory(HistoryProvider):
         **kwargs: Any,
     ) -> None:
         """Record the messages of a run. What the middleware has recorded is not recorded again."""
-        mirror = self._mirrors.of(_named(session_id))
+        mirror = self._mirror(session_id)
         before = self._loaded[mirror] if mirror in self._loaded else await self.get_messages(session_id)
         self._loaded[mirror] = [*before, *messages]
         _tools.set(_names_in(self._loaded[mirror]))
@@ -148,7 +137,7 @@ class QuireHistory(HistoryProvider):
 
     async def fit(self, context: ChatContext) -> None:
         """Put the messages that fit in the place of those of a request."""
-        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        mirror = self._mirror(context.session.session_id if context.session else None)
         beside = [one for one in context.messages if self._is_beside(one)]
         items = [one for one in context.messages if not self._is_beside(one)]
         options = context.options or {}
@@ -165,9 +154,14 @@ class QuireHistory(HistoryProvider):
         used: Mapping[str, Any] = response.usage_details or {}
         counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
         usage = Usage(**counts) if any(counts.values()) else None
-        mirror = self._mirrors.of(_named(context.session.session_id if context.session else None))
+        mirror = self._mirror(context.session.session_id if context.session else None)
         _tools.set(_names_in(response.messages))
         await mirror.arecord(response.messages, usage, model=response.model or _model_asked(context))
+
+    def _mirror(self, session_id: str | None) -> Mirror[Message]:
+        if not session_id:
+            raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
+        return self._mirrors.of(session_id, known=session_id)
 
     def _is_beside(self, message: Message) -> bool:
         """Whether a message is of the instructions or of another provider, and not of the conversation."""
@@ -190,12 +184,6 @@ class _Fitting(ChatMiddleware):
         await call_next()
         if isinstance(context.result, ChatResponse):
             await record(context.result)
-
-
-def _named(session_id: str | None) -> str:
-    if not session_id:
-        raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
-    return session_id
 
 
 def _model_asked(context: ChatContext) -> str | None:
@@ -229,7 +217,7 @@ class _Codec:
 
     def read(self, message: Message) -> Sequence[Item]:
         """Return the items of a message; the first keeps the whole message if they do not say all of it."""
-        items = list(self._items(message))
+        items = in_one_reply(self._items(message))
         if items and self._plain(items).to_dict() != message.to_dict():
             items[0] = replace(items[0], extras={_NATIVE: message.to_json()})
         return items
@@ -296,8 +284,8 @@ def _contents(item: Item) -> list[Content]:
         case Reasoning():
             return [Content.from_text_reasoning(text=item.text)]
         case _:
-            content = content_for_model(cast("Said | Note | Summary", item))
-            return [_content(part) for part in ((content,) if isinstance(content, str) else content)]
+            parts = parts_of(content_for_model(cast("Said | Note | Summary", item)))
+            return [_content(part) for part in parts]
 
 
 def _content(part: Part) -> Content:

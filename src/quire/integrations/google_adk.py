@@ -1,9 +1,5 @@
 """Google ADK: sessions in Quire's stores, and a view of them for each request.
 
-    service = QuireSessionService("quire.db")
-    app = App(name="shop", root_agent=agent, plugins=[QuirePlugin(32_000, "quire.db")])
-    runner = Runner(app=app, session_service=service)
-
 `QuireSessionService` keeps the events of each session as they are. `QuirePlugin` runs before every request of
 a model, and sends what fits its window.
 """
@@ -21,9 +17,9 @@ import msgspec
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
-from quire.integrations.adk_sessions import QuireSessionService, place_of
+from quire.integrations.adk_sessions import QuireSessionService, scope_of
 from quire.integrations.mirror import Mirror, Mirrors
-from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult
+from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, parts_of
 from quire.providers import content_for_model, media_type, provider_for
 from quire.session import Session as Kept
 from quire.session.session import Options
@@ -51,10 +47,8 @@ _GEMINI = provider_for("gemini")
 class QuirePlugin(BasePlugin):  # type: ignore[misc]
     """Fits each request to the window of the model, and keeps a receipt of it.
 
-    Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`. `template`
-    says what the model sees, or is its window in tokens. A tool result for which there is no room is sent as
-    a stub, and the model can read it with the tool `read_back`. The other options are those of
-    `Session.open`; a `compactor` takes the place of that.
+    Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`, in the
+    scope `scope/APP/USER`. `template` says what the model sees, or is its window in tokens.
     """
 
     def __init__(
@@ -105,8 +99,8 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
             await mirror.arecord([], _GEMINI.parse(reported).usage)
 
     def _mirror(self, session: Session, agent: str) -> "Mirror[_Turn]":
-        place = place_of(self._scope, session.app_name, session.user_id, session.id, agent)
-        return self._mirrors.of(place.conversation, scope=place.scope)
+        scope = scope_of(self._scope, session.app_name, session.user_id)
+        return self._mirrors.of(session.id, agent, scope=scope)
 
 
 def _reader(mirror: "Mirror[_Turn]") -> FunctionTool:
@@ -225,8 +219,8 @@ def _written(item: Item, known: dict[str | None, types.Part]) -> Iterator[types.
         case Reasoning():
             yield types.Part(text=item.text, thought=True)
         case _:
-            content = content_for_model(cast("Message | Note | Summary", item))
-            yield from map(_part, (content,) if isinstance(content, str) else content)
+            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
+            yield from map(_part, parts)
 
 
 def _sent_id(call_id: str) -> str | None:

@@ -17,15 +17,14 @@ from typing import Any, Unpack, cast
 
 import msgspec
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra, QuireError
-from quire.integrations.mirror import Mirror
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult, text_of
 from quire.providers import content_for_model, provider_for
 from quire.sections import History
 from quire.session import Session
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Budget, Usage
 
@@ -58,31 +57,28 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
     """Keeps each session of Hermes in the conversation of its id, and fits its messages.
 
     Without a template, the messages get the room that the threshold of Hermes leaves beside its prompt and
-    tools. A tool result for which there is no room is sent as a stub, and the model can read it with the tool
-    `read_back`. The other options are those of `Session.open`; a `compactor` in them takes the place of that.
+    tools. A `scope` may be a function of what Hermes tells at the start of a session, such as its `platform`
+    and `conversation_id`.
     """
 
     def __init__(
         self,
         store: str | Path | Store = "quire.db",
         template: Template | None = None,
-        *,
-        scope: str = "hermes",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        self._store, self._template, self._scope = store, template, scope
-        self._options: Options = {"compactor": Offload(), **options}
-        self._session: Session | None = None
+        self._given_as = store, template, options
         self._codec = _Codec()
-        self._fitted: Budget | None = None
-        self._mirror: Mirror[Chat] | None = None
+        self._mirrors = Mirrors(self._codec, template, store, **options)
+        self._session_id, self._told = "", dict[str, Any]()
         self._whole: list[Chat] = []  # all messages, of which Hermes goes on with some:
         self._given: list[Chat] = []
         self._has_selected = False
 
     def __deepcopy__(self, memo: Any) -> "QuireEngine":
         """Return an engine for another agent: it shares the store, and nothing else."""
-        twin = QuireEngine(self._store, self._template, scope=self._scope, **self._options)
+        store, template, options = self._given_as
+        twin = QuireEngine(store, template, **options)
         twin.context_length, twin.threshold_tokens = self.context_length, self.threshold_tokens
         return twin
 
@@ -94,23 +90,18 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
     @property
     def session(self) -> Session:
         """The conversation of the session of Hermes, with its view, its receipts and its spending."""
-        if self._session is None:
-            raise InvalidValue("no session of Hermes has begun")
-        return self._session
+        return self._mirror().session
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
         """Open the conversation of a session."""
-        if self._session is not None and self._session.place.conversation == session_id:
+        if self._session_id == session_id:
             return  # Hermes has taken over a shorter list, and goes on
-        self._session = Session.open(
-            scope=self._scope, conversation=session_id, store=self._store, **self._options
-        )
-        self._mirror = None
+        self._session_id, self._told = session_id, kwargs
         self._forget()
 
     def on_session_end(self, session_id: str, messages: list[Chat]) -> None:
         """Record what was said since the last time."""
-        if messages and self._session is not None and session_id == self._session.place.conversation:
+        if messages and session_id == self._session_id:
             self.on_turn_complete(messages)
 
     def on_session_reset(self) -> None:
@@ -127,9 +118,9 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         self.last_prompt_tokens = usage.get("prompt_tokens", 0)
         self.last_completion_tokens = usage.get("completion_tokens", 0)
         self.last_total_tokens = usage.get("total_tokens", 0)
-        if self._has_selected and self._mirror is not None and usage:
+        if self._has_selected and usage:
             counts = {name: int(usage.get(field) or 0) for name, field in _USAGE.items()}
-            self._mirror.record([], Usage(**counts))
+            self._mirror().record([], Usage(**counts))
         self._has_selected = False
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
@@ -177,7 +168,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         if name != READ_BACK["name"]:
             return cast(str, super().handle_tool_call(name, args, **kwargs))
         try:
-            mirror = self._mirror or self._following(self.threshold_tokens)
+            mirror = self._mirror() if self._mirrors.template else self._following(self.threshold_tokens)
             found = {"output": mirror.read_back(str(args.get("handle", "")), int(args.get("start") or 0))}
         except QuireError as error:
             found = {"error": str(error)}
@@ -195,10 +186,15 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
     def _following(self, room: int) -> Mirror[Chat]:
         """The mirror of the session, for requests of a size."""
-        template = self._template or Template(History(), budget=Budget(window=max(room, 1)))
-        if self._mirror is None or self._fitted != template.budget:
-            self._mirror, self._fitted = Mirror(self.session, template, self._codec), template.budget
-        return self._mirror
+        template = self._given_as[1] or Template(History(), budget=Budget(window=max(room, 1)))
+        if self._mirrors.template is None or self._mirrors.template.budget != template.budget:
+            self._mirrors.refit(template)
+        return self._mirror()
+
+    def _mirror(self) -> Mirror[Chat]:
+        if not self._session_id:
+            raise InvalidValue("no session of Hermes has begun")
+        return self._mirrors.of(self._session_id, known=self._told)
 
 
 def _system(messages: Sequence[Chat]) -> list[Chat]:

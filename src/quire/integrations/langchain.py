@@ -5,6 +5,7 @@ keeps stays as it is. The one exception is a result of a tool that is too long f
 whole in the pool of the conversation, and the state gets its beginning and its end, with a handle.
 """
 
+import asyncio
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,7 +16,7 @@ from quire.agent import MAX_OUTPUT, characters_within, shortened
 from quire.compactors import READ_BACK
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.items import (
     Audio,
     Content,
@@ -34,7 +35,7 @@ from quire.items import (
 )
 from quire.providers import content_for_model
 from quire.session import Session
-from quire.session.session import Options
+from quire.state import in_one_reply
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
 
@@ -45,6 +46,7 @@ try:
     from langchain_core.tools import BaseTool, StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.config import get_config
+    from langgraph.errors import GraphBubbleUp
     from langgraph.types import Command
 except ImportError as fault:
     raise MissingExtra("langchain", "langchain") from fault
@@ -80,7 +82,7 @@ class MessageCodec:
         ]
         for bad in message.invalid_tool_calls:
             calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
-        return [*thoughts, *said, *calls] or other
+        return in_one_reply([*thoughts, *said, *calls] or other)
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
         """Return the message that shows some items."""
@@ -174,22 +176,19 @@ def _usage_of(message: AIMessage) -> Usage | None:
 class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
-    `template` may be the size of the window in tokens. The conversation is the `thread_id` of the run, within
-    `scope`; a run inside of another has one of its own. The options are those of a session, such as `redact`
-    and `compactor`, which is `Offload()` unless given. The agent gets the tool `read_back`. Put it last among
-    the middleware, so that it sees what is really sent.
+    `template` may be the size of the window in tokens. The conversation is the `thread_id` of the run; a run
+    inside of another has one below it. A `scope` may be a function of the run's config. Put it last among the
+    middleware, so that it sees what is really sent.
     """
 
     def __init__(
         self,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str = "",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__()
-        self._mirrors = Mirrors(MessageCodec(), template, store, scope=scope, **options)
+        self._mirrors = Mirrors(MessageCodec(), template, store, **options)
         self._template = cast(Template, self._mirrors.template)
         self._defined: tuple[list[Any], list[Definition]] = [], []
         self.tools = [
@@ -201,9 +200,9 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             )
         ]
 
-    def session(self, thread_id: str) -> Session:
+    def session(self, thread_id: str, *, scope: str | None = None) -> Session:
         """The session of a thread: its log, receipts and spending."""
-        return self._mirrors.of(thread_id).session
+        return self._mirrors.of(thread_id, scope=scope).session
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -230,10 +229,20 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
-        """Keep a result that is too long in the pool; the model gets its two ends and a handle."""
-        message, notes = self._shortened(request, handler(request))
+        """Run a call that has not begun before, and keep a result that is too long in the pool.
+
+        The model gets the two ends of such a result, and a handle.
+        """
+        mirror, call_id = self._mirror(), str(request.tool_call["id"])
+        if words := mirror.begin(call_id):
+            return _unsure(request, words)
+        try:
+            message, notes = self._shortened(request, handler(request))
+        except GraphBubbleUp:
+            mirror.pause(call_id)
+            raise
         for note in notes:
-            self._mirror().session.pool.keep(note)
+            mirror.session.pool.keep(note)
         return message
 
     async def awrap_tool_call(
@@ -242,9 +251,16 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """`wrap_tool_call` to be awaited."""
-        message, notes = self._shortened(request, await handler(request))
+        mirror, call_id = self._mirror(), str(request.tool_call["id"])
+        if words := await asyncio.to_thread(mirror.begin, call_id):
+            return _unsure(request, words)
+        try:
+            message, notes = self._shortened(request, await handler(request))
+        except GraphBubbleUp:
+            await asyncio.to_thread(mirror.pause, call_id)
+            raise
         for note in notes:
-            await self._mirror().session.aio.pool.keep(note)
+            await mirror.session.aio.pool.keep(note)
         return message
 
     def _read_back(self, handle: str = "", start: int = 0) -> str:
@@ -252,11 +268,12 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _mirror(self) -> Mirror[AnyMessage]:
         """The mirror of the run that is going on."""
-        named = get_config().get("configurable", {})
+        config = get_config()
+        named = config.get("configurable", {})
         if "thread_id" not in named:
             raise InvalidValue('the run has no conversation: give it {"configurable": {"thread_id": …}}')
         outer, _, _step = str(named.get("checkpoint_ns", "")).rpartition("|")
-        return self._mirrors.of(f"{named['thread_id']}|{outer}" if outer else str(named["thread_id"]))
+        return self._mirrors.of(str(named["thread_id"]), *([outer] if outer else []), known=config)
 
     def _beside(self, request: ModelRequest[Any]) -> dict[str, Any]:
         """What is sent beside the messages."""
@@ -283,6 +300,11 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         most = characters_within(counter, tokens, text, MAX_OUTPUT)
         shown, notes = shortened(text, most, f"output of {name}")
         return (result.model_copy(update={"content": shown}) if notes else result), notes
+
+
+def _unsure(request: ToolCallRequest, words: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(words, tool_call_id=str(call["id"]), name=call["name"], status="error")
 
 
 def _definition(tool: BaseTool | dict[str, Any]) -> Definition:

@@ -18,7 +18,7 @@ from msgspec import msgpack
 from quire.errors import Conflict, InvalidValue, MissingExtra
 from quire.integrations.langgraph_pieces import NO_LIST, Pieces, Typed
 from quire.items import JSON, Note
-from quire.stores import Entry, Place, Store, items_in, place_at
+from quire.stores import Entry, Place, Store, items_in, named_scope
 from quire.stores.threads import STORE
 
 try:
@@ -155,7 +155,7 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
         self, store: str | Path | Store = "quire.db", *, scope: str = "langgraph", serde: Serde | None = None
     ) -> None:
         super().__init__(serde=serde)
-        self.store, self.scope = Store.open(store), scope
+        self.store, self.scope = Store.open(store), named_scope(scope)
         self._threads = lru_cache(64)(_Thread)  # those that were used last
 
     def get_tuple(self, config: Config) -> CheckpointTuple | None:
@@ -265,7 +265,7 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
             yield one
 
     def _place(self, thread_id: str) -> Place:
-        return place_at(scope=self.scope, conversation=str(thread_id))
+        return Place(self.scope, str(thread_id))
 
     @contextmanager
     def _current(self, thread_id: str) -> Generator[_Thread, None, None]:

@@ -1,10 +1,5 @@
 """LiveKit Agents: an agent whose requests are fitted to the model's window, and whose calls are never lost.
 
-    class Support(QuireAgent):
-        ...
-
-    agent = Support(instructions="You look after orders.", conversation="call-7", template=32_000)
-
 The chat context of LiveKit stays as it is. Before each request it is recorded, and the model is sent a view.
 `read_context` and `write_context` turn a chat context into items and back, with the voice fields.
 """
@@ -23,7 +18,7 @@ import msgspec
 from quire.compactors import READ_BACK
 from quire.context import Context, Template
 from quire.errors import MissingExtra
-from quire.integrations.mirror import MARK, Mirrors
+from quire.integrations.mirror import MirrorOptions, Mirrors
 from quire.items import (
     Audio,
     Handoff,
@@ -38,7 +33,6 @@ from quire.items import (
 )
 from quire.providers import base64_of, content_for_model, media_type
 from quire.session import Session
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Definition, Usage
 
@@ -61,12 +55,12 @@ _OWN = {
 
 
 class QuireAgent(Agent):
-    """An agent of LiveKit. `conversation` is its address in the store; the log of it is in `kept`.
+    """An agent of LiveKit. `conversation` is its name in the store; the log of it is in `kept`.
 
-    `template` says what the model sees, or is the window of the model in tokens. The tools and instructions
-    of the agent take their room in it. A tool result for which there is no room is sent as a stub, and the
-    model can read it with the tool `read_back`. `options` are those of `Session.open`; a `compactor` in them
-    takes the place of that. All others are LiveKit's. A subclass with an `on_exit` of its own calls this one.
+    `scope` is whose it is, such as the id of the caller: recall quotes what was said in the scope. Without
+    one, the conversation is a scope of its own. `template` says what the model sees, or is the window of the
+    model in tokens. The tools and instructions of the agent take their room in it. All other fields are
+    LiveKit's. A subclass with an `on_exit` of its own calls this one.
     """
 
     def __init__(
@@ -76,13 +70,11 @@ class QuireAgent(Agent):
         template: Template | int,
         store: str | Path | Store = "quire.db",
         scope: str = "",
-        provider: str = "openai",
-        options: Options | None = None,
+        options: MirrorOptions | None = None,
         **fields: Any,
     ) -> None:
         super().__init__(**fields)
-        mirrors = Mirrors(_Codec(), template, store, scope=scope, provider=provider, **(options or {}))
-        self._mirror = mirrors.of(conversation)
+        self._mirror = Mirrors(_Codec(), template, store, **(options or {})).of(conversation, scope=scope)
         self.last_context: Context | None = None
         """What the model saw last, with its receipt."""
 
@@ -93,10 +85,7 @@ class QuireAgent(Agent):
 
     def kept_context(self) -> llm.ChatContext:
         """All that was said and is kept, as the `chat_ctx` of an agent that goes on with the conversation."""
-        view = self.kept.view()
-        marked = [item for item in view.recorded() if MARK in item.extras]
-        kept = {item.extras[MARK][0]: item for item in marked if view.fate(item.id).state != "hidden"}
-        return write_context([kept[number] for number in sorted(kept)])
+        return write_context([items[-1] for _, items in sorted(self._mirror.recorded().items())])
 
     async def llm_node(
         self, chat_ctx: llm.ChatContext, tools: list[llm.Tool], model_settings: ModelSettings

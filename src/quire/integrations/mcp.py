@@ -21,7 +21,7 @@ from quire.providers import provider_for
 from quire.sections import Ask, History
 from quire.session import Kept, Session, open_store, request_named, transcript_with, view_at
 from quire.state import View
-from quire.stores import Place, Store, place_at
+from quire.stores import Place, Store, named_scope, place_at
 from quire.tokens import Budget, counter_for
 
 try:
@@ -95,7 +95,7 @@ def server(store: str | Path | Store, *, scope: str | None = None, write: bool =
         cache_hints={"resources/read": CacheHint(ttl_ms=3_600_000)},  # unchanging, but can be forgotten
         subscriptions=False,
     )
-    own = _Tools(open_store(store), None if scope is None else place_at(scope=scope).scope)
+    own = _Tools(open_store(store), None if scope is None else named_scope(scope))
     reading: tuple[Call, ...] = (own.list_, own.show, own.recall, own.explain, own.diff, own.check, own.fit)
     for tool in (*reading, *([own.undo] if write else [])):
         hints = ToolAnnotations(read_only_hint=tool in reading, destructive_hint=False, open_world_hint=False)
@@ -131,7 +131,7 @@ class _Tools:
         """The session of a conversation that exists, within the scope of the server."""
         if self._scope not in (None, place.scope) or not self._store.version(place):
             raise UnknownId(f"there is no conversation {cut(str(place))} here; `list` has all")
-        return Session.open(scope=place.scope, conversation=place.conversation, store=self._store)
+        return Session.open(str(place), store=self._store)
 
     def list_(self, start: Annotated[int, Field(ge=0)] = 0) -> Answer:
         """List conversations, the latest first: addresses, versions, items shown, tokens used. No content."""
@@ -221,18 +221,20 @@ class _Tools:
 
     def item(self, scope: str, conversation: str, item: str) -> Any:
         """An item of a conversation, whole."""
-        session = self._session(Place(scope, conversation))
+        session = self._session(place_at(scope=scope, conversation=conversation))
         return msgspec.Raw(JSON.encode_item(session.view(transcript_with(session, item) or "main").get(item)))
 
     def receipt(self, scope: str, conversation: str, version: str) -> Any:
         """A request as it was sent, by its version, and what became of each candidate."""
-        kept = request_named(self._session(Place(scope, conversation)).receipts, str(_number(version)))
+        kept = request_named(
+            self._session(place_at(scope=scope, conversation=conversation)).receipts, str(_number(version))
+        )
         entries = [entry._asdict() for entry in kept.entries]
         return {"version": kept.version, "request": kept.request(), "entries": entries}
 
     def view(self, scope: str, conversation: str, transcript: str, version: str, start: str = "0") -> Any:
         """What a transcript showed at a version, in whole items; `next` is the address of the next page."""
-        session, at = self._session(Place(scope, conversation)), _number(version)
+        session, at = self._session(place_at(scope=scope, conversation=conversation)), _number(version)
         page = _page(session, at, view_at(session, transcript, at), _number(start), room=_WIDE_ROOM)
         rest = f"quire://{session.place}/views/{quote(transcript, safe='')}/{at}?start={page['next']}"
         return {**page, "next": rest if page["next"] else None}

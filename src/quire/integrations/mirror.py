@@ -12,7 +12,7 @@ rewritten is recognised where it departs. What is no longer in the list is hidde
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby, takewhile
 from operator import is_
@@ -22,22 +22,28 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import Offload, read_back
+from quire.compactors import READ_BACK, Offload, read_back
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
-from quire.items import Item, Message, ToolCall, ToolResult, Unknown
+from quire.items import Item, Message, Note, ToolCall, ToolResult, Unknown
 from quire.providers import NO_RESULT, Finish, Pairing, Parsed
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
-from quire.state import Fate, View, is_user_message
-from quire.stores import Place, Store
+from quire.state import Fate, View, is_output, is_user_message
+from quire.stores import Place, Store, place_at
 from quire.tokens import Budget, Definition, Usage, counter_for
 
 M = TypeVar("M")
 
+Scope = str | Callable[[Any], str]
+"""A scope, or a function that returns it, such as the id of the user, of what the framework knows."""
+
 MARK = "native"
 """Where an item says which message of the framework it is of."""
+
+_PAUSED = "paused"
+"""The transcript of calls whose tools wait for something."""
 
 _TOKENS_BACK = 2_000
 """The size of a piece of a result that is read back, if the window is not small."""
@@ -89,16 +95,22 @@ class Mirror(Generic[M]):
     """
 
     def __init__(
-        self, session: Session, template: Template | None, codec: Codec[M], *, provider: str = "openai"
+        self,
+        session: Session,
+        template: Template | None,
+        codec: Codec[M],
+        provider: str = "openai",
+        idempotent: Collection[str] = (),
     ) -> None:
         """`provider` is the format in which a receipt can render the request again.
 
-        Without a template the mirror only follows.
+        `idempotent` names the tools that may run twice. Without a template the mirror only follows.
         """
         if template is not None and not any(isinstance(one, History) for one in template.sections):
             raise InvalidValue("the template does not show the conversation: add a History()")
         self.session = session
         self._template, self._codec, self._provider = template, codec, provider
+        self._idempotent = frozenset(idempotent)
         self._following = threading.RLock()
         self._messages: list[M] = []  # of the last call, with the digest up to each
         self._digests: list[str] = []
@@ -184,9 +196,44 @@ class Mirror(Generic[M]):
         room = template.budget.available // 4 if template else _TOKENS_BACK
         return read_back(self.session.pool.copy(), handle, counter, min(room, _TOKENS_BACK), start)
 
+    def recorded(self) -> dict[int, list[Item]]:
+        """The items of the messages that are recorded and not hidden, by the number of the message."""
+        found, view = dict[int, list[Item]](), self.session.view()
+        for item in view.recorded():
+            mark = _mark_of(item)
+            if mark is not None and view.fate(item.id).state != "hidden":
+                found.setdefault(mark.message, []).append(item)
+        return found
+
     async def afollow(self, messages: Sequence[M]) -> None:
         """`follow` to be awaited."""
         await asyncio.to_thread(self.follow, messages)
+
+    def begin(self, call_id: str) -> str | None:
+        """Record that a call is about to run; if it began before, return the words that answer it instead.
+
+        Such a call may have run: its process was killed, or its tool raised. It runs again if its tool is
+        idempotent, or had been paused.
+        """
+        with self._following:
+            self.session.refresh()
+            for call, progress in self.session.steps.standing():
+                if call.call_id == call_id and call.name not in self._idempotent:
+                    return self._resume(call) if progress == "begun" else self.session.begin(call)
+            return None
+
+    def _resume(self, call: ToolCall) -> str | None:
+        notes = self.session.view(_PAUSED) if _PAUSED in self.session.transcripts else ()
+        paused = [note for note in notes if isinstance(note, Note) and note.key == call.id]
+        if paused:
+            self.session.hide(*paused, to=_PAUSED)
+        return None if paused else NO_RESULT
+
+    def pause(self, call_id: str) -> None:
+        """Record that the tool of a call has ended to wait for something, and will be run again."""
+        for call in self.session.view().pending():
+            if call.call_id == call_id:
+                self.session.append(Note(None, key=call.id), to=_PAUSED)
 
     # Following the list
 
@@ -340,15 +387,38 @@ def says_same(said: Item, item: Item) -> bool:
     """Whether an item of the log says what an item that was read from a message says."""
     if type(said) is not type(item) or isinstance(said, Unknown) or isinstance(item, Unknown):
         return False
-    return replace(said, id=item.id, created_at=item.created_at, extras=item.extras) == item
+    # What is known of an item besides what it says: whose reply it is part of, and when it was recorded.
+    known = ("id", "created_at", "extras", *(("reply_id",) if is_output(item) else ()))
+    return replace(said, **{name: getattr(item, name) for name in known}) == item
+
+
+def escaped(name: str) -> str:
+    """A name of the framework as a part of the name of a conversation, in which a slash means below."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+class MirrorOptions(Options, total=False):
+    """The options of an integration: those of a session, and these.
+
+    Without another `compactor`, a tool result that has no room is sent as a stub (`Offload`), and the model
+    can read it with the tool `read_back`.
+    """
+
+    scope: Scope
+    """Whose a conversation is. Recall quotes what was said in the scope; without one, each conversation is a
+    scope of its own."""
+    provider: str
+    """The format in which receipts render a request again."""
+    idempotent: Collection[str]
+    """The names of tools that may run twice. A call of another that began and has no result is not run
+    again, where the framework would do that."""
 
 
 class Mirrors(Generic[M]):
     """The mirrors of the conversations of a framework, by their names; the least recently used are let go.
 
     `template` may be the size of the model's window in tokens: as much of the conversation is shown as fits.
-    Unless the options name another compactor, a tool result without room is sent as a stub (`Offload`), so an
-    integration gives the model the tool `read_back`.
+    An integration gives the model the tool `read_back`.
     """
 
     def __init__(
@@ -357,8 +427,9 @@ class Mirrors(Generic[M]):
         template: Template | int | None,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "",
+        scope: Scope = "",
         provider: str = "openai",
+        idempotent: Collection[str] = (),
         **options: Unpack[Options],
     ) -> None:
         self.store = store if isinstance(store, Store) else Store.open(store)
@@ -366,21 +437,33 @@ class Mirrors(Generic[M]):
             template = Template(History(), budget=Budget(window=template))
         self.template = template
         self._codec, self._scope, self._provider = codec, scope, provider
+        self._idempotent = {*idempotent, READ_BACK["name"]}
         self._options: Options = {"compactor": Offload(), **options}
         self._known: OrderedDict[Place, Mirror[M]] = OrderedDict()
         self._opening = threading.Lock()
 
-    def of(self, conversation: str, *, scope: str | None = None) -> Mirror[M]:
-        """The mirror of a conversation, in the scope of all or in one of its own."""
-        place = Place(self._scope if scope is None else scope, conversation)
+    def of(self, *names: str, known: Any = None, scope: str | None = None) -> Mirror[M]:
+        """The mirror of a conversation, or of one below it, of which the framework knows something.
+
+        A name may have slashes in it: it never leads to another conversation.
+        """
+        given = self._scope if scope is None else scope
+        if callable(given) and known is None:
+            raise InvalidValue("the scope is a function of a run: outside of one, name the scope")
+        within = given(known) if callable(given) else given
+        place = place_at(scope=within, conversation="/".join(map(escaped, names)))
         with self._opening:
             mirror = self._known.pop(place, None)
             if mirror is None:
-                session = Session.open(
-                    scope=place.scope, conversation=conversation, store=self.store, **self._options
-                )
-                mirror = Mirror(session, self.template, self._codec, provider=self._provider)
+                session = Session.open(str(place), store=self.store, **self._options)
+                mirror = Mirror(session, self.template, self._codec, self._provider, self._idempotent)
             self._known[place] = mirror
             while len(self._known) > _MOST_SESSIONS:
                 self._known.popitem(last=False)
             return mirror
+
+    def refit(self, template: Template) -> None:
+        """Fit the next requests to another template."""
+        with self._opening:
+            self.template = template
+            self._known.clear()

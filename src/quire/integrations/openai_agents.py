@@ -17,10 +17,10 @@ from typing import Any, TypeVar, Unpack, cast
 from quire.compactors import READ_BACK, read_back
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import MARK, Mirror, Mirrors
-from quire.integrations.openai_items import ItemCodec, Json, id_of, sendable
+from quire.integrations.mirror import MARK, Mirror, MirrorOptions, Mirrors
+from quire.integrations.openai_items import ItemCodec, Json, id_of
 from quire.items import Item, Note
-from quire.session.session import Options
+from quire.providers import OPENAI_ITEM_PREFIXES
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
 
@@ -29,6 +29,7 @@ try:
     from agents.memory import SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
     from agents.models import get_default_model
+    from agents.models.fake_id import FAKE_RESPONSES_ID
     from agents.run import CallModelData, ModelInputData
 except ImportError:
     raise MissingExtra("the OpenAI Agents SDK", "openai-agents") from None
@@ -61,24 +62,21 @@ class QuireSession(RunHooks[Any]):
         template: Template | int | None = None,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "",
         session_settings: SessionSettings | dict[str, Any] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        """Open the conversation `session_id` of a scope.
+        """Open the conversation `session_id`.
 
         `template` is what the filter shows, or the window of the model in tokens: then the filter shows as
-        much of the conversation as fits. The other options are those of `Session.open`; the compactor is
-        `Offload` if none is given.
+        much of the conversation as fits.
         """
         self.session_id = session_id
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
         if options.get("redact") is not None:
             raise InvalidValue("a QuireSession gives back what was added: redact what you give to the runner")
         self._codec = ItemCodec()
-        self._mirrors = Mirrors(
-            self._codec, template, store, scope=scope, provider="openai-responses", **options
-        )
+        options.setdefault("provider", "openai-responses")
+        self._mirrors = Mirrors(self._codec, template, store, **options)
         self._main = self._mirrors.of(session_id)
         self.conversation = self._main.session
         """The conversation, with its view, its receipts and its spending."""
@@ -139,7 +137,7 @@ class QuireSession(RunHooks[Any]):
         mirror, items = await self._do(lambda: self._line(agent.name, given))
         tools, model = _definitions(agent), self._model_of(agent)
         shown = await mirror.afit(items, instructions=told, tools=tools, model=model)
-        return ModelInputData(input=_copied([*map(sendable, shown.messages)]), instructions=told)
+        return ModelInputData(input=_copied([*map(_sendable, shown.messages)]), instructions=told)
 
     async def on_llm_end(self, context: Any, agent: Agent[Any], response: ModelResponse) -> None:
         """Record what a response used, and its items before they are run, if they are calls of tools.
@@ -181,7 +179,7 @@ class QuireSession(RunHooks[Any]):
             )
         items = self._extended(given)
         if items is None:
-            self._lines[agent] = self._mirrors.of(f"{self.session_id}/{agent}")
+            self._lines[agent] = self._mirrors.of(self.session_id, agent)
             return self._lines[agent], given
         self._main.follow(items)
         self._remember(items, self._saved)
@@ -277,6 +275,20 @@ class QuireSession(RunHooks[Any]):
                 return work()
 
         return await asyncio.to_thread(alone)
+
+
+def _sendable(item: Json) -> Json:
+    """A native item without an id that is not of its kind: other services give ids that OpenAI refuses.
+
+    An answer gets the SDK's own placeholder: its model for Chat Completions takes none without an id, and its
+    model for Responses does not send it.
+    """
+    kind = str(item.get("type"))
+    if str(item.get("id")).startswith(OPENAI_ITEM_PREFIXES.get(kind, "")):
+        return item
+    if kind == "message" and item.get("role") == "assistant":
+        return {**item, "id": FAKE_RESPONSES_ID}
+    return {name: value for name, value in item.items() if name != "id"}
 
 
 def _copied(items: Any) -> Any:

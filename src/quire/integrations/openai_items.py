@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quire.errors import Damaged
 from quire.items import Content, Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult
-from quire.providers import NO_NAME, OPENAI_ITEM_PREFIXES, content_for_model, provider_for
+from quire.providers import NO_NAME, content_for_model, provider_for
 
 Json = dict[str, Any]
 
@@ -99,9 +99,3 @@ def _long_texts(item: Item) -> list[str]:
 def id_of(item: Json, end: str = "_call") -> str | None:
     """The id of the call that an item is, or whose result it is if the end of its type is `_output`."""
     return item.get("call_id") if str(item.get("type")).endswith(end) else None
-
-
-def sendable(item: Json) -> Json:
-    """A native item without an id that is not of its kind: other services give ids that OpenAI refuses."""
-    is_own = str(item.get("id")).startswith(OPENAI_ITEM_PREFIXES.get(str(item.get("type")), ""))
-    return item if is_own else {name: value for name, value in item.items() if name != "id"}

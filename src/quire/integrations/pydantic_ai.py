@@ -10,18 +10,18 @@ from typing import Any, Unpack
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
-from quire.integrations.mirror import Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
 from quire.integrations.pydantic_store import QuireConversationStore
 from quire.session import Session
-from quire.session.session import Options
 from quire.stores import Store
 from quire.tokens import Usage
 
 try:
     from pydantic_ai import RunContext
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.toolsets import FunctionToolset
 except ImportError as missing:
@@ -36,33 +36,28 @@ class QuireCapability(AbstractCapability[Any]):
     """Records a conversation in a session, and sends of it what fits into a model's window.
 
     `template` may be the size of the window in tokens. The history of the agent is not changed: what is left
-    out of one request is there for the next. By default, a tool result for which there is no room is sent as
-    a stub, and the model can read it with the tool `read_back`; a `compactor` of yours takes the place of
-    that. The other options are those of `Session.open`.
+    out of one request is there for the next. A `scope` may be a function of the `RunContext`.
     """
 
     def __init__(
         self,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str = "",
-        provider: str = "openai",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
-        self._mirrors = Mirrors(_codec, template, store, scope=scope, provider=provider, **options)
+        self._mirrors = Mirrors(_codec, template, store, **options)
 
-    def session(self, conversation_id: str) -> Session:
+    def session(self, conversation_id: str, *, scope: str | None = None) -> Session:
         """The session of a conversation: its log, its receipts, and what it has used."""
-        return self._mirrors.of(conversation_id).session
+        return self._mirrors.of(conversation_id, scope=scope).session
 
-    def messages(self, conversation_id: str) -> list[ModelMessage]:
+    def messages(self, conversation_id: str, *, scope: str | None = None) -> list[ModelMessage]:
         """All messages of a conversation that are recorded, as a `message_history` to go on with.
 
         After a crash these end with the last answer of the model; a run without a prompt then makes the tool
-        calls that have no result.
+        calls that had not begun.
         """
-        return recorded_messages(self.session(conversation_id).view().recorded())
+        return recorded_messages(self.session(conversation_id, scope=scope).view().recorded())
 
     def get_ordering(self) -> CapabilityOrdering:
         """After all that changes the history, since this decides what is sent of it."""
@@ -72,7 +67,7 @@ class QuireCapability(AbstractCapability[Any]):
         """The tool by which a model reads a result that was sent as a stub."""
 
         def bring_back(ctx: RunContext[Any], handle: str, start: int = 0) -> str:
-            return self._mirrors.of(str(ctx.conversation_id)).read_back(handle, start)
+            return self._mirror(ctx).read_back(handle, start)
 
         tools = FunctionToolset[Any](id="quire")
         tools.add_function(bring_back, name=READ_BACK["name"], description=READ_BACK["description"])
@@ -83,7 +78,7 @@ class QuireCapability(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """Record what is new, and replace the messages of this request, and of no other, by what fits."""
         asked, messages = request_context.model_request_parameters, list(request_context.messages)
-        mirror = await asyncio.to_thread(self._mirrors.of, str(ctx.conversation_id))
+        mirror = await asyncio.to_thread(self._mirror, ctx)
         shown = await mirror.afit(
             messages,
             instructions="\n\n".join(part.content for part in asked.instruction_parts or ()),
@@ -106,9 +101,24 @@ class QuireCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Record the answer and what it used, before any tool runs."""
-        mirror = self._mirrors.of(str(ctx.conversation_id))
-        await mirror.arecord([response], _usage_of(response), model=response.model_name)
+        await self._mirror(ctx).arecord([response], _usage_of(response), model=response.model_name)
         return response
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
+    ) -> Any:
+        """Run a call that has not begun before."""
+        mirror = self._mirror(ctx)
+        if words := await asyncio.to_thread(mirror.begin, call.tool_call_id):
+            return words
+        try:
+            return await handler(args)
+        except (ApprovalRequired, CallDeferred):
+            await asyncio.to_thread(mirror.pause, call.tool_call_id)
+            raise
+
+    def _mirror(self, ctx: RunContext[Any]) -> Mirror[ModelMessage]:
+        return self._mirrors.of(str(ctx.conversation_id), known=ctx)
 
 
 def _usage_of(response: ModelResponse) -> Usage | None:

@@ -35,6 +35,7 @@ from quire.items import (
     Unknown,
 )
 from quire.providers import content_for_model
+from quire.state import in_one_reply
 
 try:
     from pydantic_ai import messages as native
@@ -65,6 +66,7 @@ class PydanticCodec:
             if item is not None:
                 rest["parts"][index] = _without_content(rest["parts"][index], item, len(items))
                 items.append(item)
+        items = in_one_reply(items)
         if items:
             items[0] = with_fields(items[0], extras={PROVIDER: json.dumps(rest, separators=(",", ":"))})
         return items

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quire.errors import Conflict, MissingExtra, UnknownId, cut
 from quire.items import JSON, NOTHING, Note, new_id
 from quire.session import open_store
-from quire.stores import Entry, Place, Store, Stored, items_in, place_at
+from quire.stores import Entry, Place, Store, Stored, items_in, named_scope
 from quire.stores.threads import STORE
 
 try:
@@ -48,7 +48,7 @@ class QuireConversationStore(ConversationStore):
     """
 
     def __init__(self, store: str | Path | Store = "quire.db", *, scope: str = "pydantic-ai") -> None:
-        self._kept = _Conversations(open_store(store), place_at(scope=scope).scope)
+        self._kept = _Conversations(open_store(store), named_scope(scope))
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """The record of a conversation, or `None` if there is none."""
@@ -286,7 +286,7 @@ class _Conversations:
                 del self._seen[next(iter(self._seen))]
 
     def _place(self, conversation: str) -> Place:
-        return place_at(scope=self._scope, conversation=conversation)
+        return Place(self._scope, conversation)
 
 
 def _note_of(entry: ConversationEntry, above: _At | None) -> Note:

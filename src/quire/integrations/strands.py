@@ -1,11 +1,5 @@
 """Strands Agents: an agent whose messages stay whole, and whose requests fit the model's window.
 
-    agent = Agent(
-        model,
-        conversation_manager=QuireConversationManager("s-1", 32_000, "quire.db"),
-        session_manager=QuireSessionManager("s-1", "quire.db"),
-    )
-
 `QuireConversationManager` records `agent.messages` before each request and sends a view of them.
 `QuireSessionManager` keeps the session, so that another process can go on with it.
 """
@@ -21,10 +15,10 @@ from typing import Any, Unpack, cast
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors import READ_BACK, Offload
+from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidLimit, MissingExtra
-from quire.integrations.mirror import Mirror
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
 from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
 from quire.items import (
     Content,
@@ -38,22 +32,28 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    parts_of,
 )
 from quire.providers import content_for_model, media_type
-from quire.sections import History
 from quire.session import Session
-from quire.session.session import Options
+from quire.state import in_one_reply
 from quire.stores import Store
-from quire.tokens import Budget, Usage
+from quire.tokens import Usage
 
 try:
     from strands.agent import Agent
     from strands.agent.conversation_manager import ConversationManager
     from strands.hooks import AgentInitializedEvent, HookRegistry
-    from strands.middleware import InvokeModelContext, InvokeModelStage
+    from strands.interrupt import InterruptException
+    from strands.middleware import (
+        ExecuteToolContext,
+        ExecuteToolStage,
+        InvokeModelContext,
+        InvokeModelStage,
+    )
     from strands.tools import tool
     from strands.types.content import Message as Said
-    from strands.types.events import ModelStopReason
+    from strands.types.events import ModelStopReason, ToolResultEvent
 except ImportError:
     raise MissingExtra("Strands Agents", "strands") from None
 
@@ -67,9 +67,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
     """Sends what fits of the messages of one agent, and leaves `agent.messages` as they are.
 
     The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
-    window in tokens. A tool result for which there is no room is sent as a stub, and the model can read it
-    with the tool `read_back`. The other options are those of `Session.open`; a `compactor` takes the place of
-    that. `provider` is the format in which receipts render a request again.
+    window in tokens.
     """
 
     def __init__(
@@ -77,19 +75,13 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         session_id: str,
         template: Template | int,
         store: str | Path | Store = "quire.db",
-        *,
-        scope: str = "strands",
-        provider: str = "anthropic",
-        **options: Unpack[Options],
+        **options: Unpack[MirrorOptions],
     ) -> None:
         super().__init__()
-        if isinstance(template, int):
-            template = Template(History(), budget=Budget(window=template))
-        self._template = template
-        self._session_id, self._store, self._scope = session_id, store, scope
-        self._options: Options = {"compactor": Offload(), **options}
-        self._provider, self._codec = provider, _Codec()
-        self._mirror: Mirror[Said] | None = None
+        self._session_id, self._codec = session_id, _Codec()
+        self._agent_id: str | None = None
+        options.setdefault("provider", "anthropic")
+        self._mirrors = Mirrors(self._codec, template, store, **options)
 
     @property
     def session(self) -> Session:
@@ -108,22 +100,20 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
         """Fit the next requests to three quarters of the last, which a provider found too large."""
         if e is None:
             return
-        template, sent = self._template, self.session.receipts[-1].tokens
+        template, sent = cast(Template, self._mirrors.template), self.session.receipts[-1].tokens
         try:
             budget = replace(template.budget, window=template.budget.reserve + sent * 3 // 4)
         except InvalidLimit:
             raise e from None
-        self._template = Template(*template.sections, budget=budget, model=template.model)
-        self._mirror = self._made(self.session)
+        self._mirrors.refit(Template(*template.sections, budget=budget, model=template.model))
 
     def restore_from_session(self, state: dict[str, Any]) -> None:
         """Take a session of any other manager: the messages that it had removed come back."""
 
     def _join(self, event: AgentInitializedEvent) -> None:
-        name = f"{self._session_id}/{event.agent.agent_id}"
-        session = Session.open(scope=self._scope, conversation=name, store=self._store, **self._options)
-        self._mirror = self._made(session)
+        self._agent_id = event.agent.agent_id
         event.agent.add_middleware(InvokeModelStage, self._invoke)
+        event.agent.add_middleware(ExecuteToolStage, self._execute)
 
         @tool(name=READ_BACK["name"], description=READ_BACK["description"])  # type: ignore[untyped-decorator]
         async def read_back(handle: str, start: int = 0) -> str:
@@ -145,13 +135,25 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
                 await mirror.arecord([event["stop"][1]], _usage(event["stop"][2]))
             yield event
 
-    def _made(self, session: Session) -> Mirror[Said]:
-        return Mirror(session, self._template, self._codec, provider=self._provider)
+    async def _execute(self, context: ExecuteToolContext, call: Callable[..., Any]) -> AsyncIterator[Any]:
+        """Run a call that has not begun before."""
+        mirror, call_id = self._mirrored(), context.tool_use["toolUseId"]
+        if words := await asyncio.to_thread(mirror.begin, call_id):
+            yield ToolResultEvent({"toolUseId": call_id, "status": "error", "content": [{"text": words}]})
+            return
+        try:
+            async for event in call(context):
+                if "tool_interrupt_event" in event:
+                    await asyncio.to_thread(mirror.pause, call_id)
+                yield event
+        except InterruptException:
+            await asyncio.to_thread(mirror.pause, call_id)
+            raise
 
     def _mirrored(self) -> Mirror[Said]:
-        if self._mirror is None:
+        if self._agent_id is None:
             raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
-        return self._mirror
+        return self._mirrors.of(self._session_id, self._agent_id)
 
 
 def _text_of(prompt: Any) -> str:
@@ -210,7 +212,7 @@ class _Codec:
                 items += [Message(message["role"], content)] if content else []
             else:
                 items += map(self._item, blocks)
-        return items
+        return in_one_reply(items)
 
     def _item(self, block: Any) -> Item:
         if "reasoningContent" in block:
@@ -281,8 +283,8 @@ def _blocks(item: Item, thoughts: Iterator[Any]) -> list[Any]:
         case Reasoning():
             return [one for one in [next(thoughts, None)] if one]
         case _:
-            content = content_for_model(cast("Message | Note | Summary", item))
-            return [_block(part) for part in ((content,) if isinstance(content, str) else content)]
+            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
+            return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> Any:

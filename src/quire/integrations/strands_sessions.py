@@ -2,11 +2,13 @@
 
 # pyright: basic, reportMissingImports=false
 
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 from quire.errors import Conflict, MissingExtra
+from quire.integrations.mirror import escaped
 from quire.items import Note
 from quire.session import Session as Kept
 from quire.session.session import Options
@@ -38,7 +40,7 @@ class QuireSessionManager(RepositorySessionManager):  # type: ignore[misc]
         session_id: str,
         store: str | Path | Store = "quire.db",
         *,
-        scope: str = "strands",
+        scope: str = "",
         **options: Unpack[Options],
     ) -> None:
         repository = QuireSessionRepository(store, scope=scope, **options)
@@ -53,12 +55,12 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     """
 
     def __init__(
-        self, store: str | Path | Store = "quire.db", *, scope: str = "strands", **options: Unpack[Options]
+        self, store: str | Path | Store = "quire.db", *, scope: str = "", **options: Unpack[Options]
     ) -> None:
         """The options are those of `Session.open`."""
         opened = Store.open(store)
-        self._kept = lru_cache(_MOST_KNOWN)(
-            lambda name: Kept.open(scope=scope, conversation=name, store=opened, **options)
+        self._log = lru_cache(_MOST_KNOWN)(
+            lambda name: _Log(Kept.open(scope=scope, conversation=escaped(name), store=opened, **options))
         )
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
@@ -92,25 +94,20 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     ) -> None:
         """Add a message of an agent."""
         self._require(session_id, f"agent {agent_id}")
-        kept, number = self._kept(session_id), session_message.message_id
-        while True:
-            notes = self._notes(session_id, _MESSAGES + agent_id)
-            if any(note.content["message_id"] == number for note in notes):
-                raise SessionException(
-                    f"message {number} of agent {agent_id} exists: the session has changed"
-                )
-            try:
+        log, number = self._log(session_id), session_message.message_id
+        while log.find(_MESSAGES + agent_id, number) is None:
+            with suppress(Conflict):  # another process has written: look again
                 note = Note(content=session_message.to_dict())
-                kept.append(note, to=_MESSAGES + agent_id, expected=kept.version)
+                log.kept.append(note, to=_MESSAGES + agent_id, expected=log.kept.version)
                 return
-            except Conflict:  # another process has written: look again
-                continue
+        raise SessionException(f"message {number} of agent {agent_id} exists: the session has changed")
 
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
     ) -> SessionMessage | None:
         """Return a message of an agent; None if there is none."""
-        return self._messages(session_id, agent_id).get(message_id)
+        found = self._log(session_id).find(_MESSAGES + agent_id, message_id)
+        return found and SessionMessage.from_dict(found)
 
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
@@ -120,14 +117,14 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         if before is None:
             raise SessionException(f"agent {agent_id} has no message {session_message.message_id}")
         body = {**session_message.to_dict(), "created_at": before.created_at}
-        self._kept(session_id).append(Note(content=body), to=_MESSAGES + agent_id)
+        self._log(session_id).kept.append(Note(content=body), to=_MESSAGES + agent_id)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """Return the messages of an agent in order, or some of them."""
-        found = [message for _, message in sorted(self._messages(session_id, agent_id).items())]
-        return found[offset:] if limit is None else found[offset : offset + limit]
+        found = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
+        return [SessionMessage.from_dict(one) for one in found[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Keep the state of several agents together."""
@@ -146,11 +143,10 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     def _record(self, session_id: str, name: str, body: dict[str, Any], *, is_new: bool = False) -> None:
         if is_new and self._find(session_id, name) is not None:
             raise SessionException(f"there is {name} in session {session_id} already")
-        self._kept(session_id).append(Note(content=body, description=name), to=_RECORDS)
+        self._log(session_id).kept.append(Note(content=body, description=name), to=_RECORDS)
 
     def _find(self, session_id: str, name: str) -> Any:
-        notes = reversed(self._notes(session_id, _RECORDS))
-        return next((dict(note.content) for note in notes if note.description == name), None)
+        return self._log(session_id).find(_RECORDS, name)
 
     def _require(self, session_id: str, name: str) -> Any:
         found = self._find(session_id, name)
@@ -158,12 +154,40 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
             raise SessionException(f"there is no {name} in session {session_id}")
         return found
 
-    def _messages(self, session_id: str, agent_id: str) -> dict[int, SessionMessage]:
-        """The messages of an agent by number, each as it was recorded last."""
-        bodies = (note.content for note in self._notes(session_id, _MESSAGES + agent_id))
-        return {body["message_id"]: SessionMessage.from_dict(body) for body in bodies}
 
-    def _notes(self, session_id: str, transcript: str) -> list[Any]:
-        kept = self._kept(session_id)
-        kept.refresh()
-        return list(kept.view(transcript)) if transcript in kept.transcripts else []
+class _Log:
+    """A session as it is kept, and where in it each record and each message was written last.
+
+    It holds positions and no content, so that what is forgotten is not found here.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
+        self._read: dict[str, int] = {}
+        self._at: dict[str, dict[str | int, int]] = {}
+
+    def find(self, transcript: str, name: str | int) -> Any:
+        """The content of a record by its name, or of a message by its number; None if there is none."""
+        at = self._catch_up(transcript).get(name)
+        return None if at is None else self._content(transcript, at)
+
+    def all(self, transcript: str) -> list[Any]:
+        """The contents of the messages of an agent, in order."""
+        return [self._content(transcript, at) for _, at in sorted(self._catch_up(transcript).items())]
+
+    def _catch_up(self, transcript: str) -> dict[str | int, int]:
+        self.kept.refresh()
+        known = self._at.setdefault(transcript, {})
+        if transcript in self.kept.transcripts:
+            view = self.kept.view(transcript)
+            for at in range(self._read.get(transcript, 0), view.end):
+                note = view.log.item(at)
+                if isinstance(note, Note) and note.content is not None:
+                    name = note.description if transcript == _RECORDS else note.content["message_id"]
+                    known[cast("str | int", name)] = at
+            self._read[transcript] = view.end
+        return known
+
+    def _content(self, transcript: str, at: int) -> Any:
+        note = self.kept.view(transcript).log.item(at)
+        return dict(note.content) if isinstance(note, Note) and note.content is not None else None

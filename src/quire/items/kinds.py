@@ -237,7 +237,8 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
 
     `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` holds
     the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted` says
-    that the message was cut off; these three are never sent to a model.
+    that the message was cut off; these three are never sent to a model. `reply_id` is the same in all items
+    of one response of a model.
     """
 
     role: Role
@@ -246,6 +247,7 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
     wording: Wording | None = None
     address: Address | None = None
     state: Opaque | None = None
+    reply_id: Name | None = None
 
     def __post_init__(self) -> None:
         if not (
@@ -256,6 +258,7 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
             and (own_id and own_id.isascii() and role in ROLES)
             and self.interrupted is False
             and self.wording is self.address is self.state is None
+            and (self.reply_id is None or _is_usual(self.reply_id))
             and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
             and self.extras is NOTHING
@@ -270,6 +273,7 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
     name: Name
     arguments: Text = "{}"
     state: Opaque | None = None
+    reply_id: Name | None = None
 
     def __post_init__(self) -> None:
         if not (
@@ -279,6 +283,7 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
             and len(arguments) <= MAX_TEXT
             and (own_id and own_id.isascii() and call_id and call_id.isascii() and name and name.isascii())
             and self.state is None
+            and (self.reply_id is None or _is_usual(self.reply_id))
             and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
             and self.extras is NOTHING
@@ -318,6 +323,7 @@ class Reasoning(Record, frozen=True, tag="reasoning"):
 
     text: Text = ""
     state: Opaque | None = None
+    reply_id: Name | None = None
 
 
 class Handoff(Record, frozen=True, tag="handoff"):

@@ -31,7 +31,7 @@ from quire.errors import (
 from quire.items import JSON, Item, Note, now, prepared
 from quire.memory.documents import Chunk, chunks, content_of, read_document
 from quire.memory.leaf import KNOWLEDGE
-from quire.stores import Entry, Place, Store, Stored, items_in, place_at
+from quire.stores import Entry, Place, Store, Stored, items_in, named_scope
 from quire.stores.store import is_tombstone
 from quire.stores.streams import FORGOTTEN_TEXT, note_removed
 
@@ -109,10 +109,10 @@ class Knowledge:
     `asyncio.to_thread`.
     """
 
-    def __init__(self, store: Store, scope: str = "") -> None:
+    def __init__(self, store: Store, scope: str) -> None:
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the store of documents must be a Store, not {type(store).__name__}")
-        self.place = place_at(scope=scope, conversation=KNOWLEDGE)
+        self.place = Place(named_scope(scope), KNOWLEDGE)
         """Where the documents are kept."""
         self._store = store
         self._lock = RLock()

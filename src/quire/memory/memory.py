@@ -16,10 +16,10 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SMALL, SnapshotChanged, forget_saved, open_index, save_index
+from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
-from quire.stores import Place, Store, place_at
+from quire.stores import Place, Store, named_scope
 from quire.tokens import MOST, number, whole
 
 RECENT, WORKING, EPISODES = 10, 100, 500
@@ -45,7 +45,7 @@ class Memory:
     def __init__(
         self,
         store: Store,
-        scope: str = "",
+        scope: str,
         *,
         index: Index | None = None,
         embed: Embed | None = None,
@@ -59,19 +59,20 @@ class Memory:
             raise WrongType(
                 f"Memory(...) takes a Store, such as Store.open('quire.db'), not {type(store).__name__}"
             )
-        self.scope = place_at(scope=scope).scope
+        self.scope = named_scope(scope)
         self.zone = zone_of(zone)
         """The time zone of the days in questions and headings."""
         self.knowledge = Knowledge(store, scope)
         """The documents of the scope."""
-        self._store, self._is_read = store, False
+        self._store = store
         self._embedding = None if embed is None else Embedding(embed)
         self._is_saved = index is None
-        self._follow(open_index(store, self.scope) if index is None else index)
+        self._opening = Lock()
+        self._follower = None if index is None else self._follow(index)
 
     @staticmethod
     def of(
-        store: Store, scope: str = "", *, embed: Embed | None = None, zone: str | tzinfo | None = None
+        store: Store, scope: str, *, embed: Embed | None = None, zone: str | tzinfo | None = None
     ) -> "Memory":
         """Return the memory of a scope that is shared in this process.
 
@@ -95,18 +96,12 @@ class Memory:
         memory = Memory(store, scope) if known is None else known
         if known is not None:
             known.catch_up()
-        memory._retried(lambda: forget_saved(store, scope, lambda: memory._caught_up(to_save=True)))
+        memory._retried(lambda: forget_saved(store, scope, memory._caught_up_to_save))
 
     @property
     def weight(self) -> int:
         """How much it holds in memory, in leaves."""
-        return _OWN_WEIGHT + len(self._follower.index)
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether a search takes a few milliseconds and waits for nothing, so that no thread is needed."""
-        is_near = self._is_read and len(self._follower.index) <= SMALL
-        return is_near and self._embedding is None and self._store.is_quick
+        return _OWN_WEIGHT + (0 if self._follower is None else len(self._follower.index))
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
         """Return the newest leaves of a conversation, or of all, oldest first."""
@@ -159,10 +154,11 @@ class Memory:
         """Use an index that is up to date."""
 
         def use() -> _Result:
-            index = self._caught_up()
+            follower = self._opened()
+            follower.catch_up()
             if self._is_saved:
-                save_index(self._store, self.scope, index, self._follower.catch_up_to_save)
-            return work(index)
+                save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
+            return work(follower.index)
 
         return self._retried(use)
 
@@ -172,8 +168,8 @@ class Memory:
             try:
                 return work()
             except SnapshotChanged:
-                self._follow(open_index(self._store, self.scope))
-        self._follow(Index())
+                self._follower = None
+        self._follower = self._follow(Index())
         return work()
 
     @staticmethod
@@ -189,13 +185,20 @@ class Memory:
         except SnapshotChanged:
             return Memory(store, scope)._with_index(lambda index: index.around(leaf, before, after))
 
-    def _follow(self, index: Index) -> None:
-        self._follower = Follower(self._store, self.scope, index, self.knowledge)
+    def _follow(self, index: Index) -> Follower:
+        return Follower(self._store, self.scope, index, self.knowledge)
 
-    def _caught_up(self, *, to_save: bool = False) -> Index:
-        (self._follower.catch_up_to_save if to_save else self._follower.catch_up)()
-        self._is_read = True
-        return self._follower.index
+    def _opened(self) -> Follower:
+        """What keeps the index up to date. It is opened by who needs it first: that may take long."""
+        with self._opening:
+            if self._follower is None:
+                self._follower = self._follow(open_index(self._store, self.scope))
+            return self._follower
+
+    def _caught_up_to_save(self) -> Index:
+        follower = self._opened()
+        follower.catch_up_to_save()
+        return follower.index
 
 
 def checked_question(question: object) -> str:

@@ -16,7 +16,7 @@ from operator import mul
 from msgspec import Struct
 
 from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
-from quire.memory.times import Span, readings, spans_of, terms_without_times
+from quire.memory.times import Span, spans_of, terms_without_times
 from quire.memory.words import asks_for_nothing, related, terms
 
 Scores = dict[int, float]
@@ -82,9 +82,8 @@ _ASKS_WHEN = re.compile(
 class Question(Struct, frozen=True, kw_only=True):
     """A question, parsed: the terms to look for, and the times that it names.
 
-    Of a question longer than 4,000 characters the beginning and the end are read. An ambiguous date is two of
-    the `spans`. `own` are the turns in which the question is asked, by source and key; they do not answer it.
-    Days are those of `zone`.
+    Of a question longer than 4,000 characters the beginning and the end are read. `own` are the turns in
+    which the question is asked, by source and key; they do not answer it. Days are those of `zone`.
     """
 
     text: str
@@ -113,7 +112,7 @@ class Question(Struct, frozen=True, kw_only=True):
             text=text,
             terms=() if asks_for_nothing(text) else tuple(dict.fromkeys(found))[:_MOST_TERMS],
             asks_when=_ASKS_WHEN.search(read) is not None,
-            spans=tuple(readings(spans)),
+            spans=tuple(spans),
             own=frozenset(own),
             zone=zone,
             vector=vector,

@@ -93,8 +93,7 @@ class Recall(Settings):
             asked_in=() if question is None else ((ask.conversation, question.id),),
             evident=True,
         )
-        loop = asyncio.get_running_loop()
-        quotes = find() if memory.is_quick else await RECALLING.do(run_with_loop, loop, find)
+        quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
 
 

@@ -262,7 +262,8 @@ class _PostgresSnapshot:
 
     def write(self, make: _Make, is_forgetting: bool) -> None:
         def work(connection: Any) -> bool:
-            with connection.transaction():
+            # What `make` reads meanwhile takes no second connection: a pool may have only this one.
+            with self._link.joining(connection), connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 found = self.read([_GENERATION]).get(_GENERATION)
                 written = make(found)

@@ -1,8 +1,8 @@
 """The terms of a text: stemmed words, numbers and identifiers, as a lexical index holds them.
 
-English is stemmed here. A word of another language in Latin script has two terms: the English stem of its
-folded letters, and the stem of its own language where `snowballstemmer` is installed. The first does not
-depend on the detected language, so a question too short to tell its language still meets the text.
+A word of another language in Latin script has two terms: the English stem of its folded letters, and the stem
+of its own language. The first does not depend on the detected language, so a question too short to tell its
+language still meets the text.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ def terms(text: str, *, like: str | None = None) -> list[str]:
 
 def dialect() -> str:
     """The version of these rules. An index made with another dialect has other terms and is rebuilt."""
-    return "6" if _snowball("german") is None else "6+snowball"
+    return "7"
 
 
 # Folding: one spelling for width, accents, case, apostrophes and digits.
@@ -71,13 +71,6 @@ def folded(word: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(_LETTERS)
 
 
-def same_length(text: str) -> str:
-    """A text in lower case without accents, each character in its place."""
-    if text.isascii():
-        return text.lower()
-    return "".join(unicodedata.normalize("NFKD", letter)[0].lower()[0] for letter in text)
-
-
 # The language of a text in Latin script.
 
 _STOP_WORDS = {
@@ -85,7 +78,6 @@ _STOP_WORDS = {
     **{language: frozenset(words.split()) for language, words in _LISTS["function_words"].items()},
 }
 _FOREIGN = frozenset[str]().union(*_STOP_WORDS.values()) - _STOP_WORDS[ENGLISH]
-_TELLING = _FOREIGN.difference(_LISTS["shared_with_english"].split())
 _DETECTED_WITHIN = 500
 _FUNCTION_WORD_SHARE = 10
 """One word in so many is a function word in any language. Logs, code and lists of names have fewer."""
@@ -107,150 +99,28 @@ def _likeliest_language(words: set[str]) -> str:
     """The language with most function words in the text; English where the evidence is thin."""
     counts = {language: len(words & known) for language, known in _STOP_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
-    is_evident = counts[best] > 1 or not _TELLING.isdisjoint(words)
-    return best if is_evident and counts[best] * _FUNCTION_WORD_SHARE >= len(words) else ENGLISH
+    return best if counts[best] >= max(2, len(words) / _FUNCTION_WORD_SHARE) else ENGLISH
 
 
 # Stemming. Stems are for meeting, not for reading.
 
-_VOWELS = frozenset("aeiouy")
-_DOUBLED = ("bb", "dd", "gg", "mm", "nn", "pp", "rr", "tt")
-_SIBILANT_PLURALS = ("sses", "shes", "ches", "xes", "zzes", "oes")
-_KEPT_S = ("ss", "us", "is", "ous")
-_BEFORE_LY = frozenset("cdeghklmnprstw")
-_STEM_ROUNDS = 4
-_ENDINGS: dict[str, str] = _LISTS["endings"]
+_IRREGULAR = {
+    other: first for first, *others in map(str.split, _LISTS["irregular"].split(";")) for other in others
+}
 
 
-def _irregular_forms() -> dict[str, str]:
-    forms = {word: word for word in _LISTS["uninflected"].split()}
-    for group in ";".join(_LISTS["irregular"].values()).split(";"):
-        first, *others = group.split()
-        forms.update(dict.fromkeys(others, first))
-    return forms
-
-
-_IRREGULAR = _irregular_forms()
-
-
-@lru_cache(maxsize=1 << 14)
-def stem(word: str) -> str:
-    """The stem of an English word in lower case without accents; the stem of a stem is itself."""
-    found = _IRREGULAR.get(word, word)
-    for _ in range(_STEM_ROUNDS):
-        shorter = _without_ending(found)
-        if shorter == found or shorter in _STOP_WORDS[ENGLISH]:
-            break
-        found = shorter
-    return found
-
-
-def _without_ending(word: str) -> str:
-    if len(word) < 3 or not word.isalpha():
-        return word
-    for shortened in (_singular, _without_tense, _without_derivation, _with_plain_end):
-        if _IRREGULAR.get(word) == word:
-            break
-        shorter = shortened(word)
-        word = _IRREGULAR.get(shorter, shorter)
-    return word
-
-
-def _singular(word: str) -> str:
-    if not word.endswith("s") or word.endswith(_KEPT_S) or not _has_vowel(word[:-1]):
-        return word
-    if word.endswith("ies"):
-        return word[:-1] if len(word) == 4 else word[:-3] + "y"
-    return word[:-2] if word.endswith(_SIBILANT_PLURALS) else word[:-1]
-
-
-def _without_tense(word: str) -> str:
-    if word.endswith("ied"):
-        return word[:-1] if len(word) == 4 else word[:-3] + "y"
-    if word.endswith("eed"):
-        return word[:-1] if _has_vowel(word[:-3]) else word
-    if word.endswith("ed"):
-        return _verb(word, word[:-2])
-    return _verb(word, word[:-3]) if word.endswith("ing") else word
-
-
-def _verb(word: str, rest: str) -> str:
-    """The infinitive of a verb: with the e it lost, or without the consonant that was doubled."""
-    if len(rest) < 2 or not _has_vowel(rest):
-        return word
-    if rest.endswith(_DOUBLED) and len(rest) > 3:
-        return rest[:-1]
-    lost_an_e = rest.endswith(("at", "bl", "iz", "v", "dg", "s")) and not rest.endswith("ss")
-    return rest + "e" if lost_an_e or _is_short(rest) else rest
-
-
-def _without_derivation(word: str) -> str:
-    if word.endswith("ly") and len(word) > 5 and word[-3] in _BEFORE_LY and not word.endswith("fully"):
-        return word[:-2]
-    if word.endswith("ily") and len(word) > 5:
-        return word[:-3] + "y"
-    if word.endswith(("ier", "iest")) and len(word) > 5:
-        return word[: word.rindex("ie")] + "y"
-    for ending, replacement in _ENDINGS.items():
-        rest = word.removesuffix(ending)
-        if rest != word and len(rest) > 2 and _has_vowel(rest):
-            return rest + replacement
-    return word
-
-
-def _with_plain_end(word: str) -> str:
-    """Carry and carri(ed), danc(ing) and dance, cancel and cancell(ed) end alike; hop and hope stay apart.
-
-    So do Daniel and Danielle: a long word keeps what follows a doubled l.
-    """
-    if len(word) < 4:
-        return word
-    if word.endswith("y") and word[-2] not in _VOWELS:
-        return word[:-1] + "i"
-    if word.endswith(("ll", "lle")) and _is_long(word[: word.rindex("ll")]):
-        return word.removesuffix("l")
-    if word.endswith("e") and word[-2] != "s" and _has_vowel(word[:-1]) and not _is_short(word[:-1]):
-        return word[:-1]
-    return word
-
-
-def _has_vowel(word: str) -> bool:
-    return not _VOWELS.isdisjoint(word)
-
-
-def _syllables(word: str) -> int:
-    """How often a consonant follows a vowel."""
-    vowels = [letter in _VOWELS for letter in word]
-    return sum(before and not after for before, after in pairwise(vowels))
-
-
-def _is_long(beginning: str) -> bool:
-    """Whether a word has more than one syllable up to its last vowel: can-ce(l), fu-e(l); not ca(ll)."""
-    has_two_vowels = beginning.endswith(("ia", "ue")) and not beginning.endswith("que")
-    return has_two_vowels or _syllables(beginning) > 0
-
-
-def _is_short(word: str) -> bool:
-    """Whether a word is one syllable that ends in one vowel and one consonant: hop, writ(e), us(e)."""
-    if len(word) < 2 or word[-1] in _VOWELS or word[-1] in "wx" or word[-2] not in _VOWELS:
-        return False
-    return len(word) == 2 or (word[-3] not in _VOWELS and _syllables(word) == 1)
+@lru_cache(maxsize=_MEMO_SIZE)
+def _stem(word: str, language: str = ENGLISH) -> str:
+    """The stem of a word in lower case. The stem has no accents."""
+    # A stemmer holds its word, so threads must not share one.
+    return folded(_stemmer(language)().stemWord(word))
 
 
 @cache
-def _snowball(language: str) -> Callable[[str], str] | None:
-    """The Snowball stemmer of a language, or None where the extra `languages` is not installed."""
-    try:
-        module = import_module(f"snowballstemmer.{language}_stemmer")
-    except ImportError:
-        return None
+def _stemmer(language: str) -> Callable[[], Any]:
     # By its class: `snowballstemmer.stemmer` may pick a compiled version with other stems.
-    make = cast("Callable[[], Any]", getattr(module, f"{language.capitalize()}Stemmer"))
-
-    def stem_word(word: str) -> str:
-        return str(make().stemWord(word))  # a stemmer holds its word, so threads must not share one
-
-    return stem_word
+    module = import_module(f"snowballstemmer.{language}_stemmer")
+    return cast("Callable[[], Any]", getattr(module, f"{language.capitalize()}Stemmer"))
 
 
 # Cutting a run of text without spaces into terms.
@@ -315,7 +185,7 @@ def _terms_of_piece(kind: str, text: str, language: str) -> list[str]:
             return _latin(text, language)
         case "date":
             year, month, day = map(int, text.split("-"))
-            return [str(year), stem(_LISTS["months"].split()[month - 1]), str(day)]
+            return [str(year), _stem(_LISTS["months"].split()[month - 1]), str(day)]
         case "number":
             return [_number(text)]
         case "sharp":
@@ -353,8 +223,7 @@ def _word_of_script(text: str) -> list[str]:
         return []
     found = [word, _ATTACHED.sub("", word, count=1)]
     language = next((name for first, last, name in _SNOWBALL_OF_SCRIPT if first <= word[0] <= last), None)
-    stem_word = _snowball(language) if language else None
-    return list(dict.fromkeys([*found, folded(stem_word(word))] if stem_word else found))
+    return list(dict.fromkeys([*found, _stem(word, language)] if language else found))
 
 
 def _latin(token: str, language: str) -> list[str]:
@@ -404,10 +273,9 @@ def _stems(token: str, language: str) -> list[str]:
     word = folded(token)
     if not word or word in _STOP_WORDS[language]:
         return []
-    stem_word = _snowball(language) if language != ENGLISH else None
-    own = folded(stem_word(token.lower())) if stem_word else ""
-    common = stem(word)
-    return [common, own] if own and own != common else [common]
+    common = _stem(_IRREGULAR.get(word, word))
+    own = common if language == ENGLISH else _stem(token.lower(), language)
+    return [common] if own == common else [common, own]
 
 
 # Terms that may stand for another.
@@ -434,18 +302,15 @@ def related(term: str) -> tuple[str, ...]:
 
 # Turns that ask for nothing.
 
-_COURTESIES = frozenset(folded(word) for words in _LISTS["courtesies"].values() for word in words.split())
-_UNSPACED_COURTESY = re.compile(
-    "|".join(sorted(_LISTS["unspaced_courtesies"].split(), key=len, reverse=True))
+_SPACED, _UNSPACED = (
+    "|".join(map(folded, _LISTS[one].split())) for one in ("courtesies", "unspaced_courtesies")
 )
-_PUNCTUATION = re.compile(r"[\s!-&(-/:-@\[-`{-~\u00a1\u00bf\u3001-\u3003\u3008-\u3011\u060c\u061f]+")
+_COURTESY = re.compile(rf"(?<!\w)(?:{_SPACED})(?!\w)|{_UNSPACED}")
 _LONGEST_COURTESY = 200
 
 
 def asks_for_nothing(text: str) -> bool:
-    """Whether a turn only says yes, no, please or thanks, in any language of the list."""
-    if len(text) > _LONGEST_COURTESY:
-        return False
-    words = [word for part in _PUNCTUATION.split(composed(text)) if (word := part.strip("'"))]
-    rest = [word for word in words if folded(word) not in _COURTESIES and _UNSPACED_COURTESY.sub("", word)]
-    return not rest or (len(rest) < len(words) and not terms(" ".join(rest)))
+    """Whether a turn only says yes, no, please or thanks, in a language of the list."""
+    plain = folded(composed(text[: _LONGEST_COURTESY + 1]))
+    rest = _COURTESY.sub(" ", plain)
+    return len(text) <= _LONGEST_COURTESY and rest != plain and not terms(rest)

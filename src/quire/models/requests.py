@@ -136,7 +136,7 @@ def _named(shape: AnswerShape) -> _Json:
 
 def tools_in(rendered: Rendered) -> list[Definition]:
     """The tools of a payload, one by one."""
-    payload = rendered.payload
+    payload = rendered.shared
     return single_definitions(payload.get("tools") or payload.get("config", {}).get("tools") or ())
 
 

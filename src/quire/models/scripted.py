@@ -15,6 +15,7 @@ from quire.models.answers import Answering, Delta, deltas_of
 from quire.models.model import Asks
 from quire.models.requests import Terms, checked, shape_for, tools_in
 from quire.providers import Parsed, Rendered, provider_for
+from quire.state import in_one_reply, is_output
 from quire.tokens import Usage, answer_tokens, counter_for, named, schema_tokens
 
 Reply = str | Item | Sequence[Item] | Parsed | Exception
@@ -60,7 +61,7 @@ class Scripted(Asks):
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The next reply, word by word."""
         kept = checked(terms)
-        if faults := self._provider.check(rendered.payload, self.name):
+        if faults := self._provider.check(rendered.shared, self.name):
             lines = [f"{self.wire} would refuse the request to {self.name}:", *faults[:_MOST_FAULTS]]
             raise InvalidValue("\n  ".join(map(str, lines)))
         turn, several = len(self.requests), len(self._replies)
@@ -87,7 +88,8 @@ class Scripted(Asks):
                 raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
         if parsed is not reply and any(isinstance(item, ToolCall) for item in parsed.items):
             parsed = parsed._replace(finish="calls")
-        return parsed if parsed.model else parsed._replace(model=self.name)
+        items = tuple(in_one_reply(parsed.items))
+        return parsed._replace(items=items, model=parsed.model or self.name)
 
     async def _pieces(
         self, script: Parsed | Exception | Answers, sent: Rendered, terms: Terms
@@ -106,7 +108,7 @@ class Scripted(Asks):
     def _usage(self, sent: Rendered, terms: Terms, parsed: Parsed) -> Usage:
         """What a model of this name would report, as it is counted here."""
         counter, tools = counter_for(self.name), tools_in(sent)
-        items = self._provider.read_history(sent.payload)
+        items = self._provider.read_history(sent.shared)
         given = counter.total(sum(map(counter.count, items)))
         given += schema_tokens(tools, counter) if tools else 0
         if schema := terms.get("output"):
@@ -151,7 +153,8 @@ def _listed(reply: Any) -> Sequence[Any]:
 
 def _renewed(item: Item) -> Item:
     """The item once more, as a new one, so that a transcript takes it a second time."""
-    return msgspec.structs.replace(item, id=new_id(), created_at=now())
+    renewed = {"id": new_id(), "created_at": now(), **({"reply_id": None} if is_output(item) else {})}
+    return msgspec.structs.replace(item, **renewed)
 
 
 def _pieces_of(item: Item) -> Iterator[Delta]:

@@ -20,7 +20,7 @@ from quire.items import ToolCall, now
 from quire.node.jobs import Raised
 from quire.node.worker import State, Worker
 from quire.session import Hook, Outcome, Session, checked_type, open_store
-from quire.stores import Store, place_at
+from quire.stores import Store, checked_scope, place_at
 from quire.tokens import named, number
 
 logger = logging.getLogger("quire.node")
@@ -39,10 +39,17 @@ class _Key(NamedTuple):
     scope: str
     conversation: str
 
+    @property
+    def within(self) -> str:
+        """Each agent has scopes of its own. A name has no slash, so no two agents share one."""
+        return f"{self.name}/{self.scope}"
+
 
 def _key(name: str, scope: str, conversation: str) -> _Key:
     """The key of a conversation. Every public verb gets its key here, so every part is checked."""
-    return _Key(_checked_name(name), *place_at(scope=scope, conversation=conversation))
+    key = _Key(_checked_name(name), checked_scope(scope), conversation)
+    place_at(scope=key.within, conversation=conversation)
+    return key
 
 
 def _checked_name(name: str) -> str:
@@ -145,9 +152,9 @@ class Node:
     def session(self, name: str, scope: str = "", conversation: str = "") -> Session:
         """A conversation of an agent, to read or to append to, whether or not it has a worker."""
         key = _key(name, scope, conversation)
-        # Each agent has scopes of its own. A name has no slash, so no two agents share one.
-        scope = f"{key.name}/{key.scope}"
-        return Session.open(scope=scope, conversation=key.conversation, store=self._store, hooks=self._hooks)
+        return Session.open(
+            scope=key.within, conversation=key.conversation, store=self._store, hooks=self._hooks
+        )
 
     async def send(
         self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
@@ -223,17 +230,17 @@ class Node:
         """As `run`, streamed; the outcome is last. Words come one by one if the job is streamed."""
         return self.worker(name, scope, conversation).run(job_id, force=force, raises=raises)
 
-    def waiting(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[ToolCall, ...]:
+    async def waiting(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[ToolCall, ...]:
         """The calls of a conversation that wait for a person's answer or approval."""
-        return self.worker(name, scope, conversation).waiting
+        return await self.worker(name, scope, conversation).waiting()
 
-    def members(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[str, ...]:
+    async def members(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[str, ...]:
         """The conversations of the agents that work for this one; each takes messages like any other."""
-        return self.worker(name, scope, conversation).members
+        return await self.worker(name, scope, conversation).members()
 
-    def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
+    async def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
         """What a conversation does."""
-        return self.worker(name, scope, conversation).state
+        return await self.worker(name, scope, conversation).state()
 
     async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
         """Refuse new messages, and let current answers complete and be read.
@@ -258,13 +265,13 @@ class Node:
         names = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
         return [self.session(key.name, key.scope, name) for name in names]
 
-    def _made(self, key: _Key, opened: Sequence[Session]) -> Agent:
+    async def _made(self, key: _Key, opened: Sequence[Session]) -> Agent:
         """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
         for session in opened[1:]:  # the name of a role may contain a slash
             parent = key._replace(conversation=session.place.conversation)
             member = key.conversation.removeprefix(f"{parent.conversation}/")
             if member in sub_agents(session):
-                found = sub_agent(self.worker(*parent).agent, member)
+                found = await sub_agent(await self.worker(*parent).open(), member)
                 if found is not None:
                     return found
         made = self._makers[key.name](opened[0])

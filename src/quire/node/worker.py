@@ -9,7 +9,7 @@ from weakref import WeakSet
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin import sub_agents
 from quire.agent.turn import refuse_from_within
-from quire.errors import Stopped
+from quire.errors import InvalidValue, Stopped
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
 from quire.session import Outcome, Session
@@ -68,7 +68,7 @@ class AnswerStream(Generic[T]):
 class Worker:
     """The agent of one conversation, made at its first use. It answers one message at a time.
 
-    `open` returns what the agent is made of, and may wait for a disk: a message calls it in a thread.
+    `open` returns what the agent is made of, and may wait for a disk: it is called in a thread.
     `on_change` is called when the agent was made, and when an answer is complete or was read: the worker may
     weigh more than before, and may be idle.
     """
@@ -76,11 +76,12 @@ class Worker:
     def __init__(
         self,
         open: Callable[[], Sequence[Session]],
-        make: Callable[[Sequence[Session]], Agent],
+        make: Callable[[Sequence[Session]], Awaitable[Agent]],
         on_change: Callable[["Worker"], None],
     ) -> None:
         self._open, self._make, self._on_change = open, make, on_change
         self._agent: Agent | None = None
+        self._opening = asyncio.Lock()
         self._turn = asyncio.Lock()  # first come, first served
         self._is_stopped = False
         self._streams: WeakSet[AnswerStream[Any]] = WeakSet()  # each is held by its listener
@@ -89,8 +90,21 @@ class Worker:
 
     @property
     def agent(self) -> Agent:
-        """The agent."""
-        return self._agent or self._made(self._open())
+        """The agent, once it was made."""
+        if self._agent is None:
+            raise InvalidValue("the agent was not made yet: await open()")
+        return self._agent
+
+    async def open(self) -> Agent:
+        """The agent, made at its first use. `Stopped` if the node is stopped before."""
+        async with self._opening:
+            if self._agent is None:
+                made = await self._make(await STORE.do(self._open))
+                if self._is_stopped:
+                    raise Stopped("the node was stopped before the conversation was open")
+                self._agent = made
+                self._on_change(self)
+            return self._agent
 
     @property
     def weight(self) -> int:
@@ -102,23 +116,19 @@ class Worker:
         """Whether messages are being answered, or answers are being read."""
         return self._pending > 0 or len(self._streams) > 0
 
-    @property
-    def state(self) -> State:
+    async def state(self) -> State:
         """What the conversation does."""
-        if self._is_running:
-            return "running"
-        return "waiting" if self.agent.waiting() else "idle"
+        calls = await self._calls()
+        return "running" if calls is None else "waiting" if calls else "idle"
 
-    @property
-    def waiting(self) -> tuple[ToolCall, ...]:
+    async def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a person's answer or approval."""
-        return () if self._is_running else self.agent.waiting()
+        return await self._calls() or ()
 
-    @property
-    def members(self) -> tuple[str, ...]:
+    async def members(self) -> tuple[str, ...]:
         """The conversations of the agents that this one gave tasks to."""
-        conversation = self.agent.session.place.conversation
-        return tuple(f"{conversation}/{name}" for name in sub_agents(self.agent.session))
+        session = (await self.open()).session
+        return tuple(f"{session.place.conversation}/{name}" for name in sub_agents(session))
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """Answer a message after those sent before it."""
@@ -174,11 +184,6 @@ class Worker:
         await asyncio.gather(idle, hurried, return_exceptions=True)
         await self._agent.session.aio.close("hand over")
 
-    def _made(self, opened: Sequence[Session]) -> Agent:
-        self._agent = agent = self._make(opened)
-        self._on_change(self)
-        return agent
-
     async def _begin_turn(self) -> Agent:
         """The agent, once the messages before are answered. The caller ends the turn with `_end_turn`."""
         if self._agent is not None:
@@ -190,10 +195,10 @@ class Worker:
             self._leave()
             raise
         try:
-            opened = () if self._agent is not None else await STORE.do(self._open)
+            agent = await self.open()
             if self._is_stopped:
                 raise Stopped("the node was stopped before this message was begun")
-            return self._agent or self._made(opened)
+            return agent
         except BaseException:
             self._end_turn()
             raise
@@ -207,9 +212,11 @@ class Worker:
         self._pending -= 1
         self._on_change(self)
 
-    @property
-    def _is_running(self) -> bool:
-        return self._pending > 0 or self.agent.session.steps.at_work is not None
+    async def _calls(self) -> tuple[ToolCall, ...] | None:
+        """The calls that wait; `None` while a turn runs."""
+        if self._pending > 0 or (agent := await self.open()).session.steps.at_work is not None:
+            return None
+        return await STORE.do(agent.waiting)
 
     async def _idle(self) -> None:
         """Wait until no message is being answered, and listeners have read the answers."""

@@ -3,21 +3,6 @@
 from quire.programs.calls import INTERMEDIATE, PROGRAM, Finished
 from quire.programs.check import check
 from quire.programs.coder import Answer, Coder, ProgramFailed, Tried
-from quire.programs.events import (
-    Answered,
-    Asked,
-    Called,
-    Checked,
-    Event,
-    Faulted,
-    Found,
-    Gave,
-    Printed,
-    SetAside,
-    Started,
-    Tell,
-    Written,
-)
 from quire.programs.kept import KeptProgram
 from quire.programs.price import Price, estimate
 from quire.programs.replay import REPLAYED
@@ -30,30 +15,17 @@ __all__ = [
     "PROGRAM",
     "REPLAYED",
     "Answer",
-    "Answered",
-    "Asked",
     "Bounds",
-    "Called",
-    "Checked",
     "Coder",
-    "Event",
-    "Faulted",
     "Finished",
-    "Found",
-    "Gave",
     "KeptProgram",
     "Price",
-    "Printed",
     "ProgramFailed",
     "ProgramFault",
     "Ran",
     "Sandbox",
-    "SetAside",
-    "Started",
     "Task",
-    "Tell",
     "Tried",
-    "Written",
     "check",
     "estimate",
 ]

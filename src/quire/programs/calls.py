@@ -18,7 +18,6 @@ from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
-from quire.programs.events import Answered, Asked, Called, Gave, Printed, Started, Tell
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
 from quire.programs.replay import CallLog, PastCall, take_equal, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
@@ -28,7 +27,7 @@ from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
-from quire.session import Requesting, Session, heard_request, not_run
+from quire.session import Requesting, Session, beside_loop, heard_request, not_run
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
 
@@ -62,7 +61,8 @@ async def ask(
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
     context = await session.aio.build(template, model=model.name, output=shape.sent)
-    sent = context.render(model.wire, model=model.name, cache=getattr(model, "caches", True))
+    caches = getattr(model, "caches", True)
+    sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
     terms = Terms(output=schema, max_tokens=longest)
     request = Requesting(session.place, model.wire, model.name, context.items)
     async with heard_request(session.hooks, request) as answered:
@@ -93,11 +93,10 @@ class Calls:
     A call with an effect that is in the `log` already is replayed.
     """
 
-    def __init__(self, runner: "Runner", task: Task, transcript: str, tell: Tell, log: CallLog) -> None:
+    def __init__(self, runner: "Runner", task: Task, transcript: str, log: CallLog) -> None:
         self._session = runner.session
         self._approver = runner.approver
         self.transcript = transcript
-        self._tell = tell
         self._log = log
         self._replays = log.with_effects()
         self._entries: list[list[Item]] = []
@@ -141,15 +140,11 @@ class Calls:
         call = ToolCall(f"call_{new_id()}", tool.name, as_text(named), agent_id=PROGRAM)
         arguments, entry = validated(tool, named), self._begin()
         if past := take_equal(self._replays, tool.name, arguments):
-            result = past.result_for(call)
-            entry += (*await self._write(call, result), *past.nested)
-            self._tell(Called(self.transcript, call))
+            entry += (*await self._write(call, past.result_for(call)), *past.nested)
         else:
             stopped = uncertain(call, _STOPPED)
             past = PastCall(attempt=self.transcript, call=call, result=stopped, arguments=arguments)
             await self._run_tool(past, tool, entry)
-            result = past.result
-        self._tell(Gave(self.transcript, result))
         if past.error is not None:
             raise past.error
         return past.value
@@ -168,7 +163,6 @@ class Calls:
 
         try:
             entry += await self._write(past.call)
-            self._tell(Called(self.transcript, past.call))
             why_not = await self._refusal(past.call, tool)
             with nested_calls() as past.nested:
                 if why_not is not None:
@@ -211,7 +205,6 @@ class Calls:
         entry = self._begin()
         name, question = await begin(self._session, INTERMEDIATE, Message("user", prompt))
         entry += question
-        self._tell(Asked(self.transcript, name, model.name))
         parsed = await ask(self._session, model, name, schema)
         text, why = answer_text(parsed), incomplete(parsed)
         if why is not None or not text.strip():
@@ -292,13 +285,13 @@ class Runner(NamedTuple):
     bounds: Bounds
     approver: Approver | None
 
-    async def run(self, task: Task, code: str, values: dict[str, Any], tell: Tell) -> Finished:
+    async def run(self, task: Task, code: str, values: dict[str, Any]) -> Finished:
         """Run a program in an attempt of its own. A fault has the calls that were made."""
         opening = Message("user", as_text(values)), code_message(code), Message("user", RUN)
         name, _ = await begin(self.session, ATTEMPT, *opening)
-        calls = Calls(self, task, name, tell, CallLog())
+        calls = Calls(self, task, name, CallLog())
         try:
-            done = await self.run_with(calls, task, code, values, tell)
+            done = await self.run_with(calls, task, code, values)
         except ProgramFault as fault:
             await self.session.aio.append(fault_message(fault), to=name)
             summary = calls.summary()
@@ -309,20 +302,11 @@ class Runner(NamedTuple):
             outer += done.items
         return done
 
-    async def run_with(
-        self, calls: Calls, task: Task, code: str, values: dict[str, Any], tell: Tell
-    ) -> Finished:
+    async def run_with(self, calls: Calls, task: Task, code: str, values: dict[str, Any]) -> Finished:
         """Run a program with the functions of `calls`."""
-        name = calls.transcript
-        tell(Started(name, code))
+        inputs, functions = task.variables(values), calls.functions
         try:
-            ran = await shared_sandbox().run(
-                code,
-                inputs=task.variables(values),
-                functions=calls.functions,
-                bounds=self.bounds,
-                tell=lambda text: tell(Printed(name, text)),
-            )
+            ran = await shared_sandbox().run(code, inputs=inputs, functions=functions, bounds=self.bounds)
         except ProgramFault:
             calls.check_unbroken()
             raise
@@ -332,9 +316,7 @@ class Runner(NamedTuple):
         except ProgramFault as fault:
             fault.printed = ran.printed
             raise
-        text = as_text(value)
-        tell(Answered(name, text))
-        return Finished(value, text, ran.printed, calls.items())
+        return Finished(value, as_text(value), ran.printed, calls.items())
 
     async def record(self, values: dict[str, Any], done: Finished) -> None:
         """Record a successful run in the main transcript, in one write."""

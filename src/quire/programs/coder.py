@@ -13,7 +13,6 @@ from quire.items import Message
 from quire.models import AnyModel, model_of
 from quire.programs.calls import ATTEMPT, Calls, Finished, Runner, ask, begin
 from quire.programs.check import check
-from quire.programs.events import Checked, Faulted, Tell, Written, listener
 from quire.programs.kept import KeptProgram, find, keep, path_of
 from quire.programs.price import Price, estimate
 from quire.programs.prompts import RUN, calls_message, fault_message, program_in, prompt_for, written_by
@@ -110,10 +109,10 @@ class Coder:
         name = "no model" if self.model is None else self.model.name
         return f"<Coder of {self.session.place}, {name}>"
 
-    async def answer(self, task: Task, given: Mapping[str, Any], *, tell: Tell | None = None) -> Answer:
+    async def answer(self, task: Task, given: Mapping[str, Any]) -> Answer:
         """The answer of a program written for this input; `ProgramFailed` if none comes to one."""
         values = checked_type(task, Task, _TASK).read(given)
-        attempts = await self._attempts(task, values, listener(tell))
+        attempts = await self._attempts(task, values)
         while ready := await _ready(attempts):
             for attempt, code, price in ready:
                 done = await attempt.run(code, values)
@@ -122,25 +121,23 @@ class Coder:
                     return Answer(done.value, code, done.printed, price, _tried(attempts))
         raise ProgramFailed(task.name, _tried(attempts))
 
-    async def run(
-        self, task: Task, code: str, given: Mapping[str, Any], *, tell: Tell | None = None
-    ) -> Answer:
+    async def run(self, task: Task, code: str, given: Mapping[str, Any]) -> Answer:
         """The answer of a given program: it is checked and run, and no model writes."""
         checked_type(code, str, "Coder.run: the program is a text")
         values = checked_type(task, Task, _TASK).read(given)
         await check(code, task)
-        done = await self._runner.run(task, code, values, listener(tell))
+        done = await self._runner.run(task, code, values)
         await self._runner.record(values, done)
         return Answer(done.value, code, done.printed, estimate(code, task), ())
 
-    async def keep(self, task: Task, *, tell: Tell | None = None) -> KeptProgram:
+    async def keep(self, task: Task) -> KeptProgram:
         """A program for any input, as a tool. One that was kept for the same task is used without a model."""
         checked_type(task, Task, _TASK)
-        tell, writer = listener(tell), "" if self.model is None else self.model.name
+        writer = "" if self.model is None else self.model.name
         path = None if self._folder is None else path_of(self._folder, task, writer)
-        code = None if path is None else await find(path, task, tell)
+        code = None if path is None else await find(path, task)
         if code is None:
-            attempts = await self._attempts(task, None, tell)
+            attempts = await self._attempts(task, None)
             ready = await _ready(attempts)
             if not ready:
                 raise ProgramFailed(task.name, _tried(attempts))
@@ -149,13 +146,13 @@ class Coder:
                 await keep(path, task, writer, code, estimate(code, task))
         return KeptProgram(task, code, estimate(code, task), path, self._runner)
 
-    async def _attempts(self, task: Task, values: dict[str, Any] | None, tell: Tell) -> list["Attempt"]:
+    async def _attempts(self, task: Task, values: dict[str, Any] | None) -> list["Attempt"]:
         if self.model is None:
             raise InvalidValue("a program is written by a model: the coder was given none")
         log, attempts = CallLog(), list[Attempt]()
         for _ in range(self._candidates):
             name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
-            attempts.append(Attempt(self.model, self._runner, name, task, self._rounds, tell, log))
+            attempts.append(Attempt(self.model, self._runner, name, task, self._rounds, log))
         return attempts
 
 
@@ -168,12 +165,10 @@ class Attempt:
     name: str
     task: Task
     rounds_left: int
-    tell: Tell
     log: CallLog
     ready: tuple[str, Price] | None = None
     """The program that passed the checks, with its price."""
     faults: list[QuireError] = field(default_factory=list)
-    round: int = 0
     reported: int = 0
     """How many calls of the log the model has read."""
 
@@ -185,7 +180,6 @@ class Attempt:
     async def write(self) -> None:
         """Write until a program passes the checks, or no round is left."""
         while self.ready is None and self.rounds_left:
-            self.round += 1
             self.rounds_left -= 1
             try:
                 self.ready = await self._written()
@@ -193,14 +187,14 @@ class Attempt:
                 await self._fail(fault)
             except (ModelFailed, OverBudget) as fault:  # the next request would fail as well
                 self.rounds_left = 0
-                self._note(fault)
+                self.faults.append(fault)
 
     async def run(self, code: str, values: dict[str, Any]) -> Finished | None:
         """Run the program; None if it failed, which the model reads in the next round."""
         await self.runner.session.aio.append(Message("user", RUN), to=self.name)
-        calls = Calls(self.runner, self.task, self.name, self.tell, self.log)
+        calls = Calls(self.runner, self.task, self.name, self.log)
         try:
-            return await self.runner.run_with(calls, self.task, code, values, self.tell)
+            return await self.runner.run_with(calls, self.task, code, values)
         except ProgramFault as fault:
             self.ready = None
             await self._fail(fault)
@@ -212,20 +206,13 @@ class Attempt:
             self.reported += len(calls)
             await self.runner.session.aio.append(calls_message(calls), to=self.name)
         text = written_by(await ask(self.runner.session, self.model, self.name))
-        self.tell(Written(self.name, self.round, text))
         code = program_in(text)
         await check(code, self.task)
-        price = estimate(code, self.task)
-        self.tell(Checked(self.name, code, price))
-        return code, price
+        return code, estimate(code, self.task)
 
     async def _fail(self, fault: ProgramFault) -> None:
         await self.runner.session.aio.append(fault_message(fault), to=self.name)
-        self._note(fault)
-
-    def _note(self, fault: QuireError) -> None:
         self.faults.append(fault)
-        self.tell(Faulted(self.name, fault))
 
 
 async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:

@@ -15,7 +15,6 @@ from quire.errors import Damaged, InvalidValue, StoreFailed
 from quire.items import new_id, now
 from quire.programs.calls import Finished, Runner
 from quire.programs.check import check
-from quire.programs.events import Found, SetAside, Tell, listener
 from quire.programs.price import Price
 from quire.programs.source import Kind, ProgramFault
 from quire.programs.task import Task
@@ -85,29 +84,28 @@ class KeptProgram(Tool):
         runner = self._runner._replace(session=session, main=main)
         return KeptProgram(self.task, self.code, self.price, self.path, runner)
 
-    async def run(self, given: Mapping[str, Any], *, tell: Tell | None = None) -> Any:
+    async def run(self, given: Mapping[str, Any]) -> Any:
         """The answer for an input; input, calls and answer are recorded in the main transcript."""
         values = self.task.read(given)
-        done = await self.perform(values, tell=tell)
+        done = await self.perform(values)
         await self._runner.record(values, done)
         return done.value
 
-    async def perform(self, values: dict[str, Any], *, tell: Tell | None = None) -> Finished:
+    async def perform(self, values: dict[str, Any]) -> Finished:
         """Run the program on values that `task.read` gave; nothing is recorded in the main transcript."""
-        tell = listener(tell)
         try:
-            return await self._runner.run(self.task, self.code, values, tell)
+            return await self._runner.run(self.task, self.code, values)
         except ProgramFault as fault:
             if fault.kind in _OWN and self.path is not None:
-                await self._set_aside(self.path, fault, tell)
+                await self._set_aside(self.path, fault)
             raise
 
-    async def _set_aside(self, path: Path, fault: ProgramFault, tell: Tell) -> None:
+    async def _set_aside(self, path: Path, fault: ProgramFault) -> None:
         """Rename the file, so that another program is written, unless it was edited or replaced."""
         try:
             if await STORE.do(_read, path) == self.code:
                 await STORE.do(_rename, path)
-                tell(SetAside(path, f"it does not work: {fault}"))
+                logger.warning("%s does not work, and was renamed: %s", path, fault.kind)
         except (Damaged, StoreFailed) as error:
             logger.warning("%s does not work, and could not be renamed: %s", path, error)
 
@@ -121,22 +119,21 @@ def path_of(folder: Path, task: Task, writer: str) -> Path:
     return folder / f"{_NOT_NAMED.sub('_', task.name)[:_LONGEST_NAME]}-{version}.py"
 
 
-async def find(path: Path, task: Task, tell: Tell) -> str | None:
+async def find(path: Path, task: Task) -> str | None:
     """The program in a file, if it passes the checks in force now; a file that cannot be used is renamed."""
     try:
         code = await STORE.do(_read, path)
         if code is not None:
             await check(code, task)
-            tell(Found(path))
         return code
     except Damaged as fault:
-        why = str(fault.args[0])
+        why = type(fault).__name__
     except ProgramFault as fault:
         if fault.kind == "limit":
             raise  # the machine has no room for the checks now: the program may be right
-        why = f"it does not pass the checks: {fault}"
+        why = fault.kind
     await STORE.do(_rename, path)
-    tell(SetAside(path, why))
+    logger.warning("%s cannot be used, and was renamed: %s", path, why)
     return None
 
 

@@ -133,6 +133,9 @@ class Task:
         checked_type(given, Mapping, "the input is a mapping of values by name")
         properties = self.input["properties"]
         try:
+            for key in given:
+                if key not in properties:  # some types would ignore it
+                    raise Misfit(f"there is no input {cut(str(key))!r}; there is {', '.join(properties)}")
             found = plain(self._read_input(plain(dict(given))))
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None

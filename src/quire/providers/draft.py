@@ -15,7 +15,7 @@ from quire.providers.media import split
 from quire.providers.names import Alphabet, Ids, Names
 from quire.providers.rules import TOOL_NAMES
 from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_model, still_said, unpack
-from quire.providers.types import Change, Downgrade, SharedList
+from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json, entries_in
 from quire.state import MASKED
 from quire.tokens import described, noted, summarized
@@ -86,7 +86,7 @@ class Draft:
         twin = Draft.__new__(Draft)
         twin.__dict__ |= self.__dict__
         self.first_mutable = twin.first_mutable = len(self.messages)
-        twin.messages, twin.downgrades = SharedList(self.messages), self.downgrades.copy()
+        twin.messages, twin.downgrades = self.messages.copy(), self.downgrades.copy()
         twin.ids, twin.names, twin.digest = self.ids.branch(), self.names.branch(), self.digest.branch()
         return twin
 

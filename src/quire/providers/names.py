@@ -48,21 +48,22 @@ def may_be_renamed(name: str) -> bool:
 class Names:
     """Wire names of tools or parameters: one for each own name, and never two alike."""
 
-    __slots__ = ("_alphabet", "given")
+    __slots__ = ("_alphabet", "_taken", "given")
 
     def __init__(self, letters: Alphabet) -> None:
         self._alphabet = letters
         self.given: dict[str, str] = {}  # wire names by own name
+        self._taken: set[str] = set()
 
     def branch(self) -> "Names":
         """A copy that gives further names without changing this one."""
         twin = Names(self._alphabet)
-        twin.given = self.given.copy()
+        twin.given, twin._taken = self.given.copy(), self._taken.copy()
         return twin
 
     def keeps(self, text: str) -> bool:
         """Whether a text that has no wire name yet can be its own."""
-        return self._alphabet.takes(text) and text not in self.given.values()
+        return self._alphabet.takes(text) and text not in self._taken
 
     def give(self, text: str) -> str:
         """The wire name for a text."""
@@ -70,8 +71,9 @@ class Names:
         while text not in self.given:
             count += 1
             name = self._alphabet.numbered(text, count)
-            if name not in self.given.values():
+            if name not in self._taken:
                 self.given[text] = name
+                self._taken.add(name)
         return self.given[text]
 
     def originals(self) -> dict[str, str]:

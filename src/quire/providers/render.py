@@ -12,7 +12,7 @@ from quire.items import Item
 from quire.providers.profiles import Profile
 from quire.providers.tools import Tool
 from quire.providers.turns import Turns, Writer
-from quire.providers.types import CachePlan, Rendered, shared
+from quire.providers.types import CachePlan, Rendered
 from quire.state import Scroll, View, checked_items, keep_memo, memos
 
 
@@ -91,7 +91,7 @@ def _build_payload(
         rest.feed(volatile)
         rest.close()
     caches = plan is not None and plan.keep != "none"
-    payload = shared(writer.finish(plan if caches else None))
+    payload = writer.finish(plan if caches else None)
     if profile.bound_thinking:
         own = draft.messages[fixed:]
 

@@ -13,7 +13,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import MAX_DEPTH
 from quire.providers import rules
 from quire.providers.check.core import type_of
-from quire.providers.check.schema import schema_errors, subschemas
+from quire.providers.check.schema import children, schema_errors, subschemas
 from quire.providers.names import Names
 from quire.providers.values import Json, entries_in, fields_in, nests_deeper
 
@@ -113,8 +113,8 @@ def _target(root: Json, pointer: str, place: str) -> Any:
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         entries = entries_in(found)
-        is_index = key.isdecimal() and int(key) < len(entries)
-        found = entries[int(key)] if is_index else fields_in(found).get(key)
+        index = int(key) if key.isdecimal() and len(key) < 10 else len(entries)
+        found = entries[index] if index < len(entries) else fields_in(found).get(key)
     if not isinstance(found, dict | bool):
         raise InvalidValue(f"{place}.$ref: the pointer leads to no schema")
     return cast("Any", found)
@@ -122,17 +122,20 @@ def _target(root: Json, pointer: str, place: str) -> Any:
 
 def is_recursive(schema: Json) -> bool:
     """Whether a schema contains itself, or one that does, by way of pointers."""
-    done: set[str] = set()
-
-    def leads_back(inner: Any, entered: frozenset[str]) -> bool:
-        pointers = {one["$ref"] for _, one in subschemas(fields_in(inner)) if "$ref" in one}
-        if pointers & entered:
-            return True
-        fresh = pointers - done
-        done.update(fresh)
-        return any(leads_back(_target(schema, one, ""), entered | {one}) for one in sorted(fresh))
-
-    return leads_back(schema, frozenset("#"))
+    entered, done = set[int](), set[int]()
+    left = [(schema, False)]
+    while left:
+        one, is_walked = left.pop()
+        if is_walked:
+            done.add(id(one))
+        elif id(one) not in done:
+            if id(one) in entered:
+                return True
+            entered.add(id(one))
+            inner = [child for _, child in children(one)]
+            inner += [_target(schema, one["$ref"], "")] if "$ref" in one else []
+            left += [(one, True), *((fields_in(child), False) for child in inner if isinstance(child, dict))]
+    return False
 
 
 # --- writing ---------------------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ class Items:
         self.has_kept = False
         self.has_half_call = False
         """Whether a call without a name was left out of a reply."""
+        self._reply_id = None if is_history else new_id()
         self._wire = wire
         self._prefix = sent.prefix if sent is not None else None
         self._names: Mapping[str, str] = sent.names if sent is not None else {}
@@ -114,6 +115,10 @@ class Items:
         self._open: list[tuple[str, ToolCall]] = []  # calls of the latest round without a result, by that id
         self._is_round_over = False
 
+    def begin_reply(self) -> None:
+        """Begin another reply of a history; in a list without replies they are guessed."""
+        self._reply_id = new_id()
+
     def state(self, blocks: Sequence[Json], path: str) -> Opaque:
         """The state of an item that stands for these raw blocks."""
         return pack(self._wire, self.model, blocks, self._prefix, path)
@@ -121,10 +126,13 @@ class Items:
     def say(self, content: Content, state: Opaque | None = None) -> None:
         """Add a message of the model, unless it is empty."""
         if content:
-            self.all.append(Message("assistant", content, state=state))
+            self.all.append(Message("assistant", content, state=state, reply_id=self._reply_id))
 
     def think(self, blocks: Sequence[Json], path: str) -> None:
-        self.all.append(Reasoning(blocks_text(self._wire, blocks), self.state(blocks, path)))
+        self.add_reasoning(blocks_text(self._wire, blocks), self.state(blocks, path))
+
+    def add_reasoning(self, text: str, state: Opaque) -> None:
+        self.all.append(Reasoning(text, state, self._reply_id))
 
     def keep(self, blocks: Sequence[Json], path: str) -> None:
         """Add blocks that no item stands for, such as a search that the service ran."""
@@ -150,7 +158,7 @@ class Items:
         same = self._calls.get(wire_id or "")
         if not self._is_history and same is not None and (same.name, same.arguments) == (tool, text):
             return
-        call = ToolCall(self._new_id(wire_id or ""), tool, text, state)
+        call = ToolCall(self._new_id(wire_id or ""), tool, text, state, self._reply_id)
         self.all.append(call)
         if self._is_round_over:
             self._open, self._is_round_over = [], False

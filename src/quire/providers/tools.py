@@ -5,9 +5,8 @@ not is left out there, and noted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,8 +40,10 @@ _SCHEMA_KEYS = {
 
 _MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
+_MOST_KEPT = 4 * 2**20
+"""Bytes of JSON of definitions whose readings are kept."""
+
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 class Tool(NamedTuple):
@@ -51,6 +52,8 @@ class Tool(NamedTuple):
     name: str
     exact: bytes
     """The definition as JSON, which tells `0` from `False`."""
+    forms: dict[str, Form]
+    """The schema by wire, once it was written for that wire."""
     native: Json | None = None
     """A provider's own tool, such as a search; it is sent as it is."""
     description: str = ""
@@ -63,8 +66,6 @@ class Tool(NamedTuple):
     """What else the definition has, by the names of its wire."""
     owner: str | None = None
     """The wire whose form the definition has, if only one has it."""
-    forms: Mapping[str, Form] = {}
-    """The schema by wire."""
     aliases: Mapping[str, str] = {}
     """Names for properties whose own names Anthropic refuses."""
 
@@ -72,37 +73,48 @@ class Tool(NamedTuple):
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
+def read_tools(definitions: Iterable[Definition], *, keep: bool = True) -> list[Tool]:
     """The tools in the order of their names, so that the order of the definitions does not matter.
 
-    A definition that was read before costs one comparison.
+    A definition that was read before costs one comparison. Without `keep`, nothing is kept of it.
     """
-    return sorted(map(_read, single_definitions(definitions)), key=lambda tool: (tool.name, tool.exact))
+    read = [_read(one, keep) for one in single_definitions(definitions)]
+    return sorted(read, key=lambda tool: (tool.name, tool.exact))
 
 
-def _read(definition: Definition) -> Tool:
+def _read(definition: Definition, keep: bool) -> Tool:
     if not definition:
         raise InvalidValue("a tool definition is empty")
     try:
-        text = _encode(definition)
-        if _decoded(text) == definition:  # else a value only resembles JSON: a set, a tuple, bytes
-            return _tool(text)
+        known = _kept.get(_encode(definition))
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):
-        pass
-    return _tool(exact_copy(definition)[1])
+        known = None
+    if known is None or known[0] != definition:  # a value may only resemble JSON: a set, a tuple, bytes
+        plain, text = exact_copy(definition)
+        known = _kept.get(text) or (plain, _tool(plain, text))
+        if keep:
+            _keep(text, known)
+    return known[1]
 
 
-@lru_cache(1024)
-def _decoded(text: bytes) -> Json:
-    return cast("Json", _decode(text))
+_kept: dict[bytes, tuple[Json, Tool]] = {}
+"""Definitions that were read, and their readings, by their JSON."""
 
 
-@lru_cache(1024)
-def _tool(text: bytes) -> Tool:
+def _keep(text: bytes, reading: tuple[Json, Tool]) -> None:
+    """Keep a reading, and drop the oldest where they are too large together."""
+    _kept[text] = reading
+    size = sum(map(len, tuple(_kept)))
+    for oldest in tuple(_kept):
+        if size > _MOST_KEPT:
+            size -= len(oldest)
+            _kept.pop(oldest, None)
+
+
+def _tool(definition: Json, text: bytes) -> Tool:
     """The tool that a definition describes."""
-    definition = _decoded(text)
     if is_native(definition):
-        return Tool(read_definition(definition)[0], text, definition)
+        return Tool(read_definition(definition)[0], text, {}, definition)
     inner = fields_in(definition.get("function")) or definition
     name = named(inner.get("name"), "the name of a tool")
     description, strict = inner.get("description"), inner.get("strict")
@@ -117,13 +129,13 @@ def _tool(text: bytes) -> Tool:
     return Tool(
         name,
         text,
+        {},
         description=description if description and not description.isspace() else "",
         schema=schema,
         removed=removed,
         strict=strict,
         fields={key: value for key, value in both.items() if key not in _READ and value is not None},
         owner="openai" if inner is not definition else _SCHEMAS[key] or by_type,
-        forms={wire: schema_for(wire, schema, strict) for wire in _SCHEMA_KEYS},
         aliases=property_aliases(schema),
     )
 
@@ -178,7 +190,8 @@ def _native(native: Json, draft: Draft) -> Json:
 
 
 def _function(tool: Tool, draft: Draft, profile: Profile) -> Json:
-    wire, form = draft.wire, tool.forms[draft.wire]
+    wire = draft.wire
+    form = tool.forms.get(wire) or tool.forms.setdefault(wire, schema_for(wire, tool.schema, tool.strict))
     if form.strict and wire == "anthropic" and profile.cloud:  # where some models refuse the field
         form = Form(dict(tool.schema), refusal="the cloud")
     function: Json = {"name": draft.names.give(tool.name)}

@@ -30,10 +30,9 @@ from quire.providers.profiles import Profile
 from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
-from quire.state import MASKED, answered, is_output, merge_of
+from quire.state import MASKED, Output, ReplyEnd, answered, end_of_reply, is_output, merge_of
 
 Input = Message | Note | Summary | ConfigChange
-Output = Message | Reasoning | ToolCall
 Step = tuple[Json, Json]
 """A call on a wire, and its result."""
 
@@ -81,7 +80,7 @@ class Writer:
         every turn before it is complete. The loop stops at calls if
 
         - there are more of them than a reply may have;
-        - a call has state, or another agent than what precedes it in the reply;
+        - a call has state, or another agent or reply id than what precedes it;
         - a tool has no name on the wire yet, and has to have another;
         - the arguments of a call are empty, no JSON object, or nest too deeply;
         - the id of a call is taken, or the wire does not allow it;
@@ -108,16 +107,19 @@ class Writer:
                     break
             calls: list[Json] = []
             results: list[Json] = []
-            agent, end = item.agent_id, called
+            end = called
             while type(items[end]) is ToolCall:
                 end += 1
             count = end - called
+            if not count:
+                break
+            agent, reply_id = item.agent_id, item.reply_id
             for place in range(called, end):
                 call, result = items[place], items[place + count]
                 call_id, name = call.call_id, names.given.get(call.name)
                 if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
                     break
-                if call.state is not None or call.agent_id != agent:
+                if call.state is not None or call.agent_id != agent or call.reply_id != reply_id:
                     break
                 if name is None:
                     if not names.keeps(call.name):
@@ -138,7 +140,7 @@ class Writer:
                 written, answer = step(call_id, name, given, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
-            if not 0 < len(calls) == count <= most:
+            if not len(calls) == count <= most:
                 for call in items[called : called + len(calls)]:
                     del taken[call.call_id]
                 break
@@ -315,7 +317,8 @@ class Writer:
 class Turns:
     """Groups items into turns, in the order of their arrival.
 
-    - What a model said, thought and called in a row is one reply. A result or any input ends it.
+    - What a model said, thought and called in one reply is one turn (`ReplyEnd.joined_by`). A result or any
+      input ends it.
     - Items that are neither a result of this reply nor further model output are buffered until all its calls
       have results, since the model is asked only afterwards: what a user says meanwhile, and what was merged
       from a child that a tool started.
@@ -323,11 +326,12 @@ class Turns:
       later is written as text of the user where it arrived, so that what was sent stays as it is.
     """
 
-    __slots__ = ("_is_over", "_reply", "_unanswered", "_waiting", "writer")
+    __slots__ = ("_end", "_is_over", "_reply", "_unanswered", "_waiting", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._reply: ModelTurn | None = None  # the reply at hand
+        self._end: ReplyEnd | None = None  # the end of that reply
         self._is_over = False  # whether anything but output came since the reply began
         self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
         self._unanswered: list[str] = []  # ids of calls that were written without their result
@@ -335,7 +339,7 @@ class Turns:
     def branch(self, writer: Writer) -> "Turns":
         """A copy that goes on with another writer."""
         twin = Turns(writer)
-        twin._is_over, twin._waiting = self._is_over, self._waiting.copy()
+        twin._end, twin._is_over, twin._waiting = self._end, self._is_over, self._waiting.copy()
         twin._unanswered = self._unanswered.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
@@ -394,9 +398,10 @@ class Turns:
         return is_output(item) and merge_of(item) in (None, merge_of(reply.outputs[-1]))
 
     def _take_output(self, item: Output) -> None:
-        if self._reply is None or self._is_over or not _joins(self._reply.outputs, item):
+        if self._reply is None or self._end is None or self._is_over or not self._end.joined_by(item):
             self.close()
-            self._reply, self._is_over = ModelTurn([], [], []), False
+            self._reply, self._end, self._is_over = ModelTurn([], [], []), None, False
+        self._end = end_of_reply(item, self._end)
         self._reply.outputs.append(item)
         if isinstance(item, ToolCall):
             self._reply.calls.append(item)
@@ -432,11 +437,11 @@ class Turns:
 
 
 def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:
-    """Split a reply before each text that follows calls without any result.
+    """Split a guessed reply before each text that follows calls without any result.
 
     The model had been asked again by then, with made-up results, and the text answers those.
     """
-    if None not in reply.results:
+    if None not in reply.results or reply.outputs[0].reply_id is not None:
         yield reply
         return
     turn, given = ModelTurn([], [], []), iter(reply.results)
@@ -457,26 +462,6 @@ def _place_of(reply: ModelTurn, result: ToolResult) -> int | None:
     places = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
     index = answered([reply.calls[at] for at in places], result)
     return None if index < 0 else places[index]
-
-
-def _joins(outputs: Sequence[Output], item: Output) -> bool:
-    """Whether an output belongs to the same reply as `outputs`.
-
-    It begins a new reply in four cases: its agent is another; its state has another prefix; it is a message
-    right after a message, since the first was a reply by itself; it is reasoning after a lone message, since
-    reasoning comes before the message of its reply.
-    """
-    last = outputs[-1]
-    if last.agent_id != item.agent_id:
-        return False
-    if type(last) is Message and (type(item) is Message or (type(item) is Reasoning and len(outputs) == 1)):
-        return False
-    prefix = _prefix(item)
-    return prefix is None or all(_prefix(output) in (None, prefix) for output in outputs)
-
-
-def _prefix(output: Output) -> str | None:
-    return None if output.state is None or output.state.prefix == MASKED else output.state.prefix
 
 
 def _last_break(items: Sequence[Item]) -> int:

@@ -1,15 +1,15 @@
 """The types that every wire shares: what rendering and parsing take and give."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
 from quire.errors import Downgraded, InvalidValue
 from quire.items import Item, prepared
-from quire.providers.values import entries_in, fields_in
 from quire.tokens import Definition, Usage, whole
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
@@ -98,62 +98,17 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
         return length if self.slow is None else min(self.slow, length)
 
 
-class SharedList(list[Any]):
-    """A list in a payload. It shares its values with other payloads until Python code looks into it.
-
-    Then the values are replaced by copies, once, so that a caller may edit them. Its length, and encoders
-    that read it as it is, such as msgspec's, copy nothing.
-    """
-
-    is_shared = False
-
-
-def _with_copies(name: str) -> Callable[..., Any]:
-    """A method of `list` that takes values out of a list, or puts values in, after the copies were made."""
-    method = getattr(list, name)
-
-    @wraps(method)
-    def on_copies(values: SharedList, *args: Any) -> Any:
-        if values.is_shared:
-            values.is_shared = False
-            list[Any].__setitem__(values, slice(None), list(map(_copied, list[Any].__iter__(values))))
-        return method(values, *args)
-
-    return on_copies
-
-
-_READING = ("__getitem__", "__iter__", "__reversed__", "__add__", "__mul__", "copy", "pop", "__reduce_ex__")
-_WRITING = ("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert")
-for _name in (*_READING, *_WRITING):
-    setattr(SharedList, _name, _with_copies(_name))
-
-
-def _copied(value: Any) -> Any:
-    if type(value) is dict:
-        return {name: one if type(one) is str else _copied(one) for name, one in fields_in(value).items()}
-    return list(map(_copied, entries_in(value))) if isinstance(value, list) else value
-
-
-def shared(value: Any) -> Any:
-    """A value of a payload that a caller may edit: what is edited is in no other payload."""
-    if isinstance(value, dict):
-        return {name: shared(inner) for name, inner in fields_in(value).items()}
-    if isinstance(value, list):
-        value = value if isinstance(value, SharedList) else SharedList(entries_in(value))
-        value.is_shared = True
-    return value
-
-
 @dataclass(eq=False, repr=False)
 class Rendered(Mapping[str, Any]):
     """A payload for a provider's client, as a mapping: `**rendered`; and what was changed on the way.
 
     `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
     the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
-    `wire` is the name of the provider.
+    `wire` is the name of the provider. `shared` is the payload as later renderings go on from it, for code
+    that only reads; a caller takes `payload`, or the fields of the mapping.
     """
 
-    payload: dict[str, Any]
+    shared: dict[str, Any]
     downgrades: tuple[Downgrade, ...]
     names: Mapping[str, str]
     digest: Callable[[], str]
@@ -163,16 +118,24 @@ class Rendered(Mapping[str, Any]):
     wire: str = ""
 
     def __repr__(self) -> str:
-        return f"<Rendered {', '.join(self.payload)}; {len(self.downgrades)} downgrades>"
+        return f"<Rendered {', '.join(self.shared)}; {len(self.downgrades)} downgrades>"
+
+    @cached_property
+    def payload(self) -> dict[str, Any]:
+        """The payload, in lists and dicts of its own: a caller may edit them."""
+        try:
+            return msgspec.to_builtins(self.shared, builtin_types=(bytes,))
+        except TypeError:  # a provider of one's own may send objects of a client
+            return deepcopy(self.shared)
 
     def __getitem__(self, field: str) -> Any:
         return self.payload[field]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.payload)
+        return iter(self.shared)
 
     def __len__(self) -> int:
-        return len(self.payload)
+        return len(self.shared)
 
     @cached_property
     def prefix(self) -> str:
@@ -185,7 +148,7 @@ class Rendered(Mapping[str, Any]):
 
     def bare(self) -> "Rendered":
         """The same rendering without its payload: as much as reading the answer needs."""
-        return replace(self, payload={}, downgrades=())
+        return replace(self, shared={}, downgrades=())
 
     def is_of(self, other: "Rendered") -> bool:
         """Whether both are of one rendering, with a payload or without."""

@@ -26,7 +26,7 @@ from quire.service.openai import openai_routes
 from quire.service.openapi import description, operation, operations_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, job_id_of, json_response
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response
 from quire.session import Job, Kept, Session
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -83,13 +83,15 @@ def app(
     keys: Keys | None = None,
     most: int = 1_000,
     largest: int = 16 * 2**20,
+    read_timeout: float = 60.0,
     grace: float = 30.0,
 ) -> Starlette:
     """Make the service of a node, to run with an ASGI server.
 
     The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
-    answered, all in one scope. While `most` jobs wait or run, messages are refused with 503.
-    `largest` is the size of a body in bytes. When the server ends, running turns have `grace` seconds.
+    answered, and each conversation is a scope of its own. While `most` jobs wait or run, messages are refused
+    with 503. `largest` is the size of a body in bytes, and `read_timeout` the seconds in which it is sent.
+    When the server ends, running turns have `grace` seconds.
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
     native = _Routes(service)
@@ -102,7 +104,7 @@ def app(
         lifespan=lambda _: service.running(),
     )
     made.router.redirect_slashes = False
-    made.add_middleware(Boundary, keys=keys, largest=largest, metrics=service.metrics)
+    made.add_middleware(Boundary, keys, largest, read_timeout, service.metrics)
     made.state.service = service
     return made
 
@@ -154,10 +156,10 @@ class _Routes:
     async def conversations(self, request: Request) -> Response:
         """The conversations, by last activity."""
         address, limit = self._service.address(request, _name(request, "agent"), "list"), _limit(request)
+        named = address.place.named  # it ends with a slash where each conversation is a scope of its own
+        recent = await STORE.do(self._service.node.store.recent, None if named.endswith("/") else named)
         found = [
-            one
-            for one in await STORE.do(self._service.node.store.recent, address.place.scope)
-            if not is_reserved(one.place.conversation)
+            one for one in recent if one.place.named == named and not is_reserved(one.place.conversation)
         ]
         if cursor := request.query_params.get("cursor"):
             time, _, name = cursor.partition("~")
@@ -178,7 +180,7 @@ class _Routes:
         """Where a conversation stands."""
         address = self._address(request)
         session = await self._service.session(address)
-        calls = self._waiting(address, session)
+        calls = await self._waiting(address, session)
         return json_response(
             {
                 "conversation": address.conversation,
@@ -227,7 +229,9 @@ class _Routes:
     async def waiting(self, request: Request) -> Response:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
-        return json_response({"calls": _raw(self._waiting(address, await self._service.session(address)))})
+        return json_response(
+            {"calls": _raw(await self._waiting(address, await self._service.session(address)))}
+        )
 
     @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
     async def fork(self, request: Request) -> Response:
@@ -254,10 +258,10 @@ class _Routes:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         session = await self._service.session(address)
-        calls = {name for call in self._waiting(address, session) for name in (call.id, call.call_id)}
+        calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
         unknown = next((name for name in asked.decisions if name not in calls), None)
-        if unknown is not None and not (job_id and await _is_known(session, job_id)):
+        if unknown is not None and not (job_id and await session.jobs.is_known(job_id)):
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
         return await self._answer(request, address, asked, decisions=asked.decisions)
 
@@ -266,7 +270,8 @@ class _Routes:
     ) -> Response | EventResponse:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
         given["is_streamed"] = asked.stream or _wants_events(request)
-        job = Job.of(**given, id=job_id_of(request, address), parameters=asked.parameters)
+        given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
+        job = Job.of(**given, parameters=asked.parameters)
         version = await self._service.submit(address, job)
         reader = self._service.reader(address, Cursor(version))
         if _wants_events(request):
@@ -297,7 +302,7 @@ class _Routes:
         """What the model would see now, and why."""
         address = self._address(request)
         await self._service.session(address)
-        made = await self._agent(address).preview()
+        made = await (await self._agent(address)).preview()
         seen = {"model": made.model, "tokens": made.receipt.tokens, "available": made.receipt.available}
         return json_response({**seen, "items": _raw(made.items), **_explained(made.receipt)})
 
@@ -324,16 +329,15 @@ class _Routes:
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
 
-    def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
+    async def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
         """The calls that wait for a person; the agent is only made if there may be one."""
         if session.jobs.current is not None or not session.steps.standing():
             return ()
-        return self._agent(address).waiting()
+        return await STORE.do((await self._agent(address)).waiting)
 
-    def _agent(self, address: Address) -> Agent:
-        worker = self._service.node.worker(*address)
+    async def _agent(self, address: Address) -> Agent:
         try:
-            return worker.agent
+            return await self._service.node.worker(*address).open()
         except StoreError:
             raise
         except Exception as fault:
@@ -369,19 +373,14 @@ def _limit(request: Request) -> int:
 
 
 def _wants_events(request: Request) -> bool:
-    return "text/event-stream" in request.headers.get("accept", "")
-
-
-async def _is_known(session: Session, job_id: str) -> bool:
-    is_pending = any(job.id == job_id for job in session.jobs.pending())
-    return is_pending or await session.jobs.outcome(job_id) is not None
+    return "text/event-stream" in request.headers.get("accept", "").lower()
 
 
 def _preferred_wait(request: Request) -> float:
     """The seconds of `Prefer: wait=30`."""
     for preference in request.headers.get("prefer", "").split(","):
         name, _, seconds = preference.strip().partition("=")
-        if name == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
+        if name.lower() == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
             return min(float(seconds), _LONGEST_WAIT)
     return 0.0
 

@@ -1,7 +1,9 @@
-"""The boundary, which every request meets first: its host, its key, its size; and how it was answered."""
+"""The boundary, which every request meets first: its peer, its key, its size; and how it was answered."""
 
+import asyncio
 import logging
 import time
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -22,6 +24,12 @@ CALLER = "quire.caller"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """The names of this machine, which need no keys."""
 
+_SINGLE = (
+    *(b"authorization", b"content-type", b"host", b"idempotency-key", b"last-event-id", b"origin"),
+    *(b"quire-conversation", b"quire-user", b"sec-fetch-site"),
+)
+"""Headers that come once: of two, a proxy and the service might each read another."""
+
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
@@ -31,14 +39,17 @@ _HEADERS = {
 
 
 class Boundary:
-    """Checks the host and the size of each request, adds headers, and notes how it was answered.
+    """Checks who sends a request and how much, adds headers, and notes how it was answered.
 
     Names are percent-encoded within the path. A server decodes the path before the application sees it, and
     with it slashes within names. So routes see the path as it came, and decode each name on its own.
     """
 
-    def __init__(self, app: ASGIApp, keys: Keys | None, largest: int, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Keys | None, largest: int, read_timeout: float, metrics: Metrics
+    ) -> None:
         self._app, self._keys, self._largest, self._metrics = app, keys, largest, metrics
+        self._read_timeout = read_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,7 +80,10 @@ class Boundary:
             logger.info("%s %s %d %.0f ms %s", scope["method"], route, status, seconds * 1e3, key)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, read = Headers(scope=scope), 0
+        headers, read, is_read = Headers(scope=scope), 0, False
+        names, ends = [name for name, _ in scope["headers"]], time.monotonic() + self._read_timeout
+        if twice := next((name for name in _SINGLE if names.count(name) > 1), None):
+            raise Problem(400, f"the header {twice.decode()} comes more than once")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > self._largest:
             raise self._too_large()
@@ -79,15 +93,21 @@ class Boundary:
             raise Problem(400, "the path is not percent-encoded") from None
 
         async def receive_bounded() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, is_read
+            try:
+                async with asyncio.timeout(None if is_read else ends - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                told = f"a request is sent within {self._read_timeout:g} seconds"
+                raise Problem(408, told, {"connection": "close"}) from None
+            is_read = not message.get("more_body", False)
             read += len(message.get("body", b""))
             if read > self._largest:
                 raise self._too_large()
             return message
 
         if self._keys is None:
-            _check_origin(headers)
+            _check_origin(scope, headers)
             scope[CALLER] = Caller()
             await self._app(scope, receive_bounded, send)
         elif scope["path"] in OPEN:
@@ -102,11 +122,16 @@ class Boundary:
         return Problem(413, told, {"connection": "close"})  # the rest is not read
 
 
-def _check_origin(headers: Headers) -> None:
+def _check_origin(scope: Scope, headers: Headers) -> None:
     """Without keys only programs of this machine may ask: no pages, and no names that lead here."""
+    host, origin = headers.get("host", ""), headers.get("origin")
     try:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        name, peer = urlsplit(f"//{host}").hostname, ip_address((scope.get("client") or [""])[0])
     except ValueError:
-        name = None
-    if name not in LOOPBACK or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        name = peer = None
+    if isinstance(peer, IPv6Address):
+        peer = peer.ipv4_mapped or peer
+    is_page = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    is_page |= origin is not None and origin.partition("://")[2] != host
+    if peer is None or not peer.is_loopback or name not in LOOPBACK or is_page:
         raise Problem(403, "without keys the service answers programs of this machine alone")

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
@@ -16,8 +17,8 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Told
-from quire.session import Job, Session
+from quire.service.runner import Shared, Told
+from quire.session import Job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -150,7 +151,7 @@ class DurableRunner:
 
     def __init__(self, node: Node, *, connections: int = 4) -> None:
         self._database = Database(node, connections)
-        self._load = 0
+        self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
 
     async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
@@ -163,24 +164,17 @@ class DurableRunner:
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
         """See `Runner.deltas`."""
-        reference = Reference(agent, scope, conversation, job_id)
-        session = await STORE.do(self._database.node.session, agent, scope, conversation)
-        pause, is_over = _SOON, not _is_pending(session, job_id)
-        while True:
-            batches = await STORE.do(read_words, self._database.store, reference.id, after)
-            for batch in batches:
-                for one in batch:
-                    yield one
-                if not batch:
-                    return
-                after = batch[-1].number
-            if is_over and not batches:
-                return
-            await asyncio.sleep(pause)
-            pause = _SOON if batches else min(1.5 * pause, _LATER)
-            if pause == _LATER:  # the worker may have died before it could tell
-                await session.aio.refresh()
-                is_over = not _is_pending(session, job_id)
+        job, pause, is_open = Reference(agent, scope, conversation, job_id).id, _SOON, True
+        while is_open:
+            read = partial(read_words, self._database.store, job, after)
+            is_open, pieces = await self._shared.do((job, after), read)
+            for piece in pieces:
+                yield piece
+                after = piece.number
+            pause = _SOON if pieces else min(1.5 * pause, _LATER)
+            if is_open:
+                await asyncio.sleep(pause)
+            is_open |= bool(pieces)  # there may be more than were read at once
 
     def load(self) -> int:
         """See `Runner.load`: all jobs of the queue, as they were counted last."""
@@ -207,10 +201,6 @@ class DurableRunner:
             except StoreError as fault:
                 logger.warning("the jobs are not counted: %s", fault)
             await asyncio.sleep(_COUNTED)
-
-
-def _is_pending(session: Session, job_id: str) -> bool:
-    return any(job.id == job_id for job in session.jobs.pending())
 
 
 def _order(reference: Reference, job: Job, version: int) -> dbos.EnqueueOptions:

@@ -11,9 +11,9 @@ that of the record: the words of a response come before its items, and after all
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 
 from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
-from quire.service.runner import Address, Runner, woken
+from quire.service.runner import Address, Runner, Shared, Slices, woken
 from quire.session import Spending
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
@@ -43,6 +43,7 @@ _QUIET = 1.0
 
 _OF_MODELS = ("tool_call", "reasoning")
 
+T = TypeVar("T")
 Name = Literal["accepted", "begun", "item", "words", "thoughts", "ended", "reset"]
 
 
@@ -100,38 +101,64 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
 
 
-class Readers:
-    """The readers that are open in this process: they all end when it is closed."""
+class _Followed:
+    """A conversation that has readers."""
 
     def __init__(self) -> None:
-        self._open: set[asyncio.Event] = set()
-        self.is_closed = False
+        self.wakes: dict[asyncio.Event, None] = {}
+        self.slices, self.changes = Slices(), 0
+        self.unwatch: Callable[[], None] = lambda: None
+
+
+class Readers:
+    """The readers that are open in this process: they all end when it is closed.
+
+    Those of one conversation are woken a few at a time, and share what they read of the store.
+    """
+
+    def __init__(self) -> None:
+        self._followed: dict[Place, _Followed] = {}
+        self._shared, self.is_closed = Shared(), False
 
     def __len__(self) -> int:
-        return len(self._open)
+        return sum(len(followed.wakes) for followed in self._followed.values())
 
     def close(self) -> None:
         """End all readers; their clients come back with the id of the last event they had."""
         self.is_closed = True
-        for wake in self._open:
-            wake.set()
+        for followed in self._followed.values():
+            for wake in followed.wakes:
+                wake.set()
 
     @contextmanager
     def watching(self, store: Store, place: Place) -> Generator[asyncio.Event]:
         """An event that is set whenever a conversation may have changed, while the block runs."""
         loop, wake = asyncio.get_running_loop(), asyncio.Event()
+        followed = self._followed.get(place)
+        if followed is None:
+            followed = self._followed[place] = _Followed()
 
-        def changed() -> None:
-            with suppress(RuntimeError):  # the loop may be closed by now
-                loop.call_soon_threadsafe(wake.set)
+            def wake_all() -> None:
+                followed.changes += 1
+                followed.slices.wake(followed.wakes)
 
-        unwatch = store.watch(place, changed)
-        self._open.add(wake)
+            def changed() -> None:
+                with suppress(RuntimeError):  # the loop may be closed by now
+                    loop.call_soon_threadsafe(wake_all)
+
+            followed.unwatch = store.watch(place, changed)
+        followed.wakes[wake] = None
         try:
             yield wake
         finally:
-            self._open.discard(wake)
-            unwatch()
+            del followed.wakes[wake]
+            if not followed.wakes:
+                del self._followed[place]
+                followed.unwatch()
+
+    async def read(self, place: Place, after: int, at_once: int, read: Callable[[], T]) -> T:
+        """Read what comes after a version, once for all who are there since the last change."""
+        return await self._shared.do((place, after, at_once, self._followed[place].changes), read)
 
 
 class Reader:
@@ -147,13 +174,17 @@ class Reader:
         self._unstreamed: set[str] = set()  # jobs that tell no words
         self._claim: str | None = None
         self._ahead: deque[Stored] = deque()  # what was read and not told yet
-        self._at_once = 1
+        self._at_once, self._least = 1, 0
         self._read_at = self._ended_at = -_FRESH  # when it was read last, and when to the end
         self.spent = Spending()
         """What the job has used, as far as it was read."""
 
     async def events(self, until: str | None = None) -> AsyncGenerator[Event | None, None]:
-        """The events, without an end, or until a job has ended; `None` is a sign of life."""
+        """The events, without an end, or until a job that was accepted has ended; `None` is a sign of life.
+
+        If the conversation is removed, the job has ended too.
+        """
+        self._least = int(until is not None)
         with self._readers.watching(self._store, self._place) as wake:
             is_last = False
             if self._job:
@@ -163,8 +194,15 @@ class Reader:
                 wake.clear()
                 async with aclosing(self._next(wake)) as events:
                     async for event in events:
+                        is_last = False  # all that is recorded is told, also when the service has stopped
                         yield event
-                        if event is not None and event.name == "ended" and event.data["job"] == until:
+                        if until is None or event is None:
+                            continue
+                        if event.name == "reset":
+                            told = {"job": until, "stop": "removed", "waiting": (), "error": ""}
+                            yield self._event("ended", told)
+                            return
+                        if event.name == "ended" and event.data["job"] == until:
                             return
                 if self._readers.is_closed:
                     continue
@@ -236,14 +274,15 @@ class Reader:
             end = min(last, after + self._at_once)
             return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
 
-        page, last = await STORE.do(read)
+        at_once = 0 if is_fresh else self._at_once
+        page, last = await self._readers.read(self._place, after, at_once, read)
         self._ahead.extend(page)
         self._at_once = 1 if sum(len(stored.body) for stored in page) > _LARGE else _PAGE
         self._read_at = time.monotonic()
         is_end = last <= after + len(page)
         if is_end:
             self._ended_at = self._read_at
-        if last < after:
+        if last < max(after, self._least):
             self._version, is_end = -1, False
             self._ahead.clear()
         return is_end
@@ -296,16 +335,18 @@ class Reader:
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
             return self._event("item", data)
         note = JSON.decode_item(stored.body) if stored.stream in (JOBS, USAGE) else None
-        content: Mapping[str, Any] = (note.content or {}) if isinstance(note, Note) else {}
+        if not isinstance(note, Note):
+            return None
+        content: Mapping[str, Any] = note.content or {}
         if stored.stream == USAGE:
             self.spent = self.spent.with_usage(content)
-        elif "taken" in content:
+        elif note.key == "taken":
             return self._taken(content["taken"], self._is_begun(stored), content["claim"])
-        elif "stop" in content:
+        elif note.key == "ended":
             self._job, self._number, self._has_words = "", 0, False
             told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
             return self._event("ended", {"job": content["job"], **told, "error": content.get("error", "")})
-        elif "job" in content:
+        elif note.key == "job":
             if not content.get("is_streamed"):
                 self._unstreamed.add(content["job"])
             return self._event("accepted", {"job": content["job"]})

@@ -5,10 +5,11 @@ what is new; the tools of a request are run by the client. A response is a job, 
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -16,17 +17,16 @@ from starlette.requests import Request
 from starlette.responses import Response as Answer
 from starlette.routing import BaseRoute, Route
 
-from quire.agent import tools_of
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
 from quire.service.events import ALIVE_SIGN, Cursor, EventResponse
 from quire.service.openai_shapes import Body, Json
 from quire.service.problems import Problem, problem_of, unavailable
-from quire.service.service import Address, Service, job_id_of, json_response
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response
 from quire.session import Job, Session
 from quire.stores.streams import MAIN
-from quire.stores.threads import STORE
+from quire.stores.threads import COMPUTING, STORE
 
 _CONVERSATION = "quire-conversation"
 """The header that names the conversation of a chat completion, percent-encoded."""
@@ -70,6 +70,19 @@ def openai_routes(service: Service) -> list[BaseRoute]:
     ]
 
 
+class _Asked(NamedTuple):
+    """What a client asks."""
+
+    body: Body
+    key: str | None
+    """The id of a job that the client chose."""
+    digest: str
+    ignored: str
+    """The names of settings that are not used."""
+    tools: Sequence[str]
+    """The names of the client's tools."""
+
+
 class _Api:
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -84,24 +97,27 @@ class _Api:
 
     async def complete(self, request: Request) -> Answer:
         """A chat completion: the client sends its history again with each request."""
-        body, key, ignored = await self._read(request)
+        asked = await self._read(request)
+        body, key = asked.body, asked.key
         name = unquote(request.headers.get(_CONVERSATION, "")) or key or new_id()
-        address, session = await self._opened(request, body, name)
+        address, session = await self._opened(request, asked, name)
         known = await _accepted(session, key)
         job = await STORE.do(_continued, session, body, key) if known is None else known
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
-        return await self._answer(address, job, ignored, shapes.completion, encode)
+        return await self._answer(address, job, asked, shapes.completion, encode)
 
     async def respond(self, request: Request) -> Answer:
         """A response: the client sends what is new."""
-        body, key, ignored = await self._read(request)
-        items = shapes.items_in(body)  # what cannot be read is refused before there is a fork
-        address, session = await self._found(request, body, key)
+        asked = await self._read(request)
+        body, key = asked.body, asked.key
+        # What cannot be read is refused before there is a fork.
+        items = await COMPUTING.do(shapes.items_in, body)
+        address, session = await self._found(request, asked)
         known = await _accepted(session, key)
         job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        return await self._answer(address, job, ignored, lambda events: events[-1]["response"], encode)
+        return await self._answer(address, job, asked, lambda events: events[-1]["response"], encode)
 
     async def response(self, request: Request) -> Answer:
         """A response that was accepted before, or its events behind one of them."""
@@ -123,36 +139,40 @@ class _Api:
 
     # Requests
 
-    async def _read(self, request: Request) -> tuple[Body, str | None, str]:
-        """A request, the id of a job that the client chose, and the names of settings that are not used."""
+    async def _read(self, request: Request) -> _Asked:
         self._service.check_open()
         body = await self._service.body(request, Body)
-        ignored = shapes.check_settings(await self._service.body(request, dict[str, Any]), body)
+        fields = await self._service.body(request, dict[str, msgspec.Raw])
+        ignored, tools = await COMPUTING.do(shapes.check_settings, fields, body)
         asked = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
         address = Address(body.model, self._service.caller(request).scope, str(asked))
-        return body, job_id_of(request, address), ignored
+        return _Asked(body, job_id_of(request, address), await digest_of(request), ignored, tools)
 
-    async def _opened(self, request: Request, body: Body, name: str) -> tuple[Address, Session]:
+    async def _opened(self, request: Request, asked: _Asked, name: str) -> tuple[Address, Session]:
         """A conversation whose agent can take the tools of a request besides its own."""
-        address = self._service.address(request, body.model, name)
+        address = self._service.address(request, asked.body.model, name)
         session = await STORE.do(self._service.node.session, *address)
-        if body.tools:
-            tools_of([*self._service.node.worker(*address).agent.tools, *body.tools])
+        if asked.tools:
+            own = (await self._service.node.worker(*address).open()).tools
+            names = Counter([*(tool.name for tool in own), *asked.tools])
+            if twice := next((name for name, count in names.items() if count > 1), None):
+                raise InvalidValue(f"two tools are called {cut(twice)!r}")
         return address, session
 
-    async def _found(self, request: Request, body: Body, key: str | None) -> tuple[Address, Session]:
+    async def _found(self, request: Request, asked: _Asked) -> tuple[Address, Session]:
         """The conversation that a request continues, or a new one; of an earlier response it is a fork."""
+        body, key = asked.body, asked.key
         given = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
         if not isinstance(given, str | None):
             raise InvalidValue("conversation: its id is a text")
         if body.previous_response_id is None:
-            return await self._opened(request, body, given or key or new_id())
+            return await self._opened(request, asked, given or key or new_id())
         if given is not None:
             raise InvalidValue("a request has a conversation or a previous_response_id, and not both")
         before = Ticket.read(body.previous_response_id)
         if before.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")
-        address, session = await self._opened(request, body, before.conversation)
+        address, session = await self._opened(request, asked, before.conversation)
         outcome = await session.jobs.outcome(before.job)
         if outcome is None:
             raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
@@ -168,12 +188,14 @@ class _Api:
     # Jobs
 
     async def _answer(
-        self, address: Address, job: Job, ignored: str, shape: _Shape, encode: _Encode | None
+        self, address: Address, job: Job, asked: _Asked, shape: _Shape, encode: _Encode | None
     ) -> Answer:
         """Submit a job, and answer with its events as they come, or with all of them in one shape."""
+        if job.id == asked.key:
+            job = job._replace(digest=asked.digest)
         version = await self._service.submit(address, job)
         ticket = Ticket(address.agent, address.conversation, job.id, version, int(now()))
-        told = {"quire-ignored": ignored} if ignored else {}
+        told = {"quire-ignored": asked.ignored} if asked.ignored else {}
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}
         if encode is not None:
             return EventResponse(self._sent(ticket, address, encode), headers=headers)
@@ -232,7 +254,7 @@ def _response(ticket: Ticket) -> shapes.Response:
 async def _accepted(session: Session, key: str | None) -> Job | None:
     """The job that was accepted under a key of the client; of one that has ended, the id is all there is."""
     pending = {job.id: job for job in session.jobs.pending()}
-    if key is None or key in pending or await session.jobs.outcome(key) is None:
+    if key is None or key in pending or not await session.jobs.is_known(key):
         return pending.get(key or "")
     return Job(key, decisions={key: True})
 

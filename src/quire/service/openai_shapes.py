@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
 from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared
 from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
+from quire.service.problems import Problem
 from quire.session import Job
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
@@ -54,6 +55,9 @@ _ONLY: Mapping[str, Sequence[Any]] = {
 }
 """Settings that change the form of an answer, with the values that are taken; others are an error."""
 
+_MOST_TOOLS, _LARGEST_TOOLS = 128, 2**19
+"""Tools of a request, and bytes of their definitions."""
+
 _INPUT = ("message", "function_call", "function_call_output", "reasoning")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -61,17 +65,25 @@ _GIVEN = "quire.given"
 """The key of `extras` of an item of a history that the client brought: it is no part of the answer."""
 
 
-def check_settings(fields: Json, body: Body) -> str:
-    """Refuse what is not supported; the names of the settings that are the agent's, and not used."""
-    for name, allowed in _ONLY.items():
-        if (given := fields.get(name)) is not None and given not in allowed:
-            most = " or ".join(msgspec.json.encode(one).decode() for one in allowed)
+def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, list[str]]:
+    """Refuse what is not supported.
+
+    Return the names of the settings that are the agent's, and not used, and those of the client's tools.
+    """
+    given = {name: msgspec.json.decode(fields[name]) for name in _ONLY if name in fields}
+    for name, value in given.items():
+        if value is not None and value not in _ONLY[name]:
+            most = " or ".join(msgspec.json.encode(one).decode() for one in _ONLY[name])
             raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
-    body.tools = [] if fields.get("tool_choice") == "none" else body.tools
-    if any(tool.native is not None for tool in read_tools(body.tools or ())):
+    body.tools = [] if given.get("tool_choice") == "none" else body.tools or []
+    if len(body.tools) > _MOST_TOOLS or len(bytes(fields.get("tools", b""))) > _LARGEST_TOOLS:
+        raise Problem(422, f"tools: at most {_MOST_TOOLS}, of {_LARGEST_TOOLS:,} bytes in all")
+    tools = read_tools(body.tools, keep=False)
+    if any(tool.native is not None for tool in tools):
         raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
     known = {*body.__struct_fields__, *_ONLY}
-    return ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
+    ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
+    return ignored, [tool.name for tool in tools]
 
 
 def items_in(body: Body) -> list[Item]:

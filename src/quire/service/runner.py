@@ -4,9 +4,11 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable
 from contextlib import aclosing, suppress
-from typing import Literal, NamedTuple, Protocol
+from functools import partial
+from itertools import islice
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -23,6 +25,8 @@ from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.service")
 
+T = TypeVar("T")
+
 _MOST_WORDS, _MOST_ENDED = 2**18, 100
 """Characters that are kept of one answer, and how many answers that have ended are kept."""
 
@@ -37,6 +41,54 @@ LONGEST_DELAY = 30 * 86_400.0
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 30.0
 """Seconds after which a job that could not be done now is tried again."""
+
+
+_SLICE = 16
+"""How many of those who wait for the same go on in one round of the event loop."""
+
+
+class Slices:
+    """Wakes many who wait for the same a few at a time: together they take half of the event loop's time."""
+
+    def __init__(self) -> None:
+        self._left: dict[asyncio.Event, None] = {}
+        self._used = 0.0
+
+    def wake(self, events: Iterable[asyncio.Event]) -> None:
+        """Set events, each in its turn."""
+        is_going = bool(self._left)
+        self._left |= dict.fromkeys(events)
+        if self._left and not is_going:
+            self._used = time.thread_time()
+            asyncio.get_running_loop().call_soon(self._go)
+
+    async def turn(self) -> None:
+        """Wait for one's turn."""
+        self.wake([mine := asyncio.Event()])
+        await mine.wait()
+
+    def _go(self) -> None:
+        for event in list(islice(self._left, _SLICE)):
+            del self._left[event]
+            event.set()
+        before, self._used = self._used, time.thread_time()
+        if self._left:
+            asyncio.get_running_loop().call_later(2 * (self._used - before), self._go)
+
+
+class Shared:
+    """Reads of a store: who wants what is being read already waits for that."""
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, asyncio.Future[Any]] = {}
+
+    async def do(self, key: Hashable, read: Callable[[], T]) -> T:
+        """Read in a thread, once for all who ask under the same key meanwhile."""
+        if key not in self._running:
+            self._running[key] = STORE.begin(read)
+            self._running[key].add_done_callback(lambda _: self._running.pop(key))
+        found: T = await asyncio.shield(self._running[key])
+        return found
 
 
 class Address(NamedTuple):
@@ -57,6 +109,9 @@ class Address(NamedTuple):
         return f"/agents/{quote(self.agent, safe='')}/conversations/{quote(self.conversation, safe='')}"
 
 
+Kind = Literal["words", "thoughts", "recorded"]
+
+
 class Told(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer on its way. Items do not travel: they are in the log.
 
@@ -65,7 +120,7 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     """
 
     number: int
-    kind: Literal["words", "thoughts", "recorded"]
+    kind: Kind
     text: str
 
 
@@ -127,7 +182,7 @@ class _Spoken:
         self._next: list[Told] = []  # pieces of one kind
         self._told_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self.changed = asyncio.Event()
+        self.changed, self.slices = asyncio.Event(), Slices()
 
     def add(self, delta: Delta | Outcome) -> None:
         """Tell of a delta: at once, or within a moment if words were told just now."""
@@ -183,6 +238,7 @@ class LocalRunner:
         self._words: OrderedDict[tuple[Address, str], _Spoken] = OrderedDict()
         self._finding: asyncio.Task[None] | None = None
         self._is_stopped = False
+        self._shared = Shared()
 
     async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
         """See `Runner.submit`."""
@@ -205,6 +261,7 @@ class LocalRunner:
         while words is not None:
             after = max(after, words.first)
             for one in words.after(after):
+                await words.slices.turn()
                 after = one.number
                 yield one
             if after < words.last:
@@ -344,13 +401,14 @@ class LocalRunner:
         return is_all
 
     def _key_of(self, recent: Recent) -> Address | None:
-        agent, _, scope = recent.place.scope.partition("/")
+        agent, _, scope = recent.place.named.partition("/")
         is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
         return Address(agent, scope, recent.place.conversation) if is_ours else None
 
     async def _has(self, stream: str, place: Place, since: int = 0) -> bool:
         """Whether a stream of a conversation has an entry after a version."""
-        last = await STORE.do(lambda: self._node.store.versions_of(place, stream, limit=1))
+        read = partial(self._node.store.versions_of, place, stream, limit=1)
+        last = await self._shared.do((stream, place), read)
         return any(version > since for version in last)
 
 

@@ -24,6 +24,9 @@ from quire.stores.threads import STORE
 
 B = TypeVar("B")
 
+_MOST_VALUES = 20_000
+"""JSON values in a body: each takes some microseconds on its way, wherever it stands."""
+
 
 class Service:
     """The agents of a node over HTTP."""
@@ -81,9 +84,17 @@ class Service:
         return await STORE.do(opened)
 
     async def submit(self, address: Address, job: Job) -> int:
-        """Accept a job, and return the version before it; 503 while there is too much to do."""
+        """Accept a job, and return the version before it; 503 while there is too much to do.
+
+        A job that was accepted before under its id has the same digest, or it is another request: 422.
+        """
         self.check_open()
-        return await self.runner.submit(*address, job)
+        version = await self.runner.submit(*address, job)
+        if job.digest:
+            session = await STORE.do(self.node.session, *address)
+            if await session.jobs.digest(job.id) not in (None, job.digest):
+                raise Problem(422, "this Idempotency-Key was used for another body")
+        return version
 
     def check_open(self) -> None:
         """503 while no job is accepted."""
@@ -98,10 +109,13 @@ class Service:
 
     async def body(self, request: Request, kind: type[B]) -> B:
         """The JSON body of a request."""
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Problem(415, "the body is JSON: its content-type is application/json")
+        data = await request.body()
+        if _has_too_many_values(data):
+            raise Problem(422, f"a body has at most {_MOST_VALUES:,} JSON values")
         try:
-            return msgspec.json.decode(await request.body(), type=kind)
+            return msgspec.json.decode(data, type=kind)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
             text, place = without_content(fault)
             told = "nested too deep" if isinstance(fault, RecursionError) else text
@@ -119,6 +133,21 @@ def job_id_of(request: Request, address: Address) -> str | None:
     if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
         raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
     return f"key_{sha256(msgspec.json.encode([*address, given])).hexdigest()[:32]}"
+
+
+async def digest_of(request: Request) -> str:
+    """What tells the body of a request with an `Idempotency-Key` from others; empty without such a key."""
+    key = request.headers.get("idempotency-key")
+    return "" if key is None else sha256(key.encode() + b"\0" + await request.body()).hexdigest()
+
+
+def _has_too_many_values(text: bytes) -> bool:
+    """Whether a JSON text has more values than are read, found without reading them."""
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 4 * _MOST_VALUES:
+        return True
+    outside = b"".join(plain.split(b'"')[::2])  # of all strings
+    return sum(map(outside.count, (b",", b"{", b"["))) > _MOST_VALUES
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

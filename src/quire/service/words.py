@@ -5,13 +5,12 @@ What was said is in the log once it is complete. The table is emptied after some
 
 import asyncio
 import logging
-from typing import Any
 
 import msgspec
 
 from quire.agent import Delta
 from quire.errors import StoreError
-from quire.service.runner import Told, told
+from quire.service.runner import Kind, Told, told
 from quire.session import Outcome
 from quire.stores.postgres import PostgresStore
 from quire.stores.threads import STORE
@@ -24,21 +23,30 @@ _BATCHED = 0.1
 _KEPT = 600
 """Seconds for which they are kept."""
 
-_LAST = "SELECT coalesce(max(number), 0) FROM quire.told WHERE job = %s"
-_WRITE = "INSERT INTO quire.told (job, number, body) VALUES (%s, %s, %s)"
-_READ = "SELECT body FROM quire.told WHERE job = %s AND number > %s ORDER BY number LIMIT 100"
+# Another worker may have told the beginning. One that was taken for dead tells no more.
+_WRITE = """
+    INSERT INTO quire.told (job, number, body)
+    SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(body)s FROM quire.told WHERE job = %(job)s
+    HAVING EXISTS (SELECT FROM quire.workers WHERE id = %(worker)s AND state = 'here')"""
+# A workflow ends after all its words were written, so whoever reads that it has ended reads them too.
+_READ = """
+    SELECT is_open, told.number, told.body
+    FROM (SELECT EXISTS (SELECT FROM dbos.workflow_status WHERE workflow_uuid = %(job)s
+        AND status IN ('ENQUEUED', 'PENDING', 'DELAYED'))) AS workflow (is_open)
+    LEFT JOIN LATERAL (SELECT number, body FROM quire.told WHERE job = %(job)s AND number > %(after)s
+        ORDER BY number LIMIT 100) AS told ON true
+    ORDER BY told.number"""
 _REMOVE = "DELETE FROM quire.told WHERE at < now() - make_interval(secs => %s)"
 
-_batch = msgspec.json.Decoder(list[Told])
+_pieces_in = msgspec.json.Decoder(list[tuple[Kind, str]]).decode
 
 
 class Words:
-    """Writes what one job tells, in batches."""
+    """Writes what a worker tells of one job, in batches."""
 
-    def __init__(self, store: PostgresStore, job: str) -> None:
-        self._store, self._job = store, job
-        self._pieces: list[tuple[Any, str]] = []
-        self._last = -1
+    def __init__(self, store: PostgresStore, worker: str, job: str) -> None:
+        self._store, self._worker, self._job = store, worker, job
+        self._pieces: list[tuple[Kind, str]] = []
         self._writing: asyncio.Task[None] | None = None
 
     def add(self, delta: Delta | Outcome) -> None:
@@ -53,12 +61,10 @@ class Words:
         if self._writing is None or self._writing.done():
             self._writing = asyncio.ensure_future(self._write())
 
-    async def end(self, *, is_over: bool) -> None:
-        """Wait until all is written; if the job is over, also that nothing follows."""
+    async def end(self) -> None:
+        """Wait until all is written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
-            if is_over:
-                await STORE.do(self._insert, [])
 
     async def _write(self) -> None:
         while self._pieces:
@@ -66,25 +72,27 @@ class Words:
             pieces, self._pieces = self._pieces, []
             await STORE.do(self._insert, pieces)
 
-    def _insert(self, pieces: list[tuple[Any, str]]) -> None:
-        def insert(connection: Any) -> None:
-            if self._last < 0:  # another worker may have told the beginning
-                self._last = int(connection.execute(_LAST, [self._job]).fetchone()[0])
-            batch = [Told(number, *piece) for number, piece in enumerate(pieces, self._last + 1)]
-            last = self._last + max(len(batch), 1)
-            connection.execute(_WRITE, [self._job, last, msgspec.json.encode(batch)])
-            self._last = last
-
+    def _insert(self, pieces: list[tuple[Kind, str]]) -> None:
+        batch = {"count": len(pieces), "body": msgspec.json.encode(pieces)}
+        row = {"job": self._job, "worker": self._worker, **batch}
         try:
-            self._store.link.run(insert)
+            self._store.link.run(lambda connection: connection.execute(_WRITE, row))
         except StoreError as fault:  # they are in the log soon
             logger.warning("words of an answer are not told: %s", fault)
 
 
-def read_words(store: PostgresStore, job: str, after: int) -> list[list[Told]]:
-    """The next batches of what a job tells, after a number; an empty one is the last."""
-    rows = store.link.run(lambda connection: connection.execute(_READ, [job, after]).fetchall())
-    return [[one for one in _batch.decode(body) if one.number > after] for (body,) in rows]
+def read_words(store: PostgresStore, job: str, after: int) -> tuple[bool, list[Told]]:
+    """Whether a job may tell more, and what it tells next after a number."""
+    asked = {"job": job, "after": after}
+    rows = store.link.run(lambda connection: connection.execute(_READ, asked).fetchall())
+    batches = [(last, _pieces_in(body)) for _, last, body in rows if body is not None]
+    pieces = [
+        Told(number, *piece)
+        for last, batch in batches
+        for number, piece in enumerate(batch, last - len(batch) + 1)
+        if number > after
+    ]
+    return rows[0][0], pieces
 
 
 def remove_words(store: PostgresStore) -> None:

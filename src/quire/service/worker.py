@@ -252,7 +252,7 @@ class Worker:
 
     async def _run(self, reference: Reference, raises: tuple[type[Exception], ...]) -> Outcome:
         agent, scope, conversation, job = reference
-        words, outcome = Words(self._store, reference.id), None
+        words, outcome = Words(self._store, self.id, reference.id), None
         try:
             # By force: the queue gives a job to one worker, so whoever else has it was taken for dead.
             deltas = self._node.run_stream(
@@ -264,7 +264,7 @@ class Worker:
                         words.add(delta)
                     outcome = delta if isinstance(delta, Outcome) else None
         finally:
-            await words.end(is_over=outcome is not None)
+            await words.end()
         assert outcome is not None
         return outcome
 

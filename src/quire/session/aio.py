@@ -38,6 +38,9 @@ T = TypeVar("T")
 A = TypeVar("A")
 OnDone = Callable[[T], Awaitable[None]]
 
+SHORT = 500
+"""Items of a conversation in memory up to which no thread is used: to count and render them takes 4 ms."""
+
 MOST_ROUNDS = 100
 """How often a change is decided again because others wrote while hooks were asked about it."""
 
@@ -49,11 +52,12 @@ class IO(NamedTuple):
     awaits_hooks: bool
 
     async def do(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
-        """The result of work with the store of a log, after `on_done` was awaited with it.
+        """The result of work with the store of a log, or with all its items, after `on_done` was awaited.
 
         A cancellation takes nothing back: it waits for the thread, and `on_done` is still called.
         """
-        if self.is_offloaded and not (log.root.store.is_quick and on_done is None):
+        is_quick = log.root.store.is_quick and len(log.state.transcripts[MAIN]) <= SHORT
+        if self.is_offloaded and not (is_quick and on_done is None):
             return await _offloaded(work, on_done)
         done = work()
         if on_done is not None:

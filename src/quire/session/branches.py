@@ -22,7 +22,7 @@ from quire.session.receipts import bare, renumbered
 from quire.session.spending import Spending
 from quire.session.state import State, Written, is_receipt
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
-from quire.stores import MemoryStore, Place, Store, items_in, place_at
+from quire.stores import MemoryStore, Place, Store, items_in
 from quire.stores.store import checked_name, is_own
 from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
@@ -91,7 +91,7 @@ def begin_fork(
     """Begin a conversation with the past of another; its own are the notes and what narrows the past."""
     if log.root is not log:
         raise InvalidValue("a draft has no forks: its past is stored nowhere")
-    place = place_at(scope=log.place.scope, conversation=f"{log.place.conversation}/{name}")
+    place = log.place._replace(conversation=f"{log.place.conversation}/{name}")
     log.catch_up()
     finish_erasing(log)
     with log.lock:

@@ -258,7 +258,7 @@ def _links_to_finish(log: Log) -> list[Log]:
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it holds content, and is no note of the session itself."""
     is_note = (stream == STEPS and is_step(item)) or (stream == RECEIPTS and is_receipt(item))
-    is_note |= stream == JOBS and isinstance(item, Note) and not is_job(item)
+    is_note |= stream == JOBS and isinstance(item, Note) and item.key is not None and not is_job(item)
     return holds_content(stream) and not is_note
 
 

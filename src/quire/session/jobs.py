@@ -44,6 +44,8 @@ class Job(NamedTuple):
     """Whether somebody reads the words of the answer as they come."""
     not_before: float = 0.0
     """When it may begin, in UTC epoch seconds."""
+    digest: str = ""
+    """What tells it from another job that a caller gave the same id."""
 
     @staticmethod
     def of(
@@ -73,7 +75,7 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before")
+_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest")
 
 
 def _items_of(job: Job) -> list[Item]:
@@ -81,6 +83,8 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("a job has a message, decisions or results")
     if job.message is not None and job.message.id != job.id:
         raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
+    if any(isinstance(item, Note) and item.key is not None for item in job.before):
+        raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
     brings = [] if job.message is None else [job.message]
     counted = {"before": len(job.before)} if job.before else {}
@@ -139,7 +143,7 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: all that comes of it has a higher one.
 
-        A job whose id is known is not accepted again.
+        A job whose id is known is not accepted again; see `is_known`.
         """
         return await AWAITED.do(self._log, lambda: self.accept(job))
 
@@ -150,7 +154,7 @@ class Jobs:
 
         def entries(state: State) -> Entries:
             nonlocal before
-            known = self._known(job, state)
+            known = self._known(job.id, state)
             before = state.version if known is None else known
             return [Written(JOBS, item) for item in items] if known is None else []
 
@@ -175,9 +179,26 @@ class Jobs:
             state, job_id = self._log.state, self.current
             return state.version if job_id is None else state.version_before_job(job_id)
 
+    async def is_known(self, job_id: str) -> bool:
+        """Whether a job was accepted: it is pending, its message is on record, or it ended not long ago."""
+        log = self._log
+        return await AWAITED.do(log, lambda: self._known(job_id, log.state)) is not None
+
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
         return await AWAITED.do(self._log, lambda: self._find_outcome(job_id))
+
+    async def digest(self, job_id: str) -> str | None:
+        """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
+        with self._log.applying:
+            if items := self._log.state.jobs.pending.get(job_id):
+                return _job_of(items).digest or None
+
+        def find() -> str | None:
+            notes = (note.content for _, note in self._notes() if note.key == JOB)
+            return next((one.get("digest") for one in notes if one.get(JOB) == job_id), None)
+
+        return await AWAITED.do(self._log, find)
 
     @asynccontextmanager
     async def taken(self, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
@@ -226,16 +247,13 @@ class Jobs:
             raise UnknownId(f"there is no job {cut(job_id)!r} in {self._log.place}")
         return left
 
-    def _known(self, job: Job, state: State) -> int | None:
+    def _known(self, job_id: str, state: State) -> int | None:
         """The version before a job that was accepted before; `None` if it was not."""
-        if job.id in state.jobs.pending:
-            return state.version_before_job(job.id)
-        if ended := state.jobs.ended.get(job.id):
+        if job_id in state.jobs.pending:
+            return state.version_before_job(job_id)
+        if ended := state.jobs.ended.get(job_id):
             return int(ended.content["since"])
-        if job.message is not None and job.id in state.transcripts[MAIN]:
-            return state.version_of(job.id, MAIN) - 1
-        outcome = self._find_outcome(job.id) if job.message is None else None
-        return None if outcome is None else outcome.since
+        return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
         state = self._log.state

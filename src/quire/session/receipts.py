@@ -153,7 +153,7 @@ class Kept:
         """
         items, wire = self.items, provider_for(self.provider)
         rendered = wire.render(items, model=self.model, tools=self.tools, plan=self.plan)
-        if hashlib.sha256(encode(rendered.payload)).hexdigest() != self.digest:
+        if hashlib.sha256(encode(rendered.shared)).hexdigest() != self.digest:
             if any(map(is_tombstone, items)):
                 raise Forgotten(f"some of what the request of version {self.version} showed was forgotten")
             raise StoreDamaged(f"the request of version {self.version} cannot be rendered as it was")
@@ -589,8 +589,7 @@ class Digests:
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
             return hashlib.sha256(encode(payload)).hexdigest
-        shared: list[Any] = payload[name]
-        messages = list[Any].copy(shared)  # the messages that payloads share, and no copies of them
+        messages: list[Any] = payload[name]
         keys = list(payload)
         place = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]

@@ -34,7 +34,7 @@ from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.steps import Steps, claiming, lease
 from quire.session.turns import BuildOptions, Turns
-from quire.state import Transcript, View
+from quire.state import Transcript, View, in_one_reply
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -76,7 +76,7 @@ class AioSession:
         """Record a message of the assistant, and the calls it made with it."""
         said = [Message("assistant", content, **fields)] if content else []
         made = checked_type(calls, Iterable, "the calls of the assistant are items")
-        kept = await self._writer.append(self._io, [*said, *made], to)
+        kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
         return cast(Message, kept[0]) if said else None
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
@@ -218,8 +218,8 @@ class AioSession:
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
-        conversation = f"{self._log.place.conversation}/{checked_name(name)}"
-        place = place_at(scope=self._log.place.scope, conversation=conversation)
+        here = self._log.place
+        place = here._replace(conversation=f"{here.conversation}/{checked_name(name)}")
         log = await self._do(lambda: _opened(self._log.root.store, place))
         return self._like(log, is_fork=log.state.origin is not None)
 
@@ -428,6 +428,7 @@ class Session:
     ) -> "Session":
         """Open the conversation at `"scope/conversation"`; a new one begins with its first item.
 
+        Without a scope it is a scope of its own: recall finds nothing but what it and its forks have.
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """

@@ -319,7 +319,8 @@ class JobsState:
 
     The stream has notes, by their keys:
 
-    1. `job`: accepted. The items that it brings, a message or results, follow it at once;
+    1. `job`: accepted. The items that it brings, a message or results, follow it at once. Notes among them
+       have no key;
     2. `taken`: somebody does it from here on, under a claim and a lease. It is written again, with the same
        claim, to renew the lease, and with another one when somebody else takes the job over;
     3. `ended`: with what outcome.
@@ -335,6 +336,7 @@ class JobsState:
         self.ended: dict[str, Note] = {}
         """The latest notes (3), by the ids of jobs."""
         self._latest: list[Item] = []  # the job that items which follow belong to
+        self._before = 0  # how many more of them come before its message, notes among them
 
     @property
     def claim(self) -> str | None:
@@ -349,10 +351,12 @@ class JobsState:
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
         for item in items:
-            if not isinstance(item, Note):
+            if self._before or not isinstance(item, Note):
+                self._before -= bool(self._before)
                 self._latest.append(item)
             elif is_job(item):
                 self._latest = self.pending[item.content[JOB]] = [item]
+                self._before = item.content.get("before", 0)
             elif item.key == _TAKEN:
                 self.taken = item
                 if item.content[_TAKEN] in self.pending:

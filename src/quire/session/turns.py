@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -36,7 +37,7 @@ from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
 from quire.session.state import State, Written, is_receipt, taken
-from quire.state import View
+from quire.state import View, in_one_reply
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN, RECEIPTS, STEPS, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
@@ -256,16 +257,16 @@ class Turns:
 
     async def _fitted(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the conversations that it quotes know of it."""
-        turn, context = await self._fit_or_compact(template, asked)
+        turn, context = await self._fit_or_compact(io, template, asked)
         while not await self._linked(io, context):
-            turn, context = await self._fit_or_compact(template, asked)
+            turn, context = await self._fit_or_compact(io, template, asked)
         return turn, context
 
-    async def _fit_or_compact(self, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+    async def _fit_or_compact(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
         turn = await self._gathered(template, asked)
         try:
-            return turn, self._fit(turn, template, asked)
+            return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
         except OverBudget as over:
             room = turn.room_for_history(over, self._counter(template, asked))
             if room is None or self._compaction.compactor is None:
@@ -277,7 +278,7 @@ class Turns:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
                 raise
         turn = await self._gathered(template, asked)
-        return turn, self._fit(turn, template, asked)
+        return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
 
     async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
         guard, ask, redact = Guard(self._log), self._ask(asked), self._writer.redact
@@ -354,12 +355,12 @@ class Turns:
         """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
         self._log.root.catch_up()
         guard.check("the context was built")
-        return self._digests.of(rendered.payload, rendered.wire)
+        return self._digests.of(rendered.shared, rendered.wire)
 
     def keep_receipt(self, request: _Request, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
         if parameters is not None:
-            parameters = parameters_of(parameters, request.rendered.payload)
+            parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
         kept = self._writer.commit(lambda state: request.receipt(parameters, self._conversation, state))
@@ -451,7 +452,7 @@ class Turns:
 
         try:
             _check_response(parsed)
-            items = self._writer.ready(parsed.items)
+            items = self._writer.ready(in_one_reply(parsed.items))
             await io.fire(self._writer.hooks, [Adding(self._log.place, to, items)])
         except BaseException:
             await io.do(self._log, lambda: commit(()))
@@ -508,7 +509,7 @@ def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] 
         return None
     if request is None or request.sent is None:
         raise InvalidValue("parameters are given with what was sent: a context that this session built")
-    parameters = parameters_of(given, request.rendered.payload)
+    parameters = parameters_of(given, request.rendered.shared)
     if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
     return parameters

@@ -22,10 +22,14 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    new_id,
 )
 
 _NEVER_SHOWN = EDITS - {Summary}
 _STRUCTURAL = frozenset((ConfigChange, Handoff, Summary))
+
+Output = Message | Reasoning | ToolCall
+"""What a model makes; a message is one if its role is assistant."""
 
 OpenCall = tuple[int, int, ToolCall]
 """The position of a call, the head of its group, and the call."""
@@ -53,7 +57,7 @@ def checked_items(items: Iterable[Item]) -> list[Item]:
     return row
 
 
-def is_output(item: Item) -> bool:
+def is_output(item: Item) -> TypeGuard[Output]:
     """Whether a model made the item as part of a reply."""
     if type(item) is Message:
         return item.role == "assistant"
@@ -85,6 +89,49 @@ def merge_of(item: Item) -> object:
     return item.extras.get(MERGED) if item.extras else None
 
 
+class ReplyEnd(NamedTuple):
+    """The end of a reply, as far as it decides whether the next output belongs to the same reply."""
+
+    reply_id: str | None
+    agent_id: str | None
+    merge: Any
+    spoke: bool
+    """Whether the reply has a message."""
+    called: bool
+    """Whether the reply has a call."""
+
+    def joined_by(self, output: Output) -> bool:
+        """Whether an output belongs to the reply.
+
+        The reply id decides. Outputs without one are guessed: calls join a message before them, a message or
+        reasoning after a plain message begins a new reply, and so does the output of another agent or of
+        another merge.
+        """
+        if self.reply_id is not None or output.reply_id is not None:
+            return output.reply_id == self.reply_id
+        begins = self.spoke and not self.called and type(output) is not ToolCall
+        return not begins and output.agent_id == self.agent_id and merge_of(output) == self.merge
+
+
+def end_of_reply(output: Output, before: ReplyEnd | None = None) -> ReplyEnd:
+    """The end of a reply after an output; `before` is the end that the output joined."""
+    kind = type(output)
+    spoke = kind is Message or (before is not None and before.spoke)
+    called = kind is ToolCall or (before is not None and before.called)
+    return ReplyEnd(output.reply_id, output.agent_id, merge_of(output), spoke, called)
+
+
+def in_one_reply(items: Iterable[Item]) -> list[Item]:
+    """The items of one response: outputs without a reply id get one in common."""
+    row = list(items)
+    outputs = [item for item in row if is_output(item)]
+    reply_id = next((output.reply_id for output in outputs if output.reply_id), None) or new_id()
+    return [
+        msgspec.structs.replace(item, reply_id=reply_id) if is_output(item) and not item.reply_id else item
+        for item in row
+    ]
+
+
 def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
     """Choose which of several open calls with this call id the result belongs to; returns its index, or -1.
 
@@ -108,44 +155,37 @@ class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
     """A grouping without items: open calls are given by their positions, with the heads of their groups."""
 
     reply: int
-    agent_id: str | None
-    merge: Any
-    spoke: bool
-    called: bool
+    end: ReplyEnd | None
     waiting: list[tuple[int, int]]
 
 
 class Grouping:
     """The end of a sequence, as far as it decides the group of the next item."""
 
-    __slots__ = ("_agent_id", "_called", "_merge", "_open", "_spoke", "call", "reply")
+    __slots__ = ("_end", "_open", "call", "reply")
 
     def __init__(self) -> None:
         self.reply = -1  # the head of the reply that the next output may join; below zero if there is none
         self.call = -1  # the position of the call that the last result answered; below zero if none
-        self._agent_id: str | None = None
-        self._merge: object = None
-        self._spoke = self._called = False  # whether the reply holds a message, and a call
+        self._end: ReplyEnd | None = None  # the end of that reply
         self._open: dict[str, tuple[OpenCall, ...]] = {}  # by call id
 
     def copy(self) -> "Grouping":
         """The same, to go on elsewhere."""
         twin = Grouping.__new__(Grouping)
-        twin.call, twin.reply, twin._agent_id, twin._merge = -1, self.reply, self._agent_id, self._merge
-        twin._spoke, twin._called, twin._open = self._spoke, self._called, self._open.copy()
+        twin.call, twin.reply, twin._end, twin._open = -1, self.reply, self._end, self._open.copy()
         return twin
 
     def packed(self) -> PackedGrouping:
         """The same without items."""
         waiting = sorted((position, head) for calls in self._open.values() for position, head, _ in calls)
-        return PackedGrouping(self.reply, self._agent_id, self._merge, self._spoke, self._called, waiting)
+        return PackedGrouping(self.reply, self._end, waiting)
 
     @classmethod
     def unpacked(cls, packed: PackedGrouping, item: Callable[[int], Item]) -> "Grouping":
         """The grouping that was packed; `item` returns the item at a position."""
         grouping = cls()
-        grouping.reply, grouping._agent_id, grouping._merge = packed.reply, packed.agent_id, packed.merge
-        grouping._spoke, grouping._called = packed.spoke, packed.called
+        grouping.reply, grouping._end = packed.reply, packed.end
         for position, head in packed.waiting:
             call = item(position)
             assert isinstance(call, ToolCall)
@@ -170,22 +210,12 @@ class Grouping:
             self.reply = -1
         return self._answer(item, position) if isinstance(item, ToolResult) else position
 
-    def _join(self, output: Item, position: int) -> int:
-        """The head of the reply of an output.
-
-        Calls join a message before them. A message or reasoning after a plain message begins a new reply, and
-        so does the output of another agent or of another merge.
-        """
-        kind = type(output)
-        is_new_message = self._spoke and not self._called and kind is not ToolCall
-        merge = merge_of(output)
-        if self.reply < 0 or is_new_message or output.agent_id != self._agent_id or merge != self._merge:
-            self.reply, self._agent_id, self._merge = position, output.agent_id, merge
-            self._spoke = self._called = False
-        if kind is ToolCall:
-            self._called = True
-        elif kind is Message:
-            self._spoke = True
+    def _join(self, output: Output, position: int) -> int:
+        """The head of the reply of an output."""
+        end = self._end if self.reply >= 0 else None
+        if end is None or not end.joined_by(output):
+            self.reply, end = position, None
+        self._end = end_of_reply(output, end)
         return self.reply
 
     def _answer(self, result: ToolResult, position: int) -> int:

@@ -20,10 +20,12 @@ from quire.stores.store import (
     check_bodies,
     check_place,
     checked_append,
+    checked_scope,
     checked_start,
     conflict,
     items_in,
     kind_named,
+    named_scope as named_scope,
     place_at,
 )
 
@@ -51,6 +53,7 @@ __all__ = [
     "check_bodies",
     "check_place",
     "checked_append",
+    "checked_scope",
     "checked_start",
     "conflict",
     "items_in",

@@ -161,6 +161,8 @@ class Link:
         # process of a server is killed, all others end and the server reads its log again.
         if self._is_synced:
             connection.execute("SET synchronous_commit = on")
+        # A process that is stopped within a transaction would keep its locks, and jobs of the queue.
+        connection.execute("SET idle_in_transaction_session_timeout = '15s'")
 
     def _failure(self, error: psycopg.Error) -> StoreError:
         state = error.sqlstate

@@ -8,17 +8,15 @@ from quire.errors import StoreFailed
 from quire.stores.store import (
     Entry,
     Place,
-    Recent,
     Standing,
     Store,
     Stored,
     check_bodies,
     check_place,
     checked_append,
+    checked_scope,
     checked_start,
     conflict,
-    newest_first,
-    place_at,
 )
 
 
@@ -63,7 +61,7 @@ class MemoryStore(Store):
             return len(self._logs.get(place, ()))
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         with self._current():
             found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
         return {name: Standing(version) for name, version in found}
@@ -71,14 +69,6 @@ class MemoryStore(Store):
     def scopes(self) -> list[str]:
         with self._current():
             return sorted({place.scope for place in self._logs})
-
-    def recent(self, scope: str | None = None) -> list[Recent]:
-        if scope is not None:
-            place_at(scope=scope)
-        with self._current():
-            return newest_first(
-                (at, len(log), log[-1].body) for at, log in self._logs.items() if scope in (None, at.scope)
-            )
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
@@ -101,10 +91,6 @@ class MemoryStore(Store):
             self._is_closed = True
             self._logs.clear()
         self._begun_watching().close()
-
-    def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
-        with self._current():
-            return {place: len(self._logs.get(place, ())) for place in places}
 
     @contextmanager
     def _current(self) -> Generator[None, None, None]:

@@ -27,6 +27,7 @@ from quire.stores.store import (
     check_place,
     checked_append,
     checked_checkpoint,
+    checked_scope,
     checked_start,
     checked_stream,
     checked_versions,
@@ -34,15 +35,14 @@ from quire.stores.store import (
     damaged,
     entry_sum,
     newest_first,
-    place_at,
+    part_stream,
     summed,
     verified,
     verified_at,
     whole_entries,
-    whole_parts,
 )
 from quire.stores.streams import LINKS
-from quire.stores.tables import migrate
+from quire.stores.tables import make
 
 _SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
 """Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
@@ -147,7 +147,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
         self.link = Link(url, durable, connections)
         self._telling = Telling(self.link)
-        self.link.first(migrate)
+        self.link.first(make)
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
@@ -195,7 +195,7 @@ class PostgresStore(Store):
         return int(rows[0][1]) if rows else 0
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         rows = self._rows(_STANDINGS, scope)
         return dict(sorted((name, Standing(version, str(number))) for name, version, number in rows))
 
@@ -206,7 +206,7 @@ class PostgresStore(Store):
         if scope is None:
             rows = self._rows(_RECENT)
         else:
-            rows = self._rows(f"{_RECENT} WHERE scope = %s", place_at(scope=scope).scope)
+            rows = self._rows(f"{_RECENT} WHERE scope = %s", checked_scope(scope))
         return newest_first((Place(*names), version, body) for *names, version, body in rows)
 
     def open_checkpoint(self, place: Place) -> Opening | None:
@@ -214,9 +214,10 @@ class PostgresStore(Store):
         try:
             rows = self._rows(_OPEN, _address(place._replace(conversation=LINKS)), _address(place))
             heads = [row for row in rows if row[0] is not None]
-            if not heads or not whole_parts(place, [(0, heads[0][2], heads[0][1], *heads[0][4:])]):
+            if not heads:
                 return None
-            count, needs, version, links, body, _ = heads[0]
+            count, needs, version, links, body, known = heads[0]
+            verified_at(place, [0], [(0, part_stream(version, needs), body, known)])
             entries = sorted(row[2:] for row in rows if row[0] is None)
             named = b",".join(one.body for one in verified_at(place, needs, entries[: len(needs)]))
             later = verified(place, version - 1, count, entries[len(needs) :])
@@ -230,14 +231,17 @@ class PostgresStore(Store):
             rows = self._rows(_PARTS, wanted, _address(place))
         except StoreDamaged:
             return {}
-        return {part: body for part, (_, _, _, body, _) in whole_parts(place, rows).items()}
+        found = [
+            (part, part_stream(version, needs), body, known) for part, version, needs, body, known in rows
+        ]
+        return {part: body for part, _, body in whole_entries(place, found)}
 
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        (part, at, named, *first), *others = checked_checkpoint(place, version, head, needs, parts)
-        columns = [[row[column] for row in others] for column in (0, 3, 4)]
-        values = (_address(place), version, part, at, _array(named), *first, *columns)
+        named, ((part, _, *first), *others) = checked_checkpoint(place, version, head, needs, parts)
+        columns = [[row[column] for row in others] for column in (0, 2, 3)]
+        values = (_address(place), version, part, version, _array(named), *first, *columns)
         ((kept,),) = self._rows(_KEEP, *values)
         return bool(kept)
 

@@ -1,18 +1,15 @@
 """Checking a store, and writing what can be read of a damaged one into a new one.
 
-A damaged SQLite file is read page by page, and names also from an index. The sum of an entry says whether it
-is whole.
+A damaged SQLite file is read page by page. The sum of an entry says whether it is whole.
 """
 
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from itertools import chain
+from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from quire.errors import InvalidValue, StoreDamaged
 from quire.stores.sealed import Seal
@@ -91,29 +88,22 @@ def _lost(version: int) -> Entry:
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
     """Every whole entry of a SQLite store, in whatever state its file is."""
     names: dict[int, dict[Place, None]] = {}
-    rows: dict[int, list[Row]] = {}
-    for key, values in chain(Pages(path).rows(), _names_in_index(path)):
+    rows: dict[int, list[tuple[int, Row]]] = {}
+    for key, values in Pages(path).rows():
         match values:  # the rows of our tables differ in their first values
             case [None, str(scope), str(name), *_]:
                 names.setdefault(key, {})[Place(scope, name)] = None
-            case [None, str(stream), bytes(body), int(known)]:
-                rows.setdefault(key >> _BITS, []).append((key & _LAST, stream, body, known))
+            case [None, int(at), str(stream), bytes(body), int(known)] if at > 0:
+                if not at & _LAST:
+                    names.setdefault(at >> _BITS, {})[Place(stream, body.decode(errors="replace"))] = None
+                rows.setdefault(at >> _BITS, []).append((key, (at & _LAST, stream, body, known)))
             case _:
                 continue
     for number, places in names.items():
-        logs = [
-            [(place, stored) for stored in whole_entries(place, rows.get(number, ()))] for place in places
-        ]
-        yield from max(logs, key=len)  # a damaged name fits no entry
-
-
-def _names_in_index(path: str) -> Iterator[tuple[int, list[Any]]]:
-    """The names of conversations that SQLite reads from an index: a row may be damaged, and its copy not."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as file:
-        for number, scope, name in file.execute(
-            "SELECT number, scope, name FROM conversations INDEXED BY by_name"
-        ):
-            yield number, [None, scope, name]
+        # Of an entry that was replaced, an older row may still be found. A damaged name fits no entry.
+        found = [row for _, row in sorted(rows.get(number, ()), key=itemgetter(0)) if row[0]]
+        logs = [[(place, stored) for stored in whole_entries(place, found)] for place in places]
+        yield from max(logs, key=len)
 
 
 class Pages:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 from weakref import WeakSet
 from zlib import crc32
@@ -33,6 +33,7 @@ from quire.stores.store import (
     checked_append,
     checked_checkpoint,
     checked_path,
+    checked_scope,
     checked_start,
     checked_stream,
     checked_versions,
@@ -40,22 +41,21 @@ from quire.stores.store import (
     damaged,
     entry_sum,
     newest_first,
-    part_sum,
-    place_at,
+    part_stream,
     sum_of,
     summed,
     this_process,
     verified,
     verified_at,
     waits_for_disk,
-    whole_parts,
+    whole_entries,
 )
 from quire.stores.streams import LINKS
 
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
 
-VERSION = 4
+VERSION = 5
 """The version of the tables, which is the database's `user_version`."""
 
 PATIENCE = 10.0
@@ -63,6 +63,8 @@ PATIENCE = 10.0
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
+_PAGE = 4096
+_REMOVED = -1
 _MOST_KNOWN = 10_000
 _PAUSE, _UNMOVED = 0.005, 0.005
 _LOG_PAGES = 4000
@@ -70,90 +72,83 @@ _LOG_PAGES = 4000
 
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
-# `at` is number << 32 | version. After its last entry every conversation has an end: a row without a stream.
-# An append makes the end an entry, and the trigger adds the next end. So one statement compares, writes and
-# counts, in one page; and a conversation whose last rows are lost is noticed, since it has no end. The sum of
-# an end is its version. For example, ana/q3 with two entries, where it is the first conversation of the file:
+# Entries are only added at the end of their table, and what is erased is emptied in its place. So SQLite
+# never moves rows between pages, which leaves copies behind: all that is erased is overwritten
+# (`secure_delete`).
+# `versions` leads to the entries of a conversation: `at` is number << 32 | version. After its last entry
+# every conversation has an end, whose id is the negative version. An append looks for it; the trigger puts
+# the id of the entry in its place, and adds the next end. So one statement compares, writes and counts; and a
+# conversation whose last rows are lost is noticed, since it has no end. For example, ana/q3 with two entries,
+# where it is the first conversation of the file:
 #     conversations  (1, 'ana', 'q3', sum of 'ana', sum of 'q3')
-#     entries        (1 << 32 | 1, 'main', '{"kind":"message",…}', sum of the entry)
-#                    (1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
-#                    (1 << 32 | 3, '', '', 3)
-# A name is found by either index, so that a damaged index does not hide a conversation.
-# The `at` of a checkpoint's row is number << 32 | part; the head, which is part 0, has a version and needs,
-# and its sum covers the bodies of the entries that it needs.
+#     entries        (1, 1 << 32, 'ana', 'q3', sum of the names)
+#                    (2, 1 << 32 | 1, 'main', '{"kind":"message",…}', sum of the entry)
+#                    (3, 1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
+#     versions       (1 << 32, 1), (1 << 32 | 1, 2), (1 << 32 | 2, 3), (1 << 32 | 3, -3)
+# The entry of version 0 has the names once more, to recover a damaged file. Names are found by their sums, in
+# two indexes, so that a damaged index does not hide a conversation.
+# A part of a checkpoint is an entry too: its `at` is ~(number << 32 | part), and its stream says the version
+# and the needs. The head is part 0, and its sum covers the entries that it needs.
+# At 0, `versions` counts the bytes that emptied rows take at most.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
     " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
-    "CREATE UNIQUE INDEX by_name ON conversations (scope, name)",
     "CREATE INDEX by_sum ON conversations (scope_sum, name_sum)",
-    "CREATE TABLE entries"
-    " (at INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER NOT NULL)",
-    "CREATE TABLE checkpoints (at INTEGER PRIMARY KEY, version INTEGER NOT NULL, needs TEXT NOT NULL,"
+    "CREATE INDEX by_same_sum ON conversations (scope_sum, name_sum)",
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, stream TEXT NOT NULL,"
     " body BLOB NOT NULL, sum INTEGER NOT NULL)",
-    "CREATE TRIGGER appended AFTER UPDATE OF stream ON entries"
-    f" BEGIN INSERT INTO entries VALUES (new.at + 1, '', x'', new.at + 1 & {_LAST}); END",
+    "CREATE TABLE versions (at INTEGER PRIMARY KEY, id INTEGER NOT NULL)",
+    "CREATE TRIGGER appended AFTER INSERT ON entries BEGIN"
+    " INSERT OR REPLACE INTO versions VALUES (new.at, new.id);"
+    f" INSERT OR IGNORE INTO versions SELECT new.at + 1, -(new.at + 1 & {_LAST}) WHERE new.at > 0; END",
+    "CREATE TRIGGER emptied AFTER UPDATE ON entries BEGIN"
+    f" UPDATE versions SET id = id + min(length(old.body), {_PAGE}) WHERE at = 0; END",
 )
 
-_FILL_END = "UPDATE entries SET stream = ?, body = ?, sum = ? WHERE at = ? AND stream = ''"
+_BY_SUMS = "scope_sum = ? AND name_sum = ?"
+_IN_PLACE = f"{_BY_SUMS} AND scope = ? AND name = ?"
+_FILL_END = "INSERT INTO entries SELECT NULL, at, ?, ?, ? FROM versions WHERE at = ? AND id < 0"
+_ADD = "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?)"
+_EMPTY = "UPDATE entries SET at = 0, stream = '', body = x'', sum = 0 WHERE id"
+_START = f"(SELECT number << {_BITS} FROM conversations WHERE {_IN_PLACE})"
 _READ = f"""
-    SELECT at & {_LAST}, stream, body, sum FROM conversations JOIN entries
-    ON at BETWEEN (number << {_BITS} | ?) + 1 AND number << {_BITS} | {_LAST}
-    WHERE scope = ? AND name = ? ORDER BY at"""
+    SELECT versions.at & {_LAST}, iif(versions.id < 0, '', stream), body, sum
+    FROM versions LEFT JOIN entries ON entries.id = versions.id
+    WHERE versions.at > ({_START} | ?) AND versions.at <= ({_START} | {_LAST}) ORDER BY versions.at"""
 _READ_AT = f"""
-    SELECT at & {_LAST}, stream, body, sum FROM conversations CROSS JOIN json_each(?)
-    CROSS JOIN entries ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
+    SELECT versions.at & {_LAST}, stream, body, sum FROM conversations CROSS JOIN json_each(?)
+    CROSS JOIN versions ON versions.at = number << {_BITS} | value AND value > 0
+    CROSS JOIN entries ON entries.id = versions.id WHERE {_IN_PLACE}"""
 _VERSIONS = f"""
-    SELECT at & {_LAST} FROM conversations JOIN entries
-    ON at BETWEEN number << {_BITS} AND number << {_BITS} | ?
-    WHERE scope = ? AND name = ? AND stream = ? ORDER BY at DESC LIMIT ?"""
+    SELECT versions.at & {_LAST} FROM versions CROSS JOIN entries ON entries.id = versions.id
+    WHERE versions.at > {_START} AND versions.at <= ({_START} | ?) AND stream = ?
+    ORDER BY versions.at DESC LIMIT ?"""
 _PARTS = f"""
-    SELECT at & {_LAST}, version, needs, body, sum FROM conversations CROSS JOIN json_each(?)
-    CROSS JOIN checkpoints ON at = number << {_BITS} | value WHERE scope = ? AND name = ?"""
+    SELECT value, stream, body, sum FROM conversations CROSS JOIN json_each(?)
+    CROSS JOIN versions ON versions.at = ~(number << {_BITS} | value)
+    CROSS JOIN entries ON entries.id = versions.id WHERE {_IN_PLACE} AND stream = '{part_stream(0, [])}'"""
 _HEAD = f"""
-    SELECT number << {_BITS}, 0, version, needs, body, sum FROM conversations JOIN checkpoints
-    ON at = number << {_BITS} WHERE scope = ? AND name = ?"""
+    SELECT number << {_BITS}, stream, body, sum FROM conversations CROSS JOIN versions
+    ON versions.at = ~(number << {_BITS}) CROSS JOIN entries ON entries.id = versions.id WHERE {_IN_PLACE}"""
 _NAMED = """
-    SELECT CAST(group_concat(body, ',') AS BLOB) FROM json_each(?) CROSS JOIN entries ON at = ? | value"""
+    SELECT CAST(group_concat(body, ',') AS BLOB), CAST(group_concat(stream || ' ' || sum) AS BLOB)
+    FROM json_each(?) CROSS JOIN versions ON versions.at = ? | value
+    CROSS JOIN entries ON entries.id = versions.id"""
+_END = f"""
+    (SELECT max(at) FROM versions WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST})"""
 _STANDING = f"""
-    SELECT number, name, scope_sum, name_sum, at & {_LAST}, stream, body, sum
-    FROM conversations LEFT JOIN entries ON at = (SELECT at FROM entries
-        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
-    WHERE scope = ?"""
+    SELECT scope, name, number, at & {_LAST}, id FROM conversations INDEXED BY by_sum
+    LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
 _RECENT = f"""
-    SELECT scope, name, ending.at & {_LAST}, ending.stream, last.body
-    FROM conversations LEFT JOIN entries AS ending ON ending.at = (SELECT at FROM entries
-        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1)
-    LEFT JOIN entries AS last ON last.at = ending.at - 1"""
+    SELECT scope, name, number, ending.at & {_LAST}, ending.id, body FROM conversations
+    LEFT JOIN versions AS ending ON ending.at = {_END}
+    LEFT JOIN versions AS last ON last.at = ending.at - 1 LEFT JOIN entries ON entries.id = last.id"""
 _COUNTS = f"""
-    SELECT scope, name, (SELECT at & {_LAST} FROM entries
-        WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST} ORDER BY at DESC LIMIT 1) - 1
-    FROM json_each(?) CROSS JOIN conversations
-    ON scope = json_extract(value, '$[0]') AND name = json_extract(value, '$[1]')"""
-_COUNT_BY_SUM = "SELECT count(*) FROM conversations WHERE scope_sum = ? AND scope = ?"
-_BY_SUM = "SELECT scope, name FROM conversations WHERE scope_sum = ? AND name_sum = ?"
+    SELECT scope, name, ({_END} & {_LAST}) - 1 FROM json_each(?) CROSS JOIN conversations
+    ON scope_sum = json_extract(value, '$[0]') AND name_sum = json_extract(value, '$[1]')"""
+_COUNT = "SELECT count(*) FROM conversations INDEXED BY by_same_sum WHERE"
 
 _log = logging.getLogger("quire.stores")
-
-
-class _Found(NamedTuple):
-    """A row of `_STANDING`: a conversation and its last row. A damaged database gives values of any types."""
-
-    number: int
-    name: str
-    scope_sum: int
-    name_sum: int
-    last_version: int
-    last_stream: str
-    last_body: bytes
-    last_sum: int
-
-    def version(self, place: Place) -> int:
-        """The version of the conversation, if its names and its end are as they were written."""
-        if (self.scope_sum, self.name_sum) != (sum_of(place.scope), sum_of(place.conversation)):
-            raise damaged(place, 0, "an index leads to another conversation")
-        if not _is_end((self.last_version, self.last_stream, self.last_body, self.last_sum)):
-            raise damaged(place, 0, "its last entries are missing")
-        return self.last_version - 1
 
 
 class SQLiteStore(Store):
@@ -209,10 +204,10 @@ class SQLiteStore(Store):
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(checked_start(place, after), _LAST)
         with self._file.snapshot() as connection:
-            rows = connection.execute(_READ, (start, *place)).fetchall()
+            rows = connection.execute(_READ, (*_where(place), start, *_where(place))).fetchall()
             if not rows:
                 with in_transaction(connection, "BEGIN"):
-                    rows = connection.execute(_READ, (start, *place)).fetchall()
+                    rows = connection.execute(_READ, (*_where(place), start, *_where(place))).fetchall()
                     if not rows and self._standing(connection, place)[1] <= start:
                         return []
         return _verified(place, start, rows)
@@ -220,7 +215,7 @@ class SQLiteStore(Store):
     def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
         wanted = checked_versions(place, versions)
         with self._file.snapshot() as connection:
-            rows = connection.execute(_READ_AT, (str(wanted), *place)).fetchall()
+            rows = connection.execute(_READ_AT, (str(wanted), *_where(place))).fetchall()
         return verified_at(place, wanted, rows)
 
     def versions_of(
@@ -229,7 +224,8 @@ class SQLiteStore(Store):
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST) - 1
         with self._file.snapshot() as connection:
-            values = (last, *place, stream, -1 if limit is None else checked_start(place, limit))
+            most = -1 if limit is None else checked_start(place, limit)
+            values = (*_where(place), *_where(place), last, stream, most)
             return [row[0] for row in connection.execute(_VERSIONS, values)][::-1]
 
     def version(self, place: Place) -> int:
@@ -238,31 +234,39 @@ class SQLiteStore(Store):
             return self._standing(connection, place)[1]
 
     def conversations(self, scope: str) -> dict[str, Standing]:
-        place_at(scope=scope)
+        checked_scope(scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            rows = [_Found(*row) for row in connection.execute(_STANDING, (scope,))]
-            others = connection.execute(_COUNT_BY_SUM, (sum_of(scope), scope)).fetchone()
-        if others != (len(rows),) or any(type(row.name) is not str for row in rows):
+            rows = connection.execute(_STANDING, (sum_of(scope),)).fetchall()
+            counted = connection.execute(f"{_COUNT} scope_sum = ?", (sum_of(scope),)).fetchone()
+        if counted != (len(rows),):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
-        rows.sort(key=lambda row: row.name)
-        return {row.name: Standing(row.version(Place(scope, row.name)), str(row.number)) for row in rows}
+        found = {self._place_in(row): row for row in rows}
+        return {
+            place.conversation: Standing(_version_in(found[place]), str(found[place][2]))
+            for place in sorted(found)
+            if place.scope == scope
+        }
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            found = [row[0] for row in connection.execute("SELECT DISTINCT scope FROM conversations")]
-            sums = {row[0] for row in connection.execute("SELECT DISTINCT scope_sum FROM conversations")}
-        if {sum_of(scope) if isinstance(scope, str) else None for scope in found} != sums:
+            rows = connection.execute("SELECT DISTINCT scope, scope_sum FROM conversations").fetchall()
+            sums = connection.execute("SELECT DISTINCT scope_sum FROM conversations INDEXED BY by_sum")
+            known = {row[0] for row in sums}
+        is_right = all(one == _REMOVED or one == sum_of(str(scope)) for scope, one in rows)
+        if not is_right or {one for _, one in rows} != known:
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
-        return sorted(found)
+        return sorted(scope for scope, one in rows if one != _REMOVED)
 
     def recent(self, scope: str | None = None) -> list[Recent]:
-        where, values = ("", ()) if scope is None else (" WHERE scope = ?", (place_at(scope=scope).scope,))
+        within = checked_scope(scope or "")
+        values = () if scope is None else (sum_of(within), within)
+        where = f"scope_sum <> {_REMOVED}" if scope is None else "scope_sum = ? AND scope = ?"
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             # The connection that reads never writes, so each commit of any other gives another number.
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
             known = self._recent
             if known[:2] != (scope, commit):
-                rows = connection.execute(f"{_RECENT}{where}", values)
+                rows = connection.execute(f"{_RECENT} WHERE {where}", values)
                 known = self._recent = (scope, commit, newest_first(map(self._last_entry, rows)))
         return list(known[2])
 
@@ -270,19 +274,19 @@ class SQLiteStore(Store):
         check_place(place)
         try:
             with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-                found = connection.execute(_HEAD, place).fetchone()
+                found = connection.execute(_HEAD, _where(place)).fetchone()
                 if found is None:
                     return None
-                start, *head = found
-                _, version, needs, body, _ = head
-                named = _named(connection, start, needs)
-                if not _is_whole(place, head, named):
+                start, stream, body, known = found
+                version, needs = _read_part_stream(stream)
+                named, marks = _named(connection, start, needs)
+                if _sum_with(entry_sum(*place, 0, stream, body), named, marks) != known:
                     return None
-                rows = connection.execute(_READ, (version - 1, *place)).fetchall()
+                rows = connection.execute(_READ, (*_where(place), version - 1, *_where(place))).fetchall()
                 _, links = self._standing(connection, place._replace(conversation=LINKS))
             later = _verified(place, version - 1, rows)
             self._remember(place, start, later)
-        except StoreDamaged:
+        except (StoreDamaged, TypeError, ValueError):  # a damaged database gives values of other types
             return None
         return Opening(version, body, later, json.loads(needs), named, links) if later else None
 
@@ -290,55 +294,67 @@ class SQLiteStore(Store):
         wanted = checked_versions(place, parts)
         try:
             with self._file.snapshot() as connection:
-                rows = connection.execute(_PARTS, (str(wanted), *place)).fetchall()
+                rows = connection.execute(_PARTS, (str(wanted), *_where(place))).fetchall()
         except StoreDamaged:
             return {}
-        return {part: body for part, (_, _, _, body, _) in whole_parts(place, rows).items()}
+        return {part: body for part, _, body in whole_entries(place, rows)}
 
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        rows = checked_checkpoint(place, version, head, needs, parts)
+        named, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
         with self._file.transaction() as connection:
             number, count = self._standing(connection, place)
-            start = number << _BITS
-            newer = "SELECT 1 FROM checkpoints WHERE at = ? AND version > ? AND version <= ?"
-            if version > count or connection.execute(newer, (start, version, count)).fetchone():
+            newest = connection.execute(_HEAD, _where(place)).fetchone()
+            with suppress(TypeError, ValueError):  # of a head that is damaged, or of none
+                if version < _read_part_stream(newest[1])[0] <= count:
+                    return False
+            if version > count:
                 return False
-            named = _named(connection, start, str(rows[0][2]))
-            rows[0] = (*rows[0][:4], crc32(named, rows[0][4]))
-            values = [(start | part, at, str(needs), body, known) for part, at, needs, body, known in rows]
-            connection.executemany("REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", values)
+            rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
+            verified_at(place, named, rows)
+            covered = _named(connection, number << _BITS, str(named))
+            for part, *values, known in [(*head_row[:3], _sum_with(head_row[3], *covered)), *others]:
+                at = ~(number << _BITS | part)
+                connection.execute(f"{_EMPTY} = (SELECT id FROM versions WHERE at = ?)", (at,))
+                connection.execute(_ADD, (at, *values, known))
         return True
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
-        update = f"UPDATE entries SET body = ?, sum = entry_sum(?, ?, at & {_LAST}, stream, ?) WHERE at = ?"
+        find = "SELECT id, stream FROM versions JOIN entries USING (id) WHERE versions.at = ?"
         with self._file.transaction() as connection:
             number, count = self._standing(connection, place)
             check_bodies(place, bodies, count)
             for version, body in bodies.items():
-                values = (body, *place, body, number << _BITS | version)
-                if connection.execute(update, values).rowcount != 1:
+                at = number << _BITS | version
+                found = connection.execute(find, (at,)).fetchone()
+                if found is None:
                     raise damaged(place, version - 1, f"entry {version} is missing")
-            _delete(connection, "checkpoints", number)
+                values = (at, found[1], body, entry_sum(*place, version, found[1], body))
+                connection.execute(_ADD, values)
+                connection.execute(f"{_EMPTY} = ?", found[:1])
+            _remove(connection, ~(number << _BITS | _LAST))
 
     def remove(self, place: Place) -> None:
         check_place(place)
+        rename = (
+            f"UPDATE conversations SET scope = '', name = '', scope_sum = {_REMOVED}, name_sum = {_REMOVED}"
+        )
         with self._file.transaction() as connection:
-            found = "SELECT number FROM conversations WHERE scope = ? AND name = ?"
-            for (number,) in connection.execute(found, place).fetchall():
-                _delete(connection, "entries", number)
-                _delete(connection, "checkpoints", number)
-                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+            found = f"SELECT number FROM conversations WHERE {_IN_PLACE}"
+            for (number,) in connection.execute(found, _where(place)).fetchall():
+                _remove(connection, number << _BITS)
+                _remove(connection, ~(number << _BITS | _LAST))
+                connection.execute(f"{rename} WHERE number = ?", (number,))
         self._known.pop(place, None)
 
     def scrub(self, *, wait: bool = True) -> None:
-        """Rewrite the file without what was removed, and empty its log.
+        """Empty the log of the file. What was removed is overwritten in the file itself already.
 
-        SQLite overwrites what it deletes (`secure_delete`), but not copies that it left when it moved rows.
+        Where half of the file may be emptied rows, it is written anew, to give their room back.
         """
-        self._file.vacuum(wait=wait)
+        self._file.empty_log(wait=wait)
 
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
         if place is None:
@@ -364,7 +380,7 @@ class SQLiteStore(Store):
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
             known = self._counted[1] if self._counted[0] == commit else {}
-            wanted = json.dumps([place for place in places if place not in known])
+            wanted = json.dumps([_sums(place) for place in places if place not in known])
             known |= {place: 0 for place in places if place not in known}
             known |= {Place(*row[:2]): row[2] for row in connection.execute(_COUNTS, (wanted,))}
         self._counted = (commit, known)
@@ -388,10 +404,16 @@ class SQLiteStore(Store):
 
     def _last_entry(self, row: Sequence[Any]) -> tuple[Place, int, bytes | None]:
         """The place, version and last body of a row of `_RECENT`; no body where the end is missing."""
-        scope, name, ending, stream, body = row
-        if type(scope) is not str or type(name) is not str:
+        with suppress(StoreDamaged):
+            return self._place_in(row), _version_in(row), row[5]
+        return self._place_in(row), 0, None
+
+    def _place_in(self, row: Sequence[Any]) -> Place:
+        """The names that a row of `conversations` begins with, of any types where it is damaged."""
+        place = Place(*row[:2])
+        if type(row[0]) is not str or type(row[1]) is not str:
             raise StoreDamaged(f"{self.path} is damaged: the names of conversations are not as written")
-        return (Place(scope, name), ending - 1, body) if stream == "" else (Place(scope, name), 0, None)
+        return place
 
     def _remember(self, place: Place, start: int, entries: Sequence[Entry | Stored]) -> None:
         """Remember what the next append need not check again."""
@@ -403,30 +425,49 @@ class SQLiteStore(Store):
 
     def _standing(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
         """The number and the version of a conversation; zeros where there is none."""
-        query = f"{_STANDING} AND name = ?"
-        row = connection.execute(query, place).fetchone()
-        if row is not None:
-            found = _Found(*row)
-            return found.number, found.version(place)
-        sums = (sum_of(place.scope), sum_of(place.conversation))
-        if place in connection.execute(_BY_SUM, sums).fetchall() and (
-            connection.execute(query, place).fetchone() is None  # otherwise another made it in between
-        ):
+        rows = connection.execute(f"{_STANDING} AND name_sum = ?", _sums(place)).fetchall()
+        for row in rows:
+            if self._place_in(row) == place:
+                return row[2], _version_in(row)
+            if _sums(self._place_in(row)) != _sums(place):
+                raise damaged(place, 0, "an index leads to another conversation, or its name is damaged")
+        if connection.execute(f"{_COUNT} {_BY_SUMS}", _sums(place)).fetchone() != (len(rows),):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0
 
 
-def _named(connection: sqlite3.Connection, start: int, needs: str) -> bytes:
-    """The bodies of the entries that a head names."""
-    (named,) = connection.execute(_NAMED, (needs, start)).fetchone()
-    return named or b""
+def _sums(place: Place) -> tuple[int, int]:
+    return sum_of(place.scope), sum_of(place.conversation)
 
 
-def _is_whole(place: Place, head: Sequence[Any], named: bytes) -> bool:
-    """Whether a head and the entries that it names are as they were when it was written."""
-    with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
-        return bool(crc32(named, part_sum(place, *head[:4])) == head[4])
-    return False
+def _where(place: Place) -> tuple[int, int, str, str]:
+    """The values of `_IN_PLACE`."""
+    return *_sums(place), place.scope, place.conversation
+
+
+def _version_in(row: Sequence[Any]) -> int:
+    """The version of a conversation by a row of `_STANDING`, if its end is as it was written."""
+    scope, name, _, last, end = row[:5]
+    if type(last) is not int or end != -last:
+        raise damaged(Place(scope, name), 0, "its last entries are missing")
+    return last - 1
+
+
+def _named(connection: sqlite3.Connection, start: int, needs: str) -> tuple[bytes, bytes]:
+    """The bodies of the entries that a head names, and their streams and sums."""
+    named, marks = connection.execute(_NAMED, (needs, start)).fetchone()
+    return named or b"", marks or b""
+
+
+def _sum_with(known: int, named: bytes, marks: bytes) -> int:
+    """The sum of a head, given that of its row alone. Many entries are checked faster as one text."""
+    return crc32(marks, crc32(named, known))
+
+
+def _read_part_stream(stream: str) -> tuple[int, str]:
+    """The version and the needs that the stream of a head says."""
+    _, version, needs = stream.split(" ", 2)
+    return int(version), needs
 
 
 def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
@@ -435,22 +476,23 @@ def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
     return verified(place, after, rows.pop()[0] - 1 if has_end else None, rows)
 
 
-def _delete(connection: sqlite3.Connection, table: str, number: int) -> None:
-    """Delete the rows of a conversation."""
-    start = number << _BITS
-    connection.execute(f"DELETE FROM {table} WHERE at BETWEEN ? AND ?", (start, start | _LAST))
+def _remove(connection: sqlite3.Connection, start: int) -> None:
+    """Empty the entries of a conversation, or the parts of its checkpoint."""
+    rows = "versions WHERE at BETWEEN ? AND ?"
+    connection.execute(f"{_EMPTY} IN (SELECT id FROM {rows})", (start, start | _LAST))
+    connection.execute(f"DELETE FROM {rows}", (start, start | _LAST))
 
 
 def _is_end(row: Sequence[Any]) -> bool:
-    return tuple(row[1:]) == ("", b"", row[0])
+    return tuple(row[1:]) == ("", None, None)
 
 
 def _begun(connection: sqlite3.Connection, place: Place) -> int:
     """The number of a new conversation."""
     insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?) RETURNING number"
-    values = (*place, sum_of(place.scope), sum_of(place.conversation))
-    number = int(connection.execute(insert, values).fetchone()[0])
-    connection.execute("INSERT INTO entries VALUES (?, '', x'', 1)", ((number << _BITS) + 1,))
+    number = int(connection.execute(insert, (*place, *_sums(place))).fetchone()[0])
+    name = place.conversation.encode()
+    connection.execute(_ADD, (number << _BITS, place.scope, name, entry_sum(*place, 0, place.scope, name)))
     return number
 
 
@@ -539,15 +581,18 @@ class _File:
             self.check_place()
             yield connection
 
-    def vacuum(self, *, wait: bool) -> None:
-        """Rewrite the file without what was deleted, and empty its log; `StoreFailed` where others use it.
-
-        The log is emptied first: where others keep it in use, rewriting the file would be for nothing.
-        """
+    def empty_log(self, *, wait: bool) -> None:
+        """Move the log into the file, and write a half-empty file anew; `StoreFailed` where others use it."""
         with self._guarded(), self.writing:
             connection = self.writer()
             self.check_place()
-            for statement in (_EMPTY_LOG, "VACUUM", _EMPTY_LOG):
+            (used,) = connection.execute("PRAGMA page_count").fetchone()
+            (unused,) = connection.execute("SELECT id FROM versions WHERE at = 0").fetchone()
+            is_rewritten = unused > used * _PAGE // 2
+            rewriting = (
+                ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _EMPTY_LOG) if is_rewritten else ()
+            )
+            for statement in (_EMPTY_LOG, *rewriting):
                 if not patiently(connection, statement, PATIENCE if wait else 0):
                     what = "its log could not be emptied: removed content may still be in it"
                     raise StoreFailed(f"{self.path} is in use by another, and {what}")
@@ -612,7 +657,6 @@ class _File:
             uri=True,
         )
         try:
-            connection.create_function("entry_sum", 5, entry_sum, deterministic=True)
             connection.execute("PRAGMA secure_delete = ON")
             self._prepare(connection)
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -632,7 +676,7 @@ class _File:
             if self._has_tables(connection):  # another was first
                 return
             about = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
-            for statement in (*_TABLES, *about):
+            for statement in (*_TABLES, "INSERT INTO versions VALUES (0, 0)", *about):
                 connection.execute(statement)
         if not self._is_new:
             self.reports = (f"{self.path} was an empty file: a new store was begun in it",)

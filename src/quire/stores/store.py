@@ -77,24 +77,39 @@ _begins_sealed = re.compile(rb'\s*\{\s*"kind"\s*:\s*"sealed"\s*[,}]').match
 class Place(NamedTuple):
     """The address of one conversation: a scope, such as a tenant or a user, and a name within it.
 
-    Nothing of one scope is readable from another.
+    Nothing of one scope is readable from another. A conversation without a scope is a scope of its own, which
+    its forks and sub-agents share: that of `q3` and `q3/fork` is `/q3`.
     """
 
     scope: str
     conversation: str
 
+    @property
+    def named(self) -> str:
+        """The scope as it was named: without the conversation, where the scope is its own."""
+        before = self.scope.removesuffix(_own(self.conversation))
+        return before if before != self.scope and (not before or before.endswith("/")) else self.scope
+
     def __str__(self) -> str:
-        return f"{quote(self.scope, safe='')}/{quote(self.conversation, safe='')}"
+        return f"{quote(self.named, safe='')}/{quote(self.conversation, safe='')}"
+
+
+def _own(conversation: str) -> str:
+    return f"/{conversation.partition('/')[0]}"
 
 
 def place_at(address: str | None = None, *, scope: str = "", conversation: str = "") -> Place:
     """The place of `"scope/conversation"`, or of the two given by name.
 
-    An address without a slash is a conversation of the empty scope. A slash or a percent sign within a part
-    is written as in a URL: `%2F`, `%25`.
+    An address without a slash is a conversation without a scope. So is one whose scope ends with a slash,
+    such as `agent/`. A slash or a percent sign within a part is written as in a URL: `%2F`, `%25`.
     """
     if address is None:
-        return Place(_checked(scope, "a scope"), _checked(conversation, "a conversation"))
+        name, within = _checked(conversation, "a conversation"), checked_scope(scope)
+        if within.startswith("/") or "//" in within:
+            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are taken")
+        own = within + _own(name) if not within or within.endswith("/") else within
+        return Place(checked_scope(own), name)
     if scope or conversation:
         raise InvalidValue("a place is given by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
@@ -104,7 +119,20 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
         *before, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
         raise InvalidValue("an address escapes bytes that are not UTF-8") from None
-    return Place(_checked("".join(before), "a scope"), _checked(name, "a conversation"))
+    return place_at(scope="".join(before), conversation=name)
+
+
+def checked_scope(scope: object) -> str:
+    """A scope as a place has it, if it can be one."""
+    return _checked(scope, "a scope")
+
+
+def named_scope(scope: object) -> str:
+    """A scope that is named, or one that a place has: `InvalidValue` if there is none."""
+    name = checked_scope(scope)
+    if not name or (name.endswith("/") and name != "/" and not name.endswith("//")):
+        raise InvalidValue("name a scope: conversations without one share nothing")
+    return name
 
 
 def checked_stream(name: object, what: str = "the name of a stream") -> str:
@@ -484,12 +512,6 @@ def _opened(url: str | Path, durable: Durability) -> Store:
 Row = tuple[int, str, bytes, int]
 """Version, stream, body and sum, as a store read them: of any types, where the store is damaged."""
 
-Part = tuple[int, int, Any, bytes, int]
-"""A part of a checkpoint: its number, version and needs (0 and none but for the head), body and sum.
-
-The needs are a list of versions, or its JSON.
-"""
-
 
 def waits_for_disk(durable: str) -> bool:
     """Whether an append is to wait for the disk."""
@@ -521,12 +543,12 @@ def check_process(opened_by: int) -> None:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
-def check_version(where: str, found: int, known: int, *, oldest: int | None = None) -> None:
-    """Refuse a store whose format is of another version, or of one before the oldest that can be read."""
+def check_version(where: str, found: int, known: int) -> None:
+    """Refuse a store whose format is of another version."""
     if found > known:
         raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
-    if found < (oldest or known):
-        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {oldest or known} and later")
+    if found < known:
+        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} and later")
 
 
 def check_place(place: object) -> None:
@@ -557,7 +579,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
     for stream, _ in entries:
         checked_stream(stream)
     _check_bytes(body for _, body in entries)
-    return place_at(scope=place.scope, conversation=place.conversation)
+    return Place(checked_scope(place.scope), _checked(place.conversation, "a conversation"))
 
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
@@ -581,15 +603,15 @@ def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
 
 def checked_checkpoint(
     place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
-) -> list[Part]:
-    """The rows of a checkpoint, if the arguments that describe it are what they should be."""
-    named = checked_versions(place, needs)
+) -> tuple[list[int], list[Row]]:
+    """The needs of a checkpoint and the rows of its parts, if the arguments are what they should be."""
+    named = [at for at in checked_versions(place, needs) if at < version]
     _check_bytes([head, *parts.values()])
     if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
         raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
-    rows = [(0, version, [at for at in named if at < version], head)]
-    rows += [(part, 0, [], body) for part, body in parts.items()]
-    return [(*row, part_sum(place, *row)) for row in rows]
+    rows = [(0, part_stream(version, named), head)]
+    rows += [(part, part_stream(0, []), body) for part, body in parts.items()]
+    return named, [(part, of, body, entry_sum(*place, part, of, body)) for part, of, body in rows]
 
 
 def _check_bytes(bodies: Iterable[object]) -> None:
@@ -619,9 +641,9 @@ def entry_sum(scope: str, conversation: str, version: int, stream: str, body: by
     return crc32(body, crc32(f"{version}\0{stream}\0".encode(), _seed(scope, conversation)))
 
 
-def part_sum(place: Place, part: int, version: int, needs: object, body: bytes) -> int:
-    """The sum of a part of a checkpoint."""
-    return entry_sum(*place, part, f".checkpoint {version} {needs}", body)
+def part_stream(version: int, needs: object) -> str:
+    """What stands for the stream of a part of a checkpoint, whose version is its number."""
+    return f".checkpoint {version} {needs}"
 
 
 @lru_cache(_MOST_SEEDS)
@@ -667,26 +689,12 @@ def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> l
 
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
-    good = {row[0]: Stored(*row[:3]) for row in rows if _is_whole(place, row[0], row)}
+    good = dict[int, Stored]()
+    for version, stream, body, known in rows:
+        with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
+            if entry_sum(*place, version, stream, body) == known:
+                good[version] = Stored(version, stream, body)
     return [good[version] for version in sorted(good)]
-
-
-def whole_parts(place: Place, rows: Iterable[Part]) -> dict[int, Part]:
-    """Those parts of a checkpoint that are as they were written, by number."""
-    whole = dict[int, Part]()
-    for row in rows:
-        with suppress(TypeError, UnicodeError):
-            if part_sum(place, *row[:4]) == row[4]:
-                whole[row[0]] = row
-    return whole
-
-
-def _is_whole(place: Place, version: int, row: Row) -> bool:
-    at, stream, body, known = row
-    try:
-        return at == version and entry_sum(*place, version, stream, body) == known
-    except (TypeError, UnicodeError):  # a damaged database gives values of other types
-        return False
 
 
 class _Timed(msgspec.Struct, gc=False):

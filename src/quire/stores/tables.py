@@ -1,4 +1,4 @@
-"""The tables of the PostgreSQL store, and the steps from each version of them to the next."""
+"""The tables of the PostgreSQL store."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ _ONE_AT_A_TIME = 0x51756972
 
 # A conversation is found by the hash of its address: names can be longer than what an index takes.
 # Without STATISTICS 0 the server would keep samples of content for its plans, also after it is removed.
-_LOGS = """
+_LOGS = f"""
     CREATE SCHEMA IF NOT EXISTS quire;
     CREATE TABLE quire.about (version integer NOT NULL);
-    INSERT INTO quire.about VALUES (4);
+    INSERT INTO quire.about VALUES ({VERSION});
     CREATE TABLE quire.conversations (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL);
@@ -45,55 +45,34 @@ _WORKING = """
     CREATE INDEX told_at ON quire.told (at);
     ALTER TABLE quire.told ALTER body SET STATISTICS 0"""
 
-STEPS: dict[int, tuple[str, bytes]] = {
-    4: ("the tables of conversations, entries and checkpoints", _LOGS.encode()),
-    5: ("the tables of watchers, workers and words", _WORKING.encode()),
-}
-"""What leads to each version from the one before: in words, and as statements."""
 
-
-def due(connection: Connection[Any]) -> list[int]:
-    """The steps that the tables of a database lack; all of them for a database without tables.
-
-    An error for tables of another application, of a newer version, or of one before the first step.
-    """
+def are_missing(connection: Connection[Any]) -> bool:
+    """Whether a database has no tables of ours; an error for those of another application or version."""
     names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'quire'").fetchall()
     if not names:
-        return list(STEPS)
+        return True
     if ("about",) not in names:
         raise StoreDamaged(
             "the schema quire of this database is another application's, and was left as it is"
         )
     found = min((version for (version,) in connection.execute("SELECT version FROM quire.about")), default=0)
-    check_version("the database", found, VERSION, oldest=min(STEPS))
-    return [version for version in STEPS if version > found]
+    check_version("the database", found, VERSION)
+    return False
 
 
-def migrate(connection: Connection[Any]) -> list[int]:
-    """Do the steps that are due, all or none, and return them. Where several migrate at once, one does it.
-
-    Tables are added as their owner, so that whoever uses the others may use them.
-    """
-    if not due(connection):
-        return []
+def make(connection: Connection[Any]) -> bool:
+    """Make the tables of a database that has none; whether that was done. Of several at once one does it."""
+    if not are_missing(connection):
+        return False
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
-            steps = due(connection)  # none where another was first
-            if steps and min(STEPS) not in steps:
-                _become_owner(connection)
-            for version in steps:
-                connection.execute(STEPS[version][1])
-                connection.execute("UPDATE quire.about SET version = %s", [version])
-            return steps
+            is_first = are_missing(connection)
+            if is_first:
+                connection.execute(f"{_LOGS};{_WORKING}".encode())
+            return is_first
     except psycopg.errors.InsufficientPrivilege as refused:
         raise StoreFailed(
-            f"the tables of the database have to come to version {VERSION}, and this role may not do that: "
+            "the database has no tables yet, and this role may not make them: "
             "run `quire migrate` with the address of a role that may"
         ) from refused
-
-
-def _become_owner(connection: Connection[Any]) -> None:
-    """Act as the owner of the tables for the rest of the transaction."""
-    owner = "SELECT tableowner FROM pg_tables WHERE schemaname = 'quire' AND tablename = 'about'"
-    connection.execute(f"SELECT set_config('role', ({owner}), true)".encode())

@@ -211,7 +211,7 @@ class Talk:
             self._answered(a, b, c)
 
     def _item(self, code: int, a: int, b: int, c: int) -> Item:
-        agent = (None, None, "second")[c % 3]
+        agent, reply = (None, None, "second")[c % 3], (None, "r1", "r2")[(a + b) % 3]
         pending = self.transcript.view.pending()
         call = pending[a % len(pending)] if pending else None
         call_id = CALL_IDS[a % len(CALL_IDS)]
@@ -219,10 +219,10 @@ class Talk:
             case 0 | 1:
                 return Message("user", content_of(a, b), address=Address("b") if c == 9 else None)
             case 2:
-                return Message("assistant", content_of(a, b), c == 0, agent_id=agent)
+                return Message("assistant", content_of(a, b), c == 0, agent_id=agent, reply_id=reply)
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
-                called = ToolCall(call_id, name, arguments, agent_id=agent)
+                called = ToolCall(call_id, name, arguments, agent_id=agent, reply_id=reply)
                 return replace(called, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else called
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
@@ -234,7 +234,7 @@ class Talk:
                 owner = tuple(MODELS)[a % 4]
                 data = STATES[b % len(STATES)]
                 state = Opaque(owner, MODELS[owner][0] or "m", data, None if c % 2 else "stale")
-                return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, agent_id=agent)
+                return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, reply, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
             case 10:

@@ -5,6 +5,7 @@ are sensible and some are not.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -66,18 +67,20 @@ class Author:
 
     def _content(self, transcript: Transcript, code: int, a: int, b: int, at: float) -> Item:
         item_id, agent = self.next_id(a), (None, None, None, "helper")[b % 4]
+        reply = (None, None, "r1", "r2")[a // 8 % 4]
         pending = transcript.view.pending()
         if code in (7, 8) and pending:
             call = pending[a % len(pending)]
             picture = (f"result {a}", Image(url="https://example.com/a.png", width=10, height=20))
             content = picture if b % 5 == 0 else f"result {a}"
             return ToolResult(call.call_id, call.name, content, b % 3 == 0, id=item_id, created_at=at)
-        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", id=item_id, created_at=at, agent_id=agent)
+        made: dict[str, Any] = {"id": item_id, "created_at": at, "agent_id": agent, "reply_id": reply}
+        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", **made)
         media = (f"look {a}", Audio(data=b"\0" * (1 + b)), File(url="file:///a.pdf", name="a.pdf"))
         plain: list[Item] = [
             Message("user", f"question {a}", id=item_id, created_at=at),
-            Message("assistant", f"answer {a}", b % 4 == 0, id=item_id, created_at=at, agent_id=agent),
-            Reasoning(f"thought {a}", Opaque("p", "m", "x"), id=item_id, created_at=at, agent_id=agent),
+            Message("assistant", f"answer {a}", b % 4 == 0, **made),
+            Reasoning(f"thought {a}", Opaque("p", "m", "x"), **made),
             calls,
             calls,
             calls,

@@ -124,15 +124,15 @@ def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
     filled = texts().map(lambda text: f"x{text}")  # something to see, as a stub or a summary needs
     wordings = st.builds(q.Wording, voice=_maybe(texts()), reading=_maybe(texts()))
     call = {"call_id": ids(), "name": ids()}
-    states, optional = _maybe(opaques), _maybe(texts())
+    made, optional = {"state": _maybe(opaques), "reply_id": _maybe(ids())}, _maybe(texts())
     message = {"interrupted": st.booleans(), "wording": _maybe(wordings), "address": _maybe(addresses)}
     unknown = keys().filter(lambda key: key not in (*COMMON, "$bytes"))
     fields = st.dictionaries(unknown, free_values(), max_size=3)
     return {
-        q.Message: {"role": roles, "content": contents(), **message, "state": states},
-        q.ToolCall: {**call, "arguments": texts(), "state": states},
+        q.Message: {"role": roles, "content": contents(), **message, **made},
+        q.ToolCall: {**call, "arguments": texts(), **made},
         q.ToolResult: {**call, "content": contents(), "is_error": st.booleans()},
-        q.Reasoning: {"text": texts(), "state": states},
+        q.Reasoning: {"text": texts(), **made},
         q.Handoff: {"to_agent": ids(), "from_agent": optional, "reason": optional},
         q.ConfigChange: {"instructions": optional, "tools": _maybe(st.lists(texts(), max_size=3).map(tuple))},
         q.Note: {"content": free_values(), "key": _maybe(ids()), "description": optional},

@@ -55,6 +55,10 @@ def merge_of(item: Item) -> object:
     return item.extras.get("quire.merged")
 
 
+def reply_of(item: Item) -> str | None:
+    return item.reply_id if isinstance(item, Message | Reasoning | ToolCall) else None
+
+
 @dataclass
 class PlainTranscript:
     """What the laws say, word for word, without a thought for speed."""
@@ -91,6 +95,8 @@ class PlainTranscript:
         spoke = any(isinstance(member, Message) for member in members)
         called = any(isinstance(member, ToolCall) for member in members)
         before = self.log[last]
+        if reply_of(item) or reply_of(before):
+            return reply_of(item) == reply_of(before)
         same = item.agent_id == before.agent_id and merge_of(item) == merge_of(before)
         return same and (called or not spoke or isinstance(item, ToolCall))
 

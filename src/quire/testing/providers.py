@@ -55,7 +55,10 @@ def _reply(kind: str, count: int, number: int) -> list[Item]:
 def plain(items: Sequence[Item]) -> list[dict[str, Any]]:
     """Items without ids and times."""
     written: list[dict[str, Any]] = json.loads(JSON.encode(items))
-    return [{name: item[name] for name in item if name not in ("id", "created_at")} for item in written]
+    return [
+        {name: item[name] for name in item if name not in ("id", "created_at", "reply_id")}
+        for item in written
+    ]
 
 
 def _calls_in(parsed: Parsed) -> set[tuple[str, str]]:

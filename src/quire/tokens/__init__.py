@@ -14,6 +14,7 @@ from quire.tokens.counter import (
 )
 from quire.tokens.measured import (
     FAILED as FAILED,
+    MAY_HAVE_RUN as MAY_HAVE_RUN,
     NO_OUTPUT as NO_OUTPUT,
     NO_RESULT as NO_RESULT,
     AsSent as AsSent,

@@ -47,7 +47,8 @@ NEAREST = "o200k_base"
 
 NO_OUTPUT = "(no output)"
 FAILED = "Error: "
-NO_RESULT = "No result: the call was interrupted."
+MAY_HAVE_RUN = "It is uncertain whether this was done: {why}. Look before you do it again."
+NO_RESULT = MAY_HAVE_RUN.format(why="the call was interrupted")
 
 
 def late_result(name: str) -> str:

@@ -104,8 +104,8 @@ def test_what_was_called_before_a_task_failed_is_told() -> None:
         return results(parent)[0].text
 
     async def talk() -> None:
-        stopped = "checker-1 did not finish in 0.3 seconds, and was stopped."
-        assert await told(sleeps, timeout=0.3) == stopped + CALLED
+        stopped = "checker-1 did not finish in 2 seconds, and was stopped."
+        assert await told(sleeps, timeout=2.0) == stopped + CALLED
         limited = "checker-1 stopped before it was done (requests): "
         assert await told("never", limits=Limits(requests=1)) == limited + CALLED
         twice = "\nIt had called look (1 failed, 1 done): look before you do it again."

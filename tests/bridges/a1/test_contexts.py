@@ -214,6 +214,11 @@ def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> No
     with Runtime.from_file("all.json"):
         get_context().user("figs")
     assert Path("all.json").read_text() == before and [path.name for path in Path().iterdir()] == ["all.json"]
+    context = Context.from_file("basket.json")
+    context.user("plums")
+    for kept in (get_runtime(), context):
+        kept._save()  # pyright: ignore[reportPrivateUsage]  # as programs for A1 do
+    assert len(saved("all.json")["contexts"]["main"]) == 2 and len(saved("basket.json")) == 1
     with Runtime.from_file("missing.json") as runtime:
         assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 

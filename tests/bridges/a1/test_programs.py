@@ -21,7 +21,7 @@ from quire.bridges.a1 import (
     get_runtime,
     tool,
 )
-from quire.errors import InvalidValue, ModelFailed
+from quire.errors import InvalidValue, ModelFailed, WrongType
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.programs import ProgramFailed
@@ -88,8 +88,9 @@ async def test_a_tool_is_called_with_values_that_fit_its_schema() -> None:
     assert await priced(pots=2) == await get_runtime().execute(priced, pots=2) == Bill(total=6)
     assert await tool(triple)(2) == {"total": 6}
     assert priced.input_schema is Order and priced.definition["parameters"]["required"] == ["pots"]
-    with pytest.raises(InvalidValue, match="pots"):
-        await priced(pots="many")
+    for wrong in ({"pots": "many"}, {"pots": 2, "colour": "red"}):
+        with pytest.raises(InvalidValue, match="pots"):
+            await priced(**wrong)
 
 
 # Executing tools
@@ -149,6 +150,15 @@ async def test_a_failed_question_leaves_its_context_as_it_was_unless_it_had_call
         await LLM(Scripted(lambda _: calling("fire", pots=2)))("How long?", tools=[fire])
 
 
+async def test_a_terminal_tool_ends_the_answer_with_its_result_once_it_succeeds() -> None:
+    done = Tool(name="done", execute=fire.execute, is_terminal=True)
+    desk = get_context("desk")
+    model = Scripted([calling("fire", pots=1), calling("done", pots=-1), calling("done", pots=3), "Unasked."])
+    assert await LLM(model)("How long?", tools=[fire, done], context=desk) == {"hours": 6}
+    assert roles(desk) == ["user", *["assistant", "tool"] * 3] and "fewer than no pots" in desk[4].content
+    assert done.is_terminal and tool(is_terminal=True)(fire.execute).is_terminal and not fire.is_terminal
+
+
 # Agents and programs
 
 
@@ -156,6 +166,19 @@ async def test_an_agent_without_schemas_takes_and_returns_a_text() -> None:
     agent = Agent("echo", "Repeat the input.")
     with writing("output = input * 2"):
         assert await get_runtime().jit(agent, input="ho") == "hoho"
+
+
+async def test_a_strategy_may_be_given_for_one_program_and_unknown_inputs_are_refused() -> None:
+    model = Scripted(lambda _: "no program")
+    runtime, one = Runtime(generate=model), Strategy(num_candidates=1, max_iterations=2)
+    for attempt in (runtime.jit(potter(), strategy=one, pots=1), runtime.aot(potter(), strategy=one)):
+        with pytest.raises(ProgramFailed):
+            await attempt
+    assert len(model.requests) == 4
+    with pytest.raises(InvalidValue, match="colour"):
+        await runtime.jit(potter(), pots=1, colour="red")
+    with pytest.raises(WrongType, match="strategy"):
+        await runtime.jit(potter(), pots=1, strategy="careful")  # type: ignore[arg-type]  # pyright: ignore
 
 
 async def test_without_generate_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +227,10 @@ async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
         assert await compiled.execute(pots=1) == Bill(total=2)
     assert roles(other.CTX["main"]) == ["assistant", "tool", "user", "assistant", "tool", "assistant"]
     assert len(compiler.get_context()) == 0
-    with pytest.raises(InvalidValue, match="pots"):
-        await compiled(pots="many")
+    for wrong in ({"pots": "many"}, {"pots": 2, "colour": "red"}):
+        for run in (compiled, compiled.execute):
+            with pytest.raises(InvalidValue, match="pots"):
+                await run(**wrong)
 
 
 async def test_a_compiled_program_is_a_tool_of_another_agent() -> None:

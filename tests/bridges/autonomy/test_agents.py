@@ -1,7 +1,7 @@
 """Agents on a node: what they are sent, what they see, their tools and limits."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from quire.bridges.autonomy import (
     system_message,
 )
 from quire.errors import InvalidLimit, InvalidValue, Stopped, WrongType
+from quire.items import use_clock
 from quire.models import Scripted
 from quire.providers import Rendered
 from tests.bridges.autonomy.test_templates import HERE, Base, lines
@@ -103,7 +104,7 @@ async def test_conversations_and_agents_are_apart() -> None:
 
 
 async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp_path: Path) -> None:
-    asks = ToolCall("q", "ask_user", '{"question": "Which lamp?"}')
+    asks = ToolCall("q", "ask_user_for_input", '{"question": "Which lamp?"}')
     async with Node(store=tmp_path / "talks.db") as node:
         agent, _ = await started(node, asks, enable_ask_for_user_input=True)
         question = (await agent.send("Dust a lamp.", *HERE))[-1]
@@ -115,11 +116,12 @@ async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp
         assert not await agent.is_paused(*HERE)
 
 
-async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
-    async def slow(place: str) -> str:
-        """Look slowly."""
-        await asyncio.sleep(10)
-        return "dark"
+async def test_a_timeout_is_an_error_and_what_was_said_is_kept(later: Callable[[float], None]) -> None:
+    async def slow(place: str) -> None:
+        """Look for longer than anybody waits."""
+        while True:
+            later(100)
+            await asyncio.sleep(0)
 
     def call(_: Rendered) -> ToolCall:
         return ToolCall("c", "slow", '{"place": "x"}')
@@ -127,9 +129,9 @@ async def test_a_timeout_is_an_error_and_what_was_said_is_kept() -> None:
     async with Node() as node:
         agent, _ = await started(node, call, call, tools=[slow])
         with pytest.raises(TimeoutError):
-            await agent.send("How is it?", *HERE, timeout=0.5)
+            await agent.send("How is it?", *HERE, timeout=60)
         with pytest.raises(TimeoutError):
-            [one async for one in agent.send_stream("How is it?", *HERE, timeout=0.5)]
+            [one async for one in agent.send_stream("How is it?", *HERE, timeout=60)]
         assert await agent.memory.get_message_count(*HERE) >= 2
 
 
@@ -223,22 +225,53 @@ async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None
 # Tools, models and options
 
 
-@pytest.mark.parametrize("option", ["subagents", "subagent_configs"])
-async def test_work_is_delegated_to_subagents(option: str) -> None:
-    def script(request: Rendered) -> Any:
-        told = str(request.payload["messages"])
-        if "You count." in told:
-            return "four lamps"
-        asks = ToolCall("d", "delegate", '{"to": "counter", "task": "Count."}')
-        return "There are four lamps." if "four lamps" in told else asks
+def counting(*asked: tuple[str, str]) -> Scripted:
+    """A model that calls these tools and repeats their last result; as a subagent it counts its tasks."""
 
-    model = Scripted(script, name="gpt-4o")
-    counter = {"instructions": "You count.", "description": "counts"}
-    roles: dict[str, Any] = {option: {"counter": counter}}
+    def script(request: Rendered) -> Any:
+        told = request.payload["messages"]
+        if told[0]["content"] == "You count.":
+            return f"{sum(one['role'] == 'user' for one in told)} tasks"
+        made = sum(one["role"] == "tool" for one in told)
+        return ToolCall(f"c{made}", *asked[made]) if made < len(asked) else told[-1]["content"]
+
+    return Scripted(script, name="gpt-4o")
+
+
+START = ("start_subagent", '{"role": "counter"}')
+GIVE = ("delegate_to_subagent", '{"role": "counter", "task": "Count."}')
+GIVE_AGAIN = ("delegate_to_subagent", '{"role": "counter-1", "task": "Count."}')
+GIVE_TWO = ("delegate_to_subagents_parallel", '{"role": "counter", "tasks": ["a", "b"]}')
+STOP, LIST = ("stop_subagent", '{"role": "counter-1"}'), ("list_subagents", "{}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "last"),
+    [
+        ([GIVE], "1 tasks"),
+        ([GIVE_TWO], "1. 1 tasks\n\n2. 1 tasks"),
+        ([START, GIVE_AGAIN, GIVE_AGAIN], "2 tasks"),
+        ([START, LIST], '"running": {"counter-1": "counter"}'),
+        ([START, STOP, LIST], '"running": {}'),
+        ([STOP], "no subagent is called 'counter-1'"),
+    ],
+)
+async def test_work_is_delegated_by_the_documented_tools(asked: list[tuple[str, str]], last: str) -> None:
+    model, counter = counting(*asked), {"instructions": "You count.", "auto_start": True}
+    options: dict[str, Any] = {"instructions": "You ask.", "subagents": {"counter": counter}}
     async with Node() as node:
-        agent = await Agent.start(node, system_message="You ask.", model=model, **roles)
-        assert words((await agent.send("How many lamps?"))[-1]) == "There are four lamps."
-        assert sent(model)[0] == {"role": "system", "content": "You ask."}
+        agent = await Agent.start(node, model=model, **options)
+        assert last in words((await agent.send("How many lamps?"))[-1])
+        assert sent(model, 0)[0] == {"role": "system", "content": "You ask."}
+
+
+async def test_the_time_is_told_by_the_documented_tools() -> None:
+    asked = [("get_current_time_utc", "{}"), ("get_current_time", '{"timezone": "Asia/Tokyo"}')]
+    with use_clock(lambda: 0.0):
+        async with Node() as node:
+            agent = await Agent.start(node, model=counting(*asked))
+            _, utc, _, tokyo, _ = await agent.send("What time is it?")
+    assert "1970-01-01T00:00:00+00:00" in words(utc) and "1970-01-01T09:00:00+09:00" in words(tokyo)
 
 
 class Client:

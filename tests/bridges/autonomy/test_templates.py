@@ -138,7 +138,7 @@ async def test_every_section_can_be_made_disabled_and_enabled_later(
     section, memory = make(False), await memory_of(line(0))
     template = ContextTemplate([section])
     assert isinstance(section, ContextSection) and section.enabled is False
-    assert await template.build_context(memory, *HERE) == []
+    assert await template.build_context(memory, *HERE) == await section.get_messages(memory, *HERE, {}) == []
     section.set_enabled(True)
     assert len(await template.build_context(memory, *HERE)) == 1
 
@@ -173,7 +173,7 @@ async def test_the_default_template_describes_the_tools_that_are_enabled() -> No
     ]
     every = create_default_template("Be kind.", True, True, "scope", {"poet": {"instructions": "Write."}})
     texts = [str(await template.build_context(Memory(), *HERE)) for template in (plain, every)]
-    for name in ("ask_user", "read_file", "delegate"):
+    for name in ("ask_user_for_input", "read_file", "delegate_to_subagent", "stop_subagent", "poet: Write."):
         assert [name in text for text in texts] == [False, True]
 
 
@@ -218,6 +218,12 @@ class Writer:
             raise self.reply
         reply = self.reply(messages) if callable(self.reply) else self.reply
         return await reply if isawaitable(reply) else reply
+
+
+async def until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not done():
+            await asyncio.sleep(0.001)
 
 
 async def build(section: Any, memory: Any) -> list[dict[str, Any]]:
@@ -277,8 +283,8 @@ async def test_later_sections_read_how_many_messages_there_are_in_all() -> None:
     assert last["content"]["text"] == "count: 25"
 
 
-def test_older_names_of_the_limits_still_work() -> None:
-    section = SummarizedHistorySection(Writer(), recent_count=3, summarize_threshold=7, max_summary_tokens=99)
+def test_a_section_tells_its_limits_and_refuses_wrong_ones() -> None:
+    section = SummarizedHistorySection(Writer(), floor=3, ceiling=7, size=99)
     assert (section.floor, section.ceiling, section.size, section.batch_size) == (3, 7, 99, 4)
     assert section.instructions is None and isinstance(section.summary_model, Writer)
     with pytest.raises(InvalidLimit):
@@ -292,11 +298,8 @@ async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:
     section, memory = SummarizedHistorySection(writer), await memory_of(*map(line, range(25)))
     writer.gate.clear()
     await ContextTemplate([section]).build_context(memory, *HERE)
-    while not writer.asked:
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(writer.asked))
     section.clear_cache(*HERE)
     writer.gate.set()
-    async with asyncio.timeout(10):
-        while section.get_cache_info()["pending_summarizations"]:
-            await asyncio.sleep(0.001)
+    await until(lambda: not section.get_cache_info()["pending_summarizations"])
     assert section.get_cache_info()["cached_conversations"] == 0

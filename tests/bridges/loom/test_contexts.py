@@ -131,8 +131,9 @@ def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
 
 
 async def test_what_is_left_out_can_be_explained_and_a_prompt_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(OverBudget):
-        await words(over(LoomMemory("butler"), max_tokens=100, system_prompt="huge " * 500))
+    for task, prompt in ((job("now"), "huge " * 500), (job("stir " * 500), "")):
+        with pytest.raises(OverBudget):
+            await words(over(LoomMemory("butler"), max_tokens=100, system_prompt=prompt), task)
     old = job("old " * 300)
     context = await over(memory_of(old), max_tokens=100).build(job("now"))
     assert "oldest" in str(context.explain(old.task_id))
@@ -188,18 +189,45 @@ async def test_a_task_of_another_action_is_told_by_the_user() -> None:
 TOOLS = {tool["function"]["name"]: tool["function"] for tool in create_all_context_tools()}
 
 
-@pytest.mark.parametrize("name", TOOLS)
-async def test_every_tool_answers_with_a_count_that_json_can_write(name: str) -> None:
-    memory, bus = memory_of(job("dust", session_id="s"), job("sweep", session_id="s")), EventBus()
-    executor = ContextToolExecutor(memory, bus)
-    assert executor.memory is memory and executor.event_bus is bus
+@pytest.mark.parametrize("layer", ["L1", "L2", "L3", "L4"])
+async def test_a_query_of_the_memory_is_answered_by_layer_in_tasks_or_statements(layer: str) -> None:
+    tasks = [job("dust", 0.9, session_id="s", result="clean"), job("sweep", 0.8, session_id="s")]
+    memory, name = memory_of(*tasks), f"query_{layer.lower()}_memory"
+    executor = ContextToolExecutor(memory, EventBus())
     arguments = dict.fromkeys(TOOLS[name]["parameters"]["required"], "dust")
     answer = await executor.execute(name, arguments | {"limit": 1})
-    assert answer["count"] == 1 and json.loads(json.dumps(answer)) == answer
-    assert "dust" in str(answer) or "sweep" in str(answer)
+    assert (answer["layer"], answer["count"]) == (layer, 1) and json.loads(json.dumps(answer)) == answer
+    (found,) = answer["tasks" if layer == "L1" else "statements"]
+    ids = found["task_ids"] if layer == "L3" else [found["task_id"]]
+    assert set(ids) <= {task.task_id for task in tasks}
+    assert layer == "L1" or "dust" in found["statement"]
+    assert layer in ("L1", "L3") or found["statement"] == "execute (pending): dust -> clean"
     assert (await executor.execute(name, arguments | {"session_id": "other"}))["count"] == 0
     elsewhere = await ContextToolExecutor(memory, session_id="other").execute(name, arguments)
-    assert elsewhere["count"] == (name == "query_l4_memory"), "the fourth tier is of all sessions"
+    assert elsewhere["count"] == (layer == "L4"), "the fourth tier is of all sessions"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "found"),
+    [
+        ("query_events_by_action", {"action": "node.thinking"}, ["hm", "ah"]),
+        ("query_events_by_action", {"action": "node.thinking", "node_filter": "maid"}, ["ah"]),
+        ("query_events_by_node", {"node_id": "cook", "limit": 1}, ["tea at four"]),
+        ("query_events_by_target", {"target_agent": "butler"}, ["tea at four"]),
+        ("query_recent_events", {"limit": 2}, ["ah", "tea at four"]),
+        ("query_thinking_process", {"task_id": "t"}, ["hm"]),
+        ("query_thinking_process", {"node_id": "maid"}, ["ah"]),
+    ],
+)
+async def test_events_are_found_by_the_tools(name: str, arguments: dict[str, Any], found: list[str]) -> None:
+    bus = EventBus()
+    for event in (thought("hm", parent_task_id="t"), thought("ah", source_agent="maid"), letter()):
+        await bus.publish(event)
+    answer = await ContextToolExecutor(LoomMemory("butler"), bus).execute(name, arguments)
+    told = answer.get("thoughts") or [one["parameters"]["content"] for one in answer["events"]]
+    assert told == found and answer["count"] == len(found) and json.loads(json.dumps(answer)) == answer
+    with pytest.raises(InvalidValue, match="bus"):
+        await ContextToolExecutor(LoomMemory("butler")).execute(name, arguments)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +235,7 @@ async def test_every_tool_answers_with_a_count_that_json_can_write(name: str) ->
     [
         ("query_l9_memory", {}, InvalidValue, "query_l9_memory"),
         ("query_l4_memory", {}, WrongType, "query"),
+        ("query_events_by_node", {}, WrongType, "node_id"),
         ("query_l2_memory", {"limit": -1}, InvalidLimit, "limit"),
         ("query_l1_memory", {"limit": "many"}, WrongType, "limit"),
     ],

@@ -52,9 +52,16 @@ def test_a_task_survives_its_dictionary() -> None:
 @pytest.mark.parametrize(
     ("action", "parameters", "role", "content"),
     [
+        ("node.thinking", {"content": "salt?"}, "assistant", "salt?"),
+        ("execute", {"content": "add salt"}, "user", "add salt"),
+        ("node.tool_call", {"tool_name": "weigh"}, "assistant", "[Calling weigh(...)]"),
+        ("node.tool_result", {"result": "3 g"}, None, None),
         ("node.tool_call", {"tool_name": "count", "tool_args": {"n": 2, "in": "hall"}}, "assistant",
          "[Calling count(n=2, in='hall')]"),
         ("node.message", {"content": "hello"}, "user", "[Direct message] hello"),
+        ("node.delegation_request", {"subtask": "dust"}, "user", "[Delegation request] dust"),
+        ("node.delegation_request", {"content": "dust"}, "user", "[Delegation request] dust"),
+        ("node.delegation_response", {"result": "clean"}, "user", "[Delegation response] clean"),
         ("node.thinking", {}, None, None),
         ("execute", {"content": " "}, None, None),
         ("something else", {"content": "x"}, None, None),

@@ -136,7 +136,8 @@ async def test_a_paused_agent_waits_between_turns(baker: Agent) -> None:
     baker.hooks = [recording(calls, AgentHook.ON_PAUSE), recording(calls, AgentHook.ON_RESUME)]
     baker.pause()
     task = asyncio.create_task(run(baker, Turn("bake", args=["rye"])))
-    await asyncio.sleep(0.01)
+    while not calls:
+        await asyncio.sleep(0)
     assert calls == ["on_pause"] and baker.is_paused and len(baker.context_pool) == 0
     baker.resume()
     assert len(await task) == 1 and calls == ["on_pause", "on_resume"] and not baker.is_paused
@@ -245,12 +246,14 @@ async def test_an_agent_survives_serialization_in_the_middle_of_a_turn(baker: Ag
 
     baker.tools = [*baker.tools, save]
     await baker.context_queue.append(ContextItem("flour"))
+    await baker.context_pool.add(ContextItem("fine", "Salt", "salt"))
     await run(baker, Turn("save"), Turn("bake", args=["rye"]))
     (data,) = json.loads(json.dumps(saved))
     AgentRegistry.clear()
     restored = Agent.from_dict(data)
     assert restored.tools == baker.tools
     assert restored.context_queue.items == baker.context_queue.items
+    assert ids(restored.context_pool) == ["salt"]
     assert [turn.tool.name for turn in restored.pending_turns] == ["save", "bake"]
 
 

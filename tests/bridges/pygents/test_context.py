@@ -82,15 +82,19 @@ async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> No
     assert ids(pool) == ["a", "b"]
 
 
-@pytest.mark.parametrize("event", [ContextPoolHook.BEFORE_REMOVE, ContextPoolHook.BEFORE_CLEAR])
-async def test_removing_and_clearing_can_be_refused(event: ContextPoolHook) -> None:
+@pytest.mark.parametrize(
+    "event", [ContextPoolHook.BEFORE_ADD, ContextPoolHook.BEFORE_REMOVE, ContextPoolHook.BEFORE_CLEAR]
+)
+async def test_adding_removing_and_clearing_can_be_refused(event: ContextPoolHook) -> None:
     @hook(event)
     async def refuse(*args: Any) -> None:
         raise PermissionError
 
-    pool = await pool_of("a", hooks=[refuse])
+    pool = await pool_of("a", limit=1)
+    pool.hooks = [refuse]
+    verbs = {"before_add": lambda: pool.add(tile("b")), "before_remove": lambda: pool.remove("a")}
     with pytest.raises(PermissionError):
-        await (pool.clear() if event is ContextPoolHook.BEFORE_CLEAR else pool.remove("a"))
+        await verbs.get(event.value, pool.clear)()
     assert ids(pool) == ["a"]
 
 

@@ -70,10 +70,10 @@ def test_inserted_items_go_by_time_and_never_between_a_call_and_its_output() -> 
 
 def test_the_configuration_in_force_is_found_by_id_or_index() -> None:
     context = talk(1)
-    update = context.add_config_update(tools=["fry"])
+    update = context.add_config_update(instructions="Sell all.", tools=["fry"])
     context.add_message("developer", ["Be", "kind."])
     assert context.active_config_at() == ("Be kind.", ["fry"])
-    assert context.active_config_at(update.id) == ("Sell lamps.", ["fry"]) == context.active_config_at(-2)
+    assert context.active_config_at(update.id) == ("Sell all.", ["fry"]) == context.active_config_at(5)
     assert context.active_config_at(0) == ("Sell lamps.", None)
     assert ChatContext().active_config_at() == (None, None)
     with pytest.raises(OutOfRange):
@@ -207,7 +207,8 @@ async def test_a_summary_without_text_is_not_used_and_logged(
 ) -> None:
     context = talk()
     await context.summarize(Answering(answer))
-    assert context.turn_count() == 6 and "summary" in caplog.text
+    await context.merge_with_summary(talk(2), llm=Answering(answer))
+    assert len(context.items) == 25 and "summary" in caplog.text
 
 
 async def test_a_late_summary_is_used_only_if_all_it_is_about_is_still_shown() -> None:

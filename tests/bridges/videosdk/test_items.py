@@ -149,19 +149,7 @@ def test_an_item_survives_its_dictionary(item: ChatItem) -> None:
         ([{"type": "message", "id": "m", "role": "king", "content": "x"}], "$.items[0]"),
         ([{"type": "message", "id": "m", "role": "user", "content": 7}], "$.items[0]"),
         ([{"type": "function_call", "id": "m", "name": "f"}], "$.items[0]"),
-        (
-            [
-                {
-                    "type": "function_call",
-                    "id": "m",
-                    "name": "f",
-                    "arguments": "",
-                    "call_id": "c",
-                    "metadata": 7,
-                }
-            ],
-            "$.items[0]",
-        ),
+        ([ITEMS[1].model_dump() | {"metadata": 7}], "$.items[0]"),
         ([{"type": "message", "id": "m", "role": "user", "content": "x", "mood": 1}], "$.items[0]"),
     ],
 )

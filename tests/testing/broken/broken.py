@@ -199,7 +199,7 @@ class Numbers(Drops):
     ) -> Rendered:
         rendered = PROVIDERS["openai"].render(items, model=model, tools=tools, plan=plan, strict=strict)
         self.made += 1
-        return replace(rendered, payload={**rendered.payload, "user": str(self.made)})
+        return replace(rendered, shared={**rendered.shared, "user": str(self.made)})
 
 
 class InMemory(StoreLaws):

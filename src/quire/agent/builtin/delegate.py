@@ -74,10 +74,12 @@ def sub_agents(session: Session) -> dict[str, str]:
     return {name: role for name, role in roles if isinstance(role, str)}
 
 
-def sub_agent(agent: Agent, name: str) -> Agent | None:
+async def sub_agent(agent: Agent, name: str) -> Agent | None:
     """The sub-agent of an agent under a name, made for its conversation."""
-    found = (one.find(name, agent.session) for one in _delegations(agent))
-    return next((one for one in found if one is not None), None)
+    for delegation in _delegations(agent):
+        if (found := await delegation.find(name, agent.session)) is not None:
+            return found
+    return None
 
 
 class Delegation:
@@ -100,7 +102,7 @@ class Delegation:
         if to in self._roles:
             name, agent = await self._start(self._roles[to], session)
         else:
-            found = self.find(to, session)
+            found = await self.find(to, session)
             if found is None:
                 known = ", ".join((*self._roles, *sub_agents(session)))
                 raise UnknownKey(f"nobody is called {cut(to)!r} here; there is {known}")
@@ -125,18 +127,22 @@ class Delegation:
         answers = await asyncio.gather(*work, return_exceptions=True)
         return "\n\n".join(f"{number}. {_answer_text(answer)}" for number, answer in enumerate(answers, 1))
 
-    def find(self, name: str, session: Session) -> Agent | None:
+    async def find(self, name: str, session: Session) -> Agent | None:
         """The sub-agent of a conversation under a name, if it has one of the roles."""
         role = self._roles.get(sub_agents(session).get(name, ""))
-        return None if role is None else role.make(session.child(name))
+        return None if role is None else role.make(await session.aio.child(name))
 
     async def _start(self, role: Role, session: Session) -> tuple[str, Agent]:
         """A new sub-agent under the next free name."""
-        self._last = max(self._last, len(sub_agents(session))) + 1
-        while (child := session.child(name := f"{role.name}-{self._last}")).version:
-            self._last += 1
+        self._last = max(self._last, len(sub_agents(session)))
+        while True:
+            self._last += 1  # before anything is awaited: other tasks take numbers, too
+            name = f"{role.name}-{self._last}"
+            child = await session.aio.child(name)
+            if not child.version:
+                break
         if role.sees != "brief":
-            child = session.fork(name, turns=None if role.sees == "all" else role.sees)
+            child = await session.aio.fork(name, turns=None if role.sees == "all" else role.sees)
         agent = role.make(child)
         await session.aio.append(Handoff(name, extras={_ROLE: role.name}), to=CREW)
         return name, agent

@@ -33,7 +33,7 @@ from quire.items import (
 from quire.programs import PROGRAM
 from quire.session import Session
 from quire.state import Transcript, View, truncate
-from quire.tokens import whole
+from quire.tokens import Tally, whole
 
 logger = logging.getLogger("quire.bridges.a1")
 
@@ -191,7 +191,8 @@ class Context:
         self._view: View | None = None
         self._messages = Messages(self)
         self.extend(messages)
-        self._save()
+        if self.keep_updated:
+            self._save()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False) -> Self:
@@ -276,7 +277,8 @@ class Context:
         self._refresh()
         if self._on_change is not None:
             self._on_change(self)
-        self._save()
+        if self.keep_updated:
+            self._save()
 
     def copies(self) -> list[Item]:
         """The items that are shown, for another transcript: messages keep their ids."""
@@ -317,7 +319,7 @@ class Context:
         self.transcript, self._view = transcript, None
 
     def _save(self) -> None:
-        if self.keep_updated and self.file_path is not None:
+        if self.file_path is not None:
             write_json(self.file_path, dumped(self))
 
 
@@ -371,6 +373,9 @@ class Compact:
         return contexts
 
 
+_MESSAGES = Tally("a1.messages", lambda item: int(_begins_message(item)))
+
+
 class TruncateOldest(Compact):
     """Leaves out the oldest messages of each context, down to a number.
 
@@ -391,19 +396,7 @@ class TruncateOldest(Compact):
 
     def _cut(self, view: View) -> Hide | None:
         try:
-            return truncate(view, tokens=self.max_messages, counter=_MessageCounter())
+            return truncate(view, tokens=self.max_messages, counter=_MESSAGES)
         except Irreducible as fault:
             logger.warning("%d items must stay: more than max_messages", len(fault.parts))
             return leaving_out(view, fault.parts)
-
-
-class _MessageCounter:
-    """A counter for which each message is one."""
-
-    key = "a1.messages"
-
-    def count(self, item: Item) -> int:
-        return int(_begins_message(item))
-
-    def total(self, counted: int) -> int:
-        return counted

@@ -3,11 +3,13 @@
 import re
 from typing import Any
 
-from quire.agent import Agent as EngineAgent, Limits
+from quire.agent import Agent as EngineAgent, Asking, Limits
+from quire.agent.tools import call_tool
 from quire.bridges.a1.context import Context, no_context
 from quire.bridges.a1.runtime import get_runtime
 from quire.bridges.a1.tools import Tool, as_tool
 from quire.errors import ModelFailed
+from quire.items import ToolResult
 from quire.models import AnyModel, model_of
 from quire.programs import INTERMEDIATE
 from quire.providers import Parsed
@@ -37,15 +39,32 @@ class LLM(Tool):
     async def __call__(
         self, /, content: str, *, output_schema: Any = None, tools: Any = (), context: Context | None = None
     ) -> Any:
-        """The answer to a text: words, or a value of a schema. The model may call tools first."""
+        """The answer to a text: words, or a value of a schema. The model may call tools first.
+
+        A terminal tool that succeeds ends the answer with its result.
+        """
         before = [] if context is None else context.copies()
         session = Session.open(store="memory:")
         if before:
             session.append(*before)
         limits = Limits(requests=_MAX_REQUESTS)
-        agent = EngineAgent(session, model=self._model, tools=map(as_tool, tools), limits=limits)
+        given = [as_tool(one) for one in tools]
+        terminal = {one.name: one for one in given if isinstance(one, Tool) and one.is_terminal}
+        others = [one for one in given if one.name not in terminal]
+        agent = EngineAgent(session, model=self._model, tools=others, limits=limits)
+        asking = Asking(output=output_schema, tools=[one.definition for one in terminal.values()])
         try:
-            reply = await agent.ask(content, output=output_schema)
+            reply = await agent.ask(content, **asking)
+            while ending := [call for call in reply.waiting if call.name in terminal]:
+                tool, call = terminal[ending[0].name], ending[0]
+                outcome, cancelled = await call_tool(tool, call.arguments, session=session)
+                result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
+                if not outcome.is_error or cancelled is not None:
+                    session.append(result)
+                    if cancelled is not None:
+                        raise cancelled
+                    return outcome.value
+                reply = await agent.decide({call.call_id: result}, **asking)
         finally:
             self._record(session, len(before), context)
         if reply.stop != "done":

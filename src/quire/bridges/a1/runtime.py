@@ -18,7 +18,7 @@ from quire.items import ToolCall, ToolResult, new_id
 from quire.programs import PROGRAM, Coder, KeptProgram
 from quire.programs.calls import nested_calls
 from quire.programs.values import as_text
-from quire.session import Session, labelled
+from quire.session import Session, checked_type, labelled
 from quire.stores.store import checked_name
 
 MODEL_VARIABLE = "QUIRE_MODEL"
@@ -68,7 +68,8 @@ class Runtime:
         self.session = Session.open(store="memory:")
         self._contexts: dict[str, Context] = {}
         self._is_compacting = False
-        self._save()
+        if keep_updated:
+            self._save()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False, **options: Any) -> Self:
@@ -82,7 +83,8 @@ class Runtime:
         for name, messages in saved.contexts.items():
             runtime.get_context(name).extend(messages)
         runtime.keep_updated = keep_updated
-        runtime._save()
+        if keep_updated:
+            runtime._save()
         set_runtime(runtime)
         return runtime
 
@@ -128,23 +130,23 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         _entered.set(_entered.get()[:-1])
 
-    async def jit(self, agent: Agent, /, **input: Any) -> Any:
-        """The output of a program that is written for this input.
+    async def jit(self, agent: Agent, /, *, strategy: Strategy | None = None, **input: Any) -> Any:
+        """The output of a program that is written for this input, by a strategy or that of the runtime.
 
         On success input, calls and output are in `main`; otherwise nothing is, and the error lists what was
         wrong with each attempt.
         """
         with self:
             try:
-                return (await self._coder().answer(agent.task, input)).value
+                return (await self._coder(strategy).answer(agent.task, input)).value
             finally:
                 self.after_change()
 
-    async def aot(self, agent: Agent, /, cache: bool = True) -> "Compiled":
+    async def aot(self, agent: Agent, /, cache: bool = True, strategy: Strategy | None = None) -> "Compiled":
         """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
         with self:
             try:
-                coder = self._coder(self.cache_dir if cache else None)
+                coder = self._coder(strategy, self.cache_dir if cache else None)
                 return Compiled(agent, await coder.keep(agent.task), self)
             finally:
                 self.after_change()
@@ -172,13 +174,14 @@ class Runtime:
         """The transcript of the context `main`; it changes when the context is cleared."""
         return self.get_context().transcript
 
-    def _coder(self, kept: Path | None = None) -> Coder:
+    def _coder(self, strategy: Strategy | None, kept: Path | None = None) -> Coder:
+        own = checked_type(strategy, Strategy | None, "a strategy is a Strategy") or self.strategy
         return Coder(
             self.generate or os.environ.get(MODEL_VARIABLE) or "local",
             session=self.session,
             main=self.main,
-            candidates=self.strategy.num_candidates,
-            rounds=self.strategy.max_iterations,
+            candidates=own.num_candidates,
+            rounds=own.max_iterations,
             kept=kept,
         )
 
@@ -192,7 +195,8 @@ class Runtime:
                 self._compact()
         finally:
             self._is_compacting = False
-            self._save()
+            if self.keep_updated:
+                self._save()
 
     def _compact(self) -> None:
         if type(self.compact) is Compact:
@@ -203,7 +207,7 @@ class Runtime:
                 self.get_context(name).messages = context.messages
 
     def _save(self) -> None:
-        if self.keep_updated and self.file_path is not None:
+        if self.file_path is not None:
             contexts = {name: dumped(context) for name, context in self.CTX.items()}
             write_json(self.file_path, {"cache_dir": str(self.cache_dir), "contexts": contexts})
 

@@ -36,8 +36,12 @@ class _SchemaSignature(Signature):
 
     def read(self, given: Mapping[str, Any]) -> Json:
         """The fields of a valid value."""
+        known = self.schema()["properties"]
+        for name in given:
+            if name not in known:
+                raise Misfit(f"there is no input {cut(name)!r}; there is {', '.join(known)}")
         value = read_as(self._schema, dict(given))
-        return {name: getattr(value, name) for name in self.schema()["properties"]}
+        return {name: getattr(value, name) for name in known}
 
 
 # Tools
@@ -47,7 +51,8 @@ class Tool(EngineTool):
     """A function that programs, models and code may call. Its input is validated.
 
     Without schemas, the annotations of `execute` say what it takes and returns. With an output schema, a
-    dictionary that it returns becomes a value of the schema.
+    dictionary that it returns becomes a value of the schema. The result of a tool that `is_terminal` is the
+    answer of the model that calls it.
     """
 
     model: AnyModel | None = None
@@ -61,6 +66,7 @@ class Tool(EngineTool):
         description: str | None = None,
         input_schema: Any = None,
         output_schema: Any = None,
+        is_terminal: bool = False,
     ) -> None:
         own = None if input_schema is None else _SchemaSignature(input_schema)
         function = execute if output_schema is None else _converting(execute, output_schema)
@@ -70,6 +76,7 @@ class Tool(EngineTool):
         self.input_schema = input_schema
         self.output_schema = self.signature.returns
         self.execute = execute
+        self.is_terminal = is_terminal
 
     async def __call__(self, /, *args: Any, **input: Any) -> Any:
         """Call the function with a valid input."""
@@ -101,7 +108,7 @@ def _converting(execute: Callable[..., Any], output_schema: Any) -> Callable[...
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None
+    *, name: str | None = None, description: str | None = None, is_terminal: bool = False
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -109,11 +116,12 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
+    is_terminal: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a function a tool: `@tool`, or `@tool(name="add", description="Add two numbers")`."""
 
     def declare(function: Callable[..., Any]) -> Tool:
-        return Tool(name=name, execute=function, description=description)
+        return Tool(name=name, execute=function, description=description, is_terminal=is_terminal)
 
     return declare if function is None else declare(function)
 

@@ -26,9 +26,11 @@ from quire.agent import (
     Stop,
     Tool,
     Words,
+    tool,
     tools_of,
 )
-from quire.agent.builtin import Role, Visibility, ask_user, delegating_tools, file_tools, time_tools
+from quire.agent.builtin import Role, Visibility, ask_user, current_time, file_tools, sub_agents
+from quire.agent.builtin.delegate import CREW, Delegation
 from quire.agent.window import budget_for
 from quire.bridges.autonomy.messages import Memory, content_in, messages_of, text_content
 from quire.bridges.autonomy.models import agent_model
@@ -45,16 +47,19 @@ from quire.bridges.autonomy.sections import (
 )
 from quire.compactors import TruncateOldest
 from quire.context import Template
-from quire.errors import InvalidValue, WrongType
-from quire.items import ToolCall, new_id
+from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.items import Handoff, Hide, ToolCall, new_id
 from quire.models import AnyModel
 from quire.node import Node
 from quire.node.worker import Worker
 from quire.sections import Ask, ToolGuide, settings_of
 from quire.session import Session
+from quire.state import spans_over
 from quire.tokens import Definition, Share, read_definition, single_definitions
 
 logger = logging.getLogger("quire.bridges.autonomy")
+
+_TASK_SECONDS = 600.0
 
 # The tools that come with an agent
 
@@ -75,14 +80,15 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
         name: str = "framework_instructions",
     ) -> None:
         ToolGuide.__init__(self, _guide, name, enabled=enabled)
-        tools = _own_tools(enable_ask_for_user_input, enable_filesystem, filesystem_visibility, "", ".")
-        roles = [Role(name=one, description="as configured", make=_nobody) for one in subagent_configs or ()]
-        tools += delegating_tools(*roles) if roles else []
+        configs = _read_options({"subagents": subagent_configs}).subagents or {}
+        roles = [Role(name=one, description=of.about, make=_nobody) for one, of in configs.items()]
+        asks, files = enable_ask_for_user_input, enable_filesystem
+        tools = _own_tools(asks, files, filesystem_visibility, "", ".", roles)
         self._tools = tuple(tool.definition for tool in tools)
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """How to use the tools, as messages."""
-        return list(messages_of(await self.items(Ask(tools=self._tools))))
+        return list(messages_of(await self.items(Ask(tools=self._tools)))) if self.enabled else []
 
 
 def create_default_template(
@@ -99,13 +105,80 @@ def create_default_template(
     return ContextTemplate([SystemInstructionsSection(instructions), framework, ConversationHistorySection()])
 
 
+def get_current_time(timezone: str = "UTC") -> str:
+    """Tell the date and the time of now in a time zone.
+
+    Args:
+        timezone: An IANA zone such as "Europe/Berlin", or "local" for the clock of the machine.
+    """
+    return current_time(timezone)
+
+
+def get_current_time_utc() -> str:
+    """Tell the date and the time of now in UTC."""
+    return current_time()
+
+
+_TIME_TOOLS = (tool(get_current_time, idempotent=True), tool(get_current_time_utc, idempotent=True))
+_ASK = tool(ask_user.function, name="ask_user_for_input", asks_person=True)
+
+
+class _Subagents(Delegation):
+    """The engine's delegation under the names that Autonomy documents."""
+
+    def tools(self) -> list[Tool]:
+        listed = "".join(f"\n- {role.name}: {role.description}" for role in self._roles.values())
+        one = "Give a task to a new subagent of a role, or by name to one that was started or asked something"
+        several = "Give each task to a new subagent of a role"
+        return [
+            tool(self.start_subagent),
+            tool(self.delegate_to_subagent, description=f"{one}. Roles:{listed}"),
+            tool(
+                self.delegate_in_parallel,
+                name="delegate_to_subagents_parallel",
+                description=f"{several}. Roles:{listed}",
+            ),
+            tool(self.list_subagents, idempotent=True),
+            tool(self.stop_subagent),
+        ]
+
+    async def start_subagent(self, role: str, session: Session) -> str:
+        """Start a subagent of a role, which remembers its tasks, and return its name."""
+        if role not in self._roles:
+            raise UnknownKey(f"there is no role {cut(role)!r}")
+        return (await self._start(self._roles[role], session))[0]
+
+    async def delegate_to_subagent(self, role: str, task: str, session: Session) -> str:
+        return await self.delegate(role, task, session)
+
+    def list_subagents(self, session: Session) -> dict[str, Any]:
+        """List the roles, and the subagents by name."""
+        return {"configured": list(self._roles), "running": sub_agents(session)}
+
+    async def stop_subagent(self, role: str, session: Session) -> str:
+        """Stop the subagent of this name, or all of this role."""
+        names = [name for name, of in sub_agents(session).items() if role in (name, of)]
+        if not names:
+            raise UnknownKey(f"no subagent is called {cut(role)!r}")
+        crew = session.view(CREW)
+        stopped = [item for item in crew if isinstance(item, Handoff) and item.to_agent in names]
+        await session.aio.append(Hide(spans_over(crew, stopped)), to=CREW)
+        return f"Stopped: {', '.join(names)}"
+
+
 def _own_tools(
-    asks: bool, files: bool, visibility: Visibility, agent: str, root: str | Path | None
+    asks: bool,
+    files: bool,
+    visibility: Visibility,
+    agent: str,
+    root: str | Path | None,
+    roles: Sequence[Role],
 ) -> list[Tool]:
     return [
-        *time_tools(),
+        *_TIME_TOOLS,
         *(file_tools(root or _scratch().name, visibility, agent=agent) if files else ()),
-        *((ask_user,) if asks else ()),
+        *((_ASK,) if asks else ()),
+        *(_Subagents(roles, _TASK_SECONDS).tools() if roles else ()),
     ]
 
 
@@ -125,11 +198,8 @@ def _first_lines(description: str) -> str:
 
 @cache
 def _own_names() -> frozenset[str]:
-    tools = [
-        *_own_tools(True, True, "conversation", "", "."),
-        *delegating_tools(Role(name="role", description="any", make=_nobody)),
-    ]
-    return frozenset(tool.name for tool in tools)
+    roles = [Role(name="role", description="any", make=_nobody)]
+    return frozenset(tool.name for tool in _own_tools(True, True, "conversation", "", ".", roles))
 
 
 def _nobody(session: Session) -> EngineAgent:
@@ -156,6 +226,12 @@ class _Subagent(Struct, forbid_unknown_fields=True):
     tools: Any = ()
     max_iterations: _Limit = None
     max_execution_time: float | None = None
+    auto_start: bool = True  # a task starts a subagent in any case
+
+    @property
+    def about(self) -> str:
+        """What a model reads of it."""
+        return self.description or self.instructions.strip().partition("\n")[0]
 
 
 class _Options(Struct, forbid_unknown_fields=True):
@@ -189,7 +265,7 @@ def _role(name: str, config: _Subagent, model: AnyModel, limits: Limits) -> Role
         seconds=config.max_execution_time or limits.seconds,
     )
     own_model = model if config.model is None else agent_model(config.model)
-    tools = [*time_tools(), *config.tools]
+    tools = [*_TIME_TOOLS, *config.tools]
     tools_of(tools)
 
     def make(session: Session) -> EngineAgent:
@@ -202,8 +278,7 @@ def _role(name: str, config: _Subagent, model: AnyModel, limits: Limits) -> Role
             limits=own_limits,
         )
 
-    description = config.description or config.instructions.strip().partition("\n")[0]
-    return Role(name=name, description=description, make=make)
+    return Role(name=name, description=config.about, make=make)
 
 
 class _Hosted:
@@ -217,8 +292,7 @@ class _Hosted:
         asks, files = options.enable_ask_for_user_input, options.enable_filesystem
         roles = [_role(one, of, self.model, self._limits) for one, of in (options.subagents or {}).items()]
         self._tools = [
-            *_own_tools(asks, files, options.filesystem_visibility, name, options.filesystem_root),
-            *(delegating_tools(*roles) if roles else ()),
+            *_own_tools(asks, files, options.filesystem_visibility, name, options.filesystem_root, roles),
             *(tools or ()),  # those of the user come last
         ]
         tools_of(self._tools)
@@ -263,7 +337,7 @@ class _Hosted:
         """Have the history summarized if a section does that, or else the oldest left out, in steps."""
         for section in self.template.sections:
             if isinstance(section, SummarizedHistorySection):
-                scope = session.place.scope.removeprefix(f"{self.name}/")
+                scope = session.place.named.removeprefix(f"{self.name}/")
                 section.attach(session, scope, session.place.conversation)
                 return
         most = self._options.max_messages_in_short_term_memory
@@ -294,18 +368,10 @@ class Agent:
         name: str | None = None,
         model: Any = None,
         tools: Sequence[Any] | None = None,
-        *,
-        system_message: str | None = None,
-        subagent_configs: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> "AgentReference":
-        """Host an agent on a node, under a name or a random one.
-
-        `system_message` and `subagent_configs` are older names of `instructions` and `subagents`.
-        """
-        if subagent_configs is not None:
-            options.setdefault("subagents", subagent_configs)
-        options["instructions"] = instructions or system_message or ""
+        """Host an agent on a node, under a name or a random one."""
+        options["instructions"] = instructions
         hosted = _Hosted(node, new_id() if name is None else name, model, tools, _read_options(options))
         node.add(hosted.name, hosted.make)
         return AgentReference(node, hosted)
@@ -354,7 +420,7 @@ class AgentReference:
         call that needs an approval waits for `decide`. If the answer ended early, the last message says why.
         After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
         """
-        worker = self._worker(scope, conversation)
+        worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.send(content_in(message)), timeout)
 
     send_message = send
@@ -363,26 +429,33 @@ class AgentReference:
         self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> Messages:
         """Approve or refuse waiting calls, by their ids; `False` refuses, a text refuses with a reason."""
-        worker = self._worker(scope, conversation)
+        worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.decide(decisions), timeout)
 
-    def send_stream(
+    async def send_stream(
         self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
         """As `send`, streamed: words in pieces that are marked `partial`, everything else whole.
 
         It is a `TimeoutError` if nothing comes for `timeout` seconds.
         """
-        worker = self._worker(scope, conversation)
-        return _stream(worker, worker.send_stream(content_in(message)), timeout)
+        worker = await self._worker(scope, conversation)
+        async with aclosing(worker.send_stream(content_in(message))) as deltas:
+            while True:
+                async with asyncio.timeout(timeout):
+                    delta = await anext(deltas, None)
+                if delta is None:
+                    return
+                for one in _messages_in(worker, delta):
+                    yield one
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
         """Whether a conversation waits for a person."""
-        return self._worker(scope, conversation).state == "waiting"
+        return await (await self._worker(scope, conversation)).state() == "waiting"
 
-    def _worker(self, scope: str, conversation: str) -> Worker:
+    async def _worker(self, scope: str, conversation: str) -> Worker:
         worker = self._node.worker(self.name, scope, conversation)
-        self._hosted.refresh(worker.agent)
+        self._hosted.refresh(await worker.open())
         return worker
 
 
@@ -390,19 +463,6 @@ async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: f
     async with asyncio.timeout(timeout):
         reply = await answer
     return [*messages_of(reply.items), *_last_messages(worker, reply)]
-
-
-async def _stream(
-    worker: Worker, deltas: AsyncGenerator[Delta, None], timeout: float | None
-) -> AsyncGenerator[dict[str, Any], None]:
-    async with aclosing(deltas):
-        while True:
-            async with asyncio.timeout(timeout):
-                delta = await anext(deltas, None)
-            if delta is None:
-                return
-            for message in _messages_in(worker, delta):
-                yield message
 
 
 def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:

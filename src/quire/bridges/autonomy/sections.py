@@ -22,6 +22,7 @@ from quire.models import AnyModel
 from quire.sections import Ask, History, Section, Settings, checked_function, maybe_await
 from quire.session import Metrics, Session
 from quire.state import View
+from quire.stores import Place
 from quire.tokens import MOST, Tally, named
 
 logger = logging.getLogger("quire.bridges.autonomy")
@@ -71,23 +72,32 @@ class SystemInstructionsSection(ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The instructions."""
-        return [dict(message) for message in self.instructions]
+        return [dict(message) for message in self.instructions if self.enabled]
 
 
 class AdditionalContextSection(ContextSection):
-    """What a function returns each turn."""
+    """Messages that were added, and what a function returns each turn."""
 
     def __init__(
         self, name: str = "additional_context", enabled: bool = True, provider_fn: Provider | None = None
     ) -> None:
         super().__init__(name, enabled)
         self.provider_fn = None if provider_fn is None else checked_function(provider_fn, "provider_fn")
+        self._added: Messages = []
+
+    def add_message(self, message: Mapping[str, Any]) -> None:
+        """Show a message each turn, after those that were added before."""
+        self._added.append(dict(message))
+
+    def clear_messages(self) -> None:
+        """Show no added messages any more."""
+        self._added.clear()
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """What the function returns; if it fails, the section is left out."""
-        if self.provider_fn is None:
-            return []
-        return list(await maybe_await(self.provider_fn(scope, conversation, params)) or ())
+        """What was added, and what the function returns; if it fails, the section is left out."""
+        if not self.enabled or self.provider_fn is None:
+            return [*self._added] if self.enabled else []
+        return [*self._added, *(await maybe_await(self.provider_fn(scope, conversation, params)) or ())]
 
 
 class _HistorySection(History, ContextSection):
@@ -97,6 +107,8 @@ class _HistorySection(History, ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """What it shows, as messages."""
+        if not self.enabled:
+            return []
         session = await self._session(memory, scope, conversation)
         return await self._messages_in(session, scope, conversation, params)
 
@@ -165,32 +177,25 @@ class SummarizedHistorySection(_HistorySection):
         instructions: str | None = None,
         enabled: bool = True,
         name: str = HISTORY,
-        *,
-        recent_count: int | None = None,
-        summarize_threshold: int | None = None,
-        max_summary_tokens: int | None = None,
     ) -> None:
-        """`recent_count`, `summarize_threshold` and `max_summary_tokens` are older names of the limits."""
         if summary_model is None:
             raise WrongType("a summarized history needs a model that writes the summaries")
         History.__init__(self, name=name, enabled=enabled)
-        self.floor = floor if recent_count is None else recent_count
-        self.ceiling = ceiling if summarize_threshold is None else summarize_threshold
-        self.size = size if max_summary_tokens is None else max_summary_tokens
+        self.floor, self.ceiling, self.size = floor, ceiling, size
         self.summary_model, self.instructions = summary_model, instructions
         self._writer = writer_of(summary_model)
-        self._compactor = Summarize(
-            floor=self.floor, ceiling=self.ceiling, size=self.size, **_guidance(instructions)
-        )
-        if self.floor >= self.ceiling:
-            raise InvalidLimit(f"floor ({self.floor:,}) must be less than ceiling ({self.ceiling:,})")
-        self.batch_size = self.ceiling - self.floor
+        self._compactor = Summarize(floor=floor, ceiling=ceiling, size=size, **_guidance(instructions))
+        if floor >= ceiling:
+            raise InvalidLimit(f"floor ({floor:,}) must be less than ceiling ({ceiling:,})")
+        self.batch_size = ceiling - floor
         self._sessions: WeakKeyDictionary[Session, tuple[str, str]] = WeakKeyDictionary()
         self._metrics: dict[int, Metrics] = {}  # by id: all sessions of a conversation share them
         self._hits = self._misses = 0
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The summary, if there is one, and what was said since."""
+        if not self.enabled:
+            return []
         session = await self._session(memory, scope, conversation)
         messages = await self._messages_in(session, scope, conversation, params)
         self.attach(session, scope, conversation)
@@ -348,7 +353,7 @@ class _AgentSection:
         return bool(getattr(self._section, "enabled", True))
 
     async def items(self, ask: Ask) -> Sequence[Item]:
-        scope = ask.scope.removeprefix(self._before)
+        scope = Place(ask.scope, ask.conversation).named.removeprefix(self._before)
         given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
         return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).view())
 

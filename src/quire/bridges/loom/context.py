@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from quire.bridges.loom.memory import LoomMemory, TaskSummary, content_or_parameters, importance_of
+from quire.bridges.loom.memory import LoomMemory, content_or_parameters, importance_of
 from quire.bridges.loom.tasks import (
-    MESSAGE,
+    SAID,
     THINKING,
     TOOL_CALL,
     ChatMessage,
@@ -109,7 +109,7 @@ class MemoryContextSource:
 
 
 class EventBusContextSource:
-    """Thoughts and tool calls on a bus, and the direct messages to whoever does a task."""
+    """Thoughts and tool calls on a bus, and what was said to whoever does a task."""
 
     def __init__(self, event_bus: EventBus) -> None:
         self.event_bus = event_bus
@@ -129,11 +129,12 @@ class EventBusContextSource:
         return _in_time(found)[-max_items:]
 
     def direct_messages(self, current_task: Task, node_ids: Iterable[str]) -> list[Task]:
-        """Direct messages to some nodes, by priority."""
+        """Direct messages and delegations to some nodes, by priority."""
         found: dict[str, Task] = {}
         for one in dict.fromkeys(filter(None, node_ids)):
-            messages = self.event_bus.query_by_target(one, one, MESSAGE, 50, current_task.session_id)
-            found |= {task.task_id: task for task in messages if task.task_id != current_task.task_id}
+            messages = self.event_bus.query_by_target(one, one, session_id=current_task.session_id)
+            said = [task for task in messages if task.action in SAID and task.task_id != current_task.task_id]
+            found |= {task.task_id: task for task in said[:50]}
         return list(found.values())
 
 
@@ -254,37 +255,58 @@ class TaskContextManager:
 
 # Query tools
 
-_PREVIEW = 200
-_QUERY = {"type": "string", "description": "What to look for, in words."}
+
+class _Query(NamedTuple):
+    """A tool: what it queries, its default limit, its arguments, and what a model reads of it."""
+
+    of: str
+    limit: int
+    about: str
+    optional: tuple[str, ...] = ("session_id",)
+    required: tuple[str, ...] = ()
+
+
 _TOOLS = {
-    "query_l1_memory": (10, "The newest tasks, in full."),
-    "query_l2_memory": (10, "The most important tasks, in short."),
-    "query_l3_memory": (20, "Summaries of what was done."),
-    "query_l4_memory": (5, "Search all sessions."),
+    "query_l1_memory": _Query("L1", 10, "The newest tasks, in full."),
+    "query_l2_memory": _Query("L2", 10, "The most important tasks, in short."),
+    "query_l3_memory": _Query("L3", 20, "Summaries of what was done."),
+    "query_l4_memory": _Query("L4", 5, "Search all sessions for what is said in words.", required=("query",)),
+    "query_events_by_action": _Query("by_action", 10, "Events of an action.", ("node_filter",), ("action",)),
+    "query_events_by_node": _Query("by_node", 10, "Events of a node.", ("action_filter",), ("node_id",)),
+    "query_events_by_target": _Query(
+        "by_target",
+        10,
+        "Messages to an agent or a node.",
+        ("target_agent", "target_node_id", "action_filter"),
+    ),
+    "query_recent_events": _Query("recent", 10, "The newest events.", ("action_filter", "node_filter")),
+    "query_thinking_process": _Query("thinking_process", 10, "Thoughts.", ("node_id", "task_id")),
 }
-"""The default limit and the description of each tool."""
+_PREVIEW = 200
 
 
 def create_all_context_tools() -> list[dict[str, Any]]:
     """All query tools, in the form of OpenAI's `tools`."""
-    return [{"type": "function", "function": _schema(name)} for name in _TOOLS]
+    return [{"type": "function", "function": _schema(name, query)} for name, query in _TOOLS.items()]
 
 
-def _schema(name: str) -> dict[str, Any]:
-    default, description = _TOOLS[name]
-    limit = {"type": "integer", "minimum": 1, "description": f"At most so many; {default} by default."}
-    session = {"type": "string", "description": "Only of this session."}
-    query = {"query": _QUERY} if name == "query_l4_memory" else {}
-    properties = {"limit": limit, "session_id": session} | query
-    parameters = {"type": "object", "properties": properties, "required": list(query)}
-    return {"name": name, "description": description, "parameters": parameters}
+def _schema(name: str, query: _Query) -> dict[str, Any]:
+    limit = {"type": "integer", "minimum": 1, "description": f"At most so many; {query.limit} by default."}
+    texts = {one: {"type": "string"} for one in (*query.required, *query.optional)}
+    parameters = {
+        "type": "object",
+        "properties": {"limit": limit, **texts},
+        "required": list(query.required),
+    }
+    return {"name": name, "description": query.about, "parameters": parameters}
 
 
 class ContextToolExecutor:
     """Answers the query tools. Each answer has a `count`.
 
-    Without a `session_id` among the arguments, a query is about the session of the executor, or else of the
-    task whose context was built last in this asyncio task or thread. The fourth tier is of all sessions.
+    Without a `session_id` among the arguments, a query of the memory is about the session of the executor, or
+    else of the task whose context was built last in this asyncio task or thread. The fourth tier and the
+    events are of all sessions.
     """
 
     def __init__(
@@ -294,39 +316,55 @@ class ContextToolExecutor:
 
     async def execute(self, tool_name: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The answer of a tool."""
-        if tool_name not in _TOOLS:
+        query = _TOOLS.get(tool_name)
+        if query is None:
             raise InvalidValue(f"there is no tool {cut(str(tool_name))!r}; tools: {', '.join(_TOOLS)}")
-        arguments = dict(args or {})
-        limit = arguments.get("limit") or _TOOLS[tool_name][0]
+        given = {
+            name: one for name, one in (args or {}).items() if name in (*query.required, *query.optional)
+        }
+        for name in query.required:
+            named(given.get(name), name)
+        limit = (args or {}).get("limit") or query.limit
+        if query.of.startswith("L"):
+            return await self._from_memory(query.of, given, limit)
+        if self.event_bus is None:
+            raise InvalidValue(f"{tool_name} needs an event bus: ContextToolExecutor(memory, event_bus)")
+        found: list[Any] = getattr(self.event_bus, f"query_{query.of}")(**given, limit=limit)
+        kind = "thoughts" if query.of == "thinking_process" else "events"
+        shown = [one if isinstance(one, str) else _full(one) for one in found]
+        return {"query_type": query.of, **given, "count": len(found), kind: shown}
+
+    async def _from_memory(self, layer: str, given: Mapping[str, Any], limit: int) -> dict[str, Any]:
         current = _session.get() if self.session_id is None else self.session_id
-        session_id = arguments.get("session_id", current)
-        answer, found = "tasks", list[dict[str, Any]]()
-        match tool_name:
-            case "query_l1_memory":
-                found = [task.to_dict() for task in self.memory.get_l1_tasks(limit, session_id)]
-            case "query_l2_memory":
-                found = [_preview(task) for task in self.memory.get_l2_tasks(limit, session_id)]
-            case "query_l3_memory":
-                answer = "summaries"
-                found = [_summary(one) for one in self.memory.get_l3_summaries(limit, session_id)]
+        session_id = given.get("session_id", current)
+        match layer:
+            case "L1":
+                found = [_full(task) for task in self.memory.get_l1_tasks(limit, session_id)]
+            case "L2":
+                found = [_statement(task) for task in self.memory.get_l2_tasks(limit, session_id)]
+            case "L3":
+                found = [
+                    {"task_ids": list(one.task_ids), "statement": one.summary, "session_id": one.session_id}
+                    for one in self.memory.get_l3_summaries(limit, session_id)
+                ]
             case _:
-                query = named(arguments.get("query"), "query")
-                tasks = await self.memory.search_tasks(query, limit, arguments.get("session_id"))
-                found = [_preview(task) for task in tasks]
-        return {"query_type": tool_name, "count": len(found), answer: found}
+                tasks = await self.memory.search_tasks(given["query"], limit, given.get("session_id"))
+                found = [_statement(task) for task in tasks]
+        return {"layer": layer, "count": len(found), "tasks" if layer == "L1" else "statements": found}
 
 
-def _summary(one: TaskSummary) -> dict[str, Any]:
-    return {"summary": one.summary, "task_ids": list(one.task_ids), "session_id": one.session_id}
+def _full(task: Task) -> dict[str, Any]:
+    names = ("task_id", "action", "parameters", "result", "session_id")
+    fields = {name: getattr(task, name) for name in names}
+    return fields | {"status": task.status.value, "created_at": task.created_at.isoformat()}
 
 
-def _preview(task: Task) -> dict[str, Any]:
+def _statement(task: Task) -> dict[str, Any]:
+    said = _shortened(content_or_parameters(task))
+    result = "" if task.result is None else f" -> {_shortened(str(task.result))}"
     return {
         "task_id": task.task_id,
-        "action": task.action,
-        "content": _shortened(content_or_parameters(task)),
-        "result": None if task.result is None else _shortened(str(task.result)),
-        "status": task.status.value,
+        "statement": f"{task.action} ({task.status.value}): {said}{result}",
         "importance": importance_of(task),
         "session_id": task.session_id,
     }

@@ -17,6 +17,13 @@ logger = logging.getLogger("quire.bridges.loom")
 
 EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT = "execute", "node.thinking", "node.tool_call", "node.tool_result"
 MESSAGE = "node.message"
+SAID = {
+    MESSAGE: ("Direct message", "content"),
+    "node.delegation_request": ("Delegation request", "subtask"),
+    "node.delegation_response": ("Delegation response", "result"),
+}
+"""What one agent says to another: how it begins, and which parameter has the words if `content` has not."""
+
 _PRIORITY = 0.5
 _TIMES = frozenset(("created_at", "updated_at"))
 
@@ -157,10 +164,12 @@ class MessageConverter:
                 pass
             case "node.tool_call":
                 content = f"[Calling {task.parameters.get('tool_name') or 'tool'}({_arguments(task)})]"
-            case "node.message":
+            case action if action in SAID:
                 role = "user"  # it was said to this agent, not by it
+                head, name = SAID[action]
                 sender = f" from {task.source_agent}" if task.source_agent else ""
-                content = content and f"[Direct message{sender}] {content}"
+                words = content or str(task.parameters.get(name) or "")
+                content = words and f"[{head}{sender}] {words}"
             case _:
                 return None
         return ChatMessage(role=role, content=content) if content.strip() else None
@@ -251,6 +260,12 @@ class EventBus:
     ) -> list[Task]:
         """The tasks published last, the newest last; the limit applies after the filters."""
         return self._newest(limit, action_filter, session_id, node_id=node_filter)
+
+    def query_thinking_process(
+        self, node_id: str | None = None, task_id: str | None = None, limit: int | None = None
+    ) -> list[str]:
+        """What was thought, the newest last."""
+        return [task.content for task in self._newest(limit, THINKING, node_id=node_id, task_id=task_id)]
 
     def query_by_target(
         self,

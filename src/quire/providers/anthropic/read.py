@@ -153,6 +153,7 @@ def add_history(body: Json, made: Items) -> None:
         if content is None:
             raise Damaged("the message has no content", place)
         if role == "assistant":
+            made.begin_reply()
             _add_blocks([(place, clean_block(block)) for place, block in _blocks(content, place)], made)
         elif role == "user":
             _add_user_blocks(_blocks(content, place), made)

@@ -28,9 +28,10 @@ from quire.providers.media import (
 from quire.providers.profiles import Profile
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool
-from quire.providers.turns import Output, Step, Writer
+from quire.providers.turns import Step, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, entries_in
+from quire.state import Output
 from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))

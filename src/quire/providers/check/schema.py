@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from quire.errors import cut
 from quire.providers.check.core import Fields, short, type_of
 from quire.providers.rules import read_section
 from quire.providers.values import Json, entries_in, fields_in
@@ -21,6 +22,12 @@ class _Words(msgspec.Struct, rename={"by_name": "by name", "listed": "in a list"
 
 
 _WORDS = read_section("JSON Schema", _Words)
+_HOLDERS = {
+    **dict.fromkeys(_WORDS.by_name, "by name"),
+    **dict.fromkeys(_WORDS.listed, "listed"),
+    **dict.fromkeys(_WORDS.single, "single"),
+}
+"""The keywords that hold schemas, and how."""
 
 KEYWORDS = frozenset((*_WORDS.keywords, *_WORDS.single, "type", "const", "dependentRequired")).difference(
     ("title", "description", "$schema", "$id")
@@ -33,23 +40,29 @@ def subschemas(schema: Any, path: str = "") -> Iterator[tuple[str, Json]]:
 
     The caller may change a schema before it asks for the next one.
     """
-    if isinstance(schema, dict):
-        fields = fields_in(schema)
-        yield path, fields
-        for place, inner in _children(fields, path):
-            yield from subschemas(inner, place)
+    left = [(path, schema)]
+    while left:
+        place, one = left.pop()
+        if isinstance(one, dict):
+            fields = fields_in(one)
+            yield place, fields
+            left += reversed([*children(fields, place)])
 
 
-def _children(schema: Json, path: str) -> Iterator[tuple[str, Any]]:
-    for key in _WORDS.by_name:
-        for name, inner in fields_in(schema.get(key)).items():
-            yield f"{path}.{key}.{name}", inner
-    for key in _WORDS.listed:
-        for index, inner in enumerate(entries_in(schema.get(key))):
-            yield f"{path}.{key}[{index}]", inner
-    for key in _WORDS.single:
-        if key in schema:
-            yield f"{path}.{key}", schema[key]
+def children(schema: Json, path: str = "") -> Iterator[tuple[str, Any]]:
+    """What a schema has right within it where schemas stand, with the paths."""
+    for key, held in schema.items():
+        match _HOLDERS.get(key):
+            case "by name":
+                for name, inner in fields_in(held).items():
+                    yield f"{path}.{key}.{cut(name)}", inner
+            case "listed":
+                for index, inner in enumerate(entries_in(held)):
+                    yield f"{path}.{key}[{index}]", inner
+            case "single":
+                yield f"{path}.{key}", held
+            case _:
+                pass
 
 
 def schema_errors(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
@@ -61,7 +74,7 @@ def schema_errors(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, s
                 yield f"{place}.type", f"there is no type {short(value)}"
             elif wanted and not _fits(value, wanted):
                 yield f"{place}.{name}", f"must be {wanted}, is {type_of(value)}"
-        for at, child in _children(inner, place):
+        for at, child in children(inner, place):
             if not isinstance(child, dict | bool):
                 yield at, f"a schema is an object or a boolean, this is {type_of(child)}"
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from quire.errors import Damaged
-from quire.items import Part, Reasoning
+from quire.items import Part
 from quire.providers.parts import content_from, part_from, short_json
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
@@ -142,7 +142,7 @@ def _add_run(found: list[Placed], made: Items, *, is_thought: bool) -> None:
     state = made.state(raw, path) if any("thoughtSignature" in part for part in raw) else None
     if is_thought or not any(parts):
         text = "".join(part for part in parts if isinstance(part, str))
-        made.all.append(Reasoning(text, state or made.state((), path)))
+        made.add_reasoning(text, state or made.state((), path))
     else:
         made.say(content_from(parts), state)
 
@@ -230,6 +230,7 @@ def add_history(body: Json, made: Items) -> None:
     for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
         parts = _parts(content, path)
         if content.get("role") == "model":
+            made.begin_reply()
             _add_parts(parts, made)
         elif content.get("role", "user") in _CALLERS:
             _add_user_parts(parts, made)

@@ -14,9 +14,10 @@ from quire.providers.media import Media, as_text, inline_bytes, inline_data, sou
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Output, Step, Writer
+from quire.providers.turns import Step, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
+from quire.state import Output
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
 _DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones

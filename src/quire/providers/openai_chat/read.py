@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, cast
 
 from quire.errors import Damaged, cut
-from quire.items import Audio, Part, Reasoning
+from quire.items import Audio, Part
 from quire.providers.importers import call_in, chat_messages, thought_in
 from quire.providers.media import bytes_of, file_address
 from quire.providers.parts import needed_content, part_from, read_content, read_output, short_json
@@ -82,9 +82,9 @@ def _add_blocks(content: list[Any], calls: list[Json], found: set[str], made: It
 def _add_thought(block: Json, made: Items, path: str) -> None:
     text = text_in(block.get("thinking"))
     if block.get("signature") == "":
-        made.all.append(Reasoning(text, made.state([{THOUGHT_FIELDS[0]: text}] if text else (), path)))
+        made.add_reasoning(text, made.state([{THOUGHT_FIELDS[0]: text}] if text else (), path))
     else:
-        made.all.append(Reasoning(text, pack(ANTHROPIC, made.model, [block], path=path)))
+        made.add_reasoning(text, pack(ANTHROPIC, made.model, [block], path=path))
 
 
 def _add_call(call: Json, made: Items, path: str) -> None:
@@ -276,6 +276,7 @@ def add_history(body: Json, made: Items) -> None:
 def _add_message(message: Json, made: Items, path: str) -> None:
     role: Any = message.get("role")
     if role == "assistant":
+        made.begin_reply()
         _add_reply(message, made, path)
     elif role == "tool":
         _add_result(message, made, path)

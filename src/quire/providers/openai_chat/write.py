@@ -10,9 +10,10 @@ from quire.providers.media import PDF, Media, file_id, image_url, inline_data, m
 from quire.providers.profiles import Profile
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool
-from quire.providers.turns import Output, Step, Writer
+from quire.providers.turns import Step, Writer
 from quire.providers.types import HISTORY, CachePlan
 from quire.providers.values import Json, text_in
+from quire.state import Output
 from quire.tokens import NO_OUTPUT
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}

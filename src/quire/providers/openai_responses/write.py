@@ -7,8 +7,9 @@ from quire.providers.media import Media, file_id, image_url, inline_data, sound_
 from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.turns import Output, Step
+from quire.providers.turns import Step
 from quire.providers.values import Json, fields_in, object_in
+from quire.state import Output
 
 _CUSTOM = "custom_tool_call"
 _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
