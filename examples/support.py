@@ -178,7 +178,7 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     began = monotonic()
     await talk(session, tools, COMPLAINTS)
     talked = monotonic()
-    await session.aio.close(timeout=max(seconds, 5))
+    await session.compaction.close(timeout=max(seconds, 5))
     if summary_in(session) is None:  # the small model was too slow, or its summary was discarded
         session.compaction.use(cascade, Scripted([SUMMARY], name="the script"))
         await session.aio.compaction.run()
@@ -200,7 +200,7 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     session.undo(summary.id)
     say_size("after the undo", session)
     await talk(session, tools, [THANKS])
-    await session.aio.close()
+    await session.compaction.close()
     say_size("one turn later", session)
 
     title("5. The process is killed within a tool call. Is the refund paid twice?")
