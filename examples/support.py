@@ -164,14 +164,12 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     """Play the scenes in order, in one conversation."""
     payments = Path(tempfile.mkdtemp(prefix="quire-demo-")) / "payments.txt"
     tools = tools_of(payments)
-    hooks = [Hook(say_compacted, (Compacted,), name="demo")]
-    session = Session.open(address, store=store, hooks=hooks)
+    session = Session.open(address, store=store, hooks=[Hook(say_compacted, (Compacted,), name="demo")])
     cascade = Cascade(
         Offload(larger_than=60, keep=1, ceiling=0),
         Summarize(floor=4, ceiling=15, size=48, prompt=PROMPT),
     )
-    author = writer or Scripted([SUMMARY], name="the script", repeat=True)
-    session.compaction.use(cascade, author)
+    session.compaction.use(cascade, writer or Scripted([SUMMARY], name="the script", repeat=True))
 
     title("1. Long tool results are moved out; a stub with a handle stays")
     await talk(session, tools, PARCELS)
@@ -180,9 +178,7 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     began = monotonic()
     await talk(session, tools, COMPLAINTS)
     talked = monotonic()
-    await session.aio.close(timeout=max(seconds, 5))
-    session = Session.open(address, store=store, hooks=hooks)
-    session.compaction.use(cascade, author)
+    await session.compaction.close(timeout=max(seconds, 5))
     if summary_in(session) is None:  # the small model was too slow, or its summary was discarded
         session.compaction.use(cascade, Scripted([SUMMARY], name="the script"))
         await session.aio.compaction.run()
@@ -204,7 +200,7 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     session.undo(summary.id)
     say_size("after the undo", session)
     await talk(session, tools, [THANKS])
-    await session.aio.close()
+    await session.compaction.close()
     say_size("one turn later", session)
 
     title("5. The process is killed within a tool call. Is the refund paid twice?")

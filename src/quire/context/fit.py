@@ -293,13 +293,15 @@ class _Fit:
 
     def _counted(self, index: int, items: Iterable[Item]) -> int:
         """Return the counts of items of a piece."""
-        content = self._pieces[index].content
-        view = content if isinstance(content, View) else None
-        return Scroll(tuple(items), view, 0 if view is None else len(view)).counted(self._sums)
+        content, row = self._pieces[index].content, list(items)
+        late = content.late_among(row) if isinstance(content, View) else ()
+        return sum(map(self._count, row)) + sum(map(self._sums.late.count, late))
 
     def _late(self, shown: Scroll) -> int:
         """Return what of the counts of a view is for results that came late."""
-        return 0 if shown.view is None else shown.counted(self._sums) - shown.counted(self._plain)
+        if shown.view is None or not shown.view.log.has_late:
+            return 0
+        return shown.counted(self._sums) - shown.counted(self._plain)
 
     def _wanted(self, index: int, histories: Sequence[Scroll]) -> int:
         """Return the tokens that a piece would take if there were room for all, beside some histories."""

@@ -9,30 +9,13 @@ item of an unknown kind, or with something unknown inside a field, becomes `Unkn
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import fields, force_setattr
 
 from quire.errors import Damaged, QuireError, WrongType
-from quire.items.kinds import (
-    COMMON,
-    KINDS,
-    KNOWN,
-    Address,
-    Audio,
-    Checked,
-    File,
-    Image,
-    Item,
-    Known,
-    Note,
-    Opaque,
-    Record,
-    Span,
-    Unknown,
-    Wording,
-)
+from quire.items.kinds import COMMON, KINDS, KNOWN, Checked, Item, Known, Note, Record, Unknown
 from quire.items.values import NOTHING, to_json, without_content
 
 T = TypeVar("T")
@@ -139,33 +122,26 @@ def _read_known(kind: type[Known], raw: dict[str, Any]) -> Item:
     try:
         return msgspec.convert(known, kind)
     except msgspec.ValidationError:
-        if any(_is_newer(name, value) for name, value in known.items()):
+        if any(_is_newer(known.get(field.name), field.type) for field in fields(kind)):
             return _read_unknown(raw)
         raise
 
 
-_INSIDE: dict[str, dict[Any, type[Checked]]] = {
-    "content": {"image": Image, "audio": Audio, "file": File},
-    **{
-        "state": {None: Opaque},
-        "wording": {None: Wording},
-        "address": {None: Address},
-        "spans": {None: Span},
-    },
-}
-"""The structs inside of fields, by what they have as `part`."""
-
-
-def _is_newer(name: str, value: Any) -> bool:
+def _is_newer(value: Any, annotation: Any) -> bool:
     """Whether a field has a part of an unknown kind, or a struct with an unknown field."""
-    if name not in _INSIDE:
-        return False
-    for one in cast("list[object]", value if isinstance(value, list) else [value]):
-        fields = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
-        kind = _INSIDE[name].get(fields.get("part"))
-        if fields and (kind is None or not fields.keys() <= {"part", *kind.__struct_fields__}):
+    structs = _structs_in(annotation)
+    rows = cast("list[object]", value if isinstance(value, list) else [value])
+    for one in (cast("dict[str, Any]", row) for row in rows if structs and isinstance(row, dict)):
+        names = [kind.__struct_fields__ for kind in structs if kind.__struct_config__.tag == one.get("part")]
+        if not names or not one.keys() <= {"part", *names[0]}:
             return True
     return False
+
+
+def _structs_in(annotation: Any) -> list[type[Checked]]:
+    if isinstance(annotation, type) and issubclass(annotation, Checked):
+        return [annotation]
+    return [kind for inner in get_args(annotation) for kind in _structs_in(inner)]
 
 
 def _read_unknown(raw: dict[str, Any]) -> Unknown:

@@ -42,22 +42,26 @@ class Recent(Generic[V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._new: dict[int, V] = {}
-        self._old: dict[int, V] = {}
+        self.new: dict[int, V] = {}
+        self.old: dict[int, V] = {}
 
     def get(self, number: int) -> V | None:
         """The value of a number, if it was used lately."""
-        found = self._new.get(number)
-        if found is None and (found := self._old.get(number)) is not None:
+        found = self.new.get(number)
+        if found is None and (found := self.old.get(number)) is not None:
             self.put(number, found)
         return found
 
     def put(self, number: int, value: V) -> V:
         """Keep a value."""
-        if len(self._new) >= self._most:
-            self._old, self._new = self._new, {}
-        self._new[number] = value
+        self.update({number: value})
         return value
+
+    def update(self, values: Mapping[int, V]) -> None:
+        """Keep some values."""
+        if len(self.new) + len(values) > self._most:
+            self.old, self.new = self.new, {}
+        self.new.update(values)
 
 
 class PackedShape(msgspec.Struct, array_like=True, frozen=True):
@@ -158,14 +162,14 @@ class Archive(Segment):
 
     def read(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions; what is missing is loaded at once."""
-        found = [self._read.get(position) for position in positions]
-        missing = [position for position, item in zip(positions, found, strict=True) if item is None]
-        loaded = iter(self._loader.items(missing) if missing else ())
-        items = [next(loaded) if item is None else item for item in found]
-        if len(missing) <= MOST_KEPT:
-            for position, item in zip(positions, items, strict=True) if missing else ():
-                self._read.put(position, item)
-        return items
+        new, old = self._read.new, self._read.old
+        found = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
+        missing = [position for position in positions if position not in found]
+        if missing:
+            found.update(zip(missing, self._loader.items(missing), strict=True))
+        if len(found) <= MOST_KEPT and not found.keys() <= new.keys():
+            self._read.update(found)
+        return [found[position] for position in positions]
 
     def load(self, positions: Sequence[int]) -> None:
         if len(positions) <= MOST_KEPT:
@@ -251,8 +255,12 @@ class Archive(Segment):
         found = self._counts.get((key, number))
         if found is None:
             start, stop = self._start_of(number), self._start_of(number + 1)
-            counted = self.page(number).counts.get(key, b"") if start < stop else b""
-            found = _numbers(counted)[: stop - start]
+            if start == stop:
+                return array("I")
+            opened = self._opened(number)
+            if key not in opened.counts:
+                opened.counts[key] = _numbers(opened.page.counts.get(key, b""))[: stop - start]
+            found = opened.counts[key]
         return found
 
     def _sums(self, key: str, number: int) -> "array[int]":
@@ -321,11 +329,12 @@ class Archive(Segment):
 class _Opened:
     """A page, and what was computed from it."""
 
-    __slots__ = ("heads", "page", "sums")
+    __slots__ = ("counts", "heads", "page", "sums")
 
     def __init__(self, page: Page) -> None:
         self.page, self.heads = page, _numbers(page.heads)
-        self.sums: dict[str, array[int]] = {}  # by counter
+        self.counts: dict[str, array[int]] = {}  # by counter
+        self.sums: dict[str, array[int]] = {}
 
 
 class _ByOffset(Sequence[T]):

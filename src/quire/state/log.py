@@ -379,6 +379,11 @@ class Log:
                 return True
         return False
 
+    @property
+    def has_late(self) -> bool:
+        """Whether a result ever came after the model had gone on without it."""
+        return any(segment.sorts["late"] for segment in self.segments)
+
     def positions(self, sort: Sort, start: int, end: int) -> list[int]:
         """The positions of one sort in a range."""
         return [

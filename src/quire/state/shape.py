@@ -9,7 +9,7 @@ since the last edit, which grows without anything here being touched.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
@@ -85,8 +85,8 @@ class Shape:
     def leaves(self) -> list[Node]:
         """The nodes whose parts are runs."""
         row = [self.root]
-        while any(isinstance(part, Node) for node in row for part in node.parts[:1]):
-            row = [part for node in row for part in node.parts if isinstance(part, Node)]
+        while row[0].parts and isinstance(row[0].parts[0], Node):
+            row = cast("list[Node]", [part for node in row for part in node.parts])
         return row
 
     def notable(self) -> Iterator[Run]:

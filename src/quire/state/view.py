@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import accumulate, chain, islice
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, cast, overload
 
 from quire.errors import OutOfRange
 from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
@@ -156,7 +156,8 @@ class View(ItemRow):
 
     def runs(self) -> list[Run]:
         """The runs that are shown, the tail included."""
-        return [run for _, run in self._runs_from(0)]
+        runs = cast("list[Run]", [part for leaf in self.shape.leaves() for part in leaf.parts])
+        return [*runs, Run(self.shape.tail, self.end)] if self.end > self.shape.tail else runs
 
     def shown_at(self, position: int) -> Item | None:
         """The item at a position as it is shown; None if it is not."""
@@ -229,7 +230,7 @@ class View(ItemRow):
 
     def counted_before(self, index: int, counter: Counter) -> int:
         """The counts of the items before an index, added up."""
-        if isinstance(counter, AsSent) and any(one.sorts["late"] for one in self.log.segments):
+        if isinstance(counter, AsSent) and self.log.has_late:
             return self._summed(index, counter) + self._summed(index, counter.late)
         return self._summed(index, counter)
 
@@ -283,7 +284,7 @@ class View(ItemRow):
 
     def late_among(self, items: Iterable[Item]) -> list[ToolResult]:
         """Those of some items that are results which came after the model had gone on without them."""
-        if not any(segment.sorts["late"] for segment in self.log.segments):
+        if not self.log.has_late:
             return []
         results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
         return [one for at, one in results if at is not None and self.log.positions("late", at, at + 1)]
