@@ -239,7 +239,7 @@ def faults(
     session: Session, log: Counter[str], kept: dict[str, ToolResult], ran: Counter[str], begun: bool
 ) -> Counter[str]:
     found, results = Counter[str](), results_of(session)
-    found["call without a result"] = len(session.steps.standing())
+    found["call without a result"] = len(session.calls.standing())
     for provider in PROVIDERS.values():
         found["refused by a wire"] += len(provider.check(provider.render(session.view()).payload))
     for name, calls in (("pay", ("c2", "c4")), ("slow", ("c1",))):
@@ -255,7 +255,7 @@ def faults(
 
 def results_of(session: Session) -> dict[str, ToolResult]:
     shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
-    held = [item for call, _ in session.steps.standing() for item in session.steps.held(call)]
+    held = [item for call, _ in session.calls.standing() for item in session.calls.held(call)]
     return shown | {item.call_id: item for item in held if isinstance(item, ToolResult)}
 
 

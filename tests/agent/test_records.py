@@ -82,7 +82,7 @@ async def test_a_hook_that_refuses_what_the_user_says_refuses_the_question_and_c
         assert (await agent.ask("go")).stop == "waiting"
         with pytest.raises(ValueError, match="4111"):
             await agent.ask(SECRET)
-        assert results(agent) == [] and len(agent.session.steps.standing()) == 1 and said(agent) == ["go"]
+        assert results(agent) == [] and len(agent.session.calls.standing()) == 1 and said(agent) == ["go"]
 
 
 async def test_a_result_that_cannot_be_recorded_stops_nothing() -> None:
@@ -105,7 +105,7 @@ async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -
     store, slow, payments = MemoryStore(), Gate("wait"), Payments()
     agent = agent_of([call("wait"), call("pay")], tools=[slow.tool, payments.tool], store=store)
     asking = asyncio.create_task(agent.ask("go"))
-    while [how for _, how in agent.session.steps.standing()] != ["begun", "held"]:
+    while [how for _, how in agent.session.calls.standing()] != ["begun", "held"]:
         await asyncio.sleep(0)
     copy, place = MemoryStore(), agent.session.place
     copy.append(place, [Entry(row.stream, row.body) for row in store.read(place)], expected=0)
@@ -149,7 +149,7 @@ async def test_a_call_of_the_model_that_was_not_begun_is_run_by_resume() -> None
     payments = Payments()
     agent = agent_of("Paid.", tools=[payments.tool])
     agent.session.user("Pay.")
-    await agent.session.steps.record(Parsed((call("pay"),)))
+    await agent.session.calls.record(Parsed((call("pay"),)))
     assert agent.waiting() == () and (await agent.resume()).text == "Paid." and payments.paid == [1]
 
 

@@ -97,7 +97,7 @@ async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -
     assert [one.call_id for one in again.waiting()] == ["c1", "c3"]
     begun = again.waiting()[0]
     with pytest.raises(ModelFailed):
-        async with again.session.steps.running(begun):
+        async with again.session.calls.running(begun):
             assert [one.call_id for one in again.waiting()] == ["c3"], "a call that runs waits for nobody"
             raise ModelFailed("the process ends")
     assert [one.call_id for one in again.waiting()] == ["c3"], "nor does one that may have run"

@@ -28,11 +28,11 @@ from quire.items import ToolResult
 async def work():
     one = Session.open("ana/q3", store=sys.argv[1])
     (call,) = one.view().pending()
-    async with one.steps.running(call):
+    async with one.calls.running(call):
         print("begun", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         try:
-            await one.steps.answer([call], ToolResult(call.call_id, "pay", "paid twice"))
+            await one.calls.answer([call], ToolResult(call.call_id, "pay", "paid twice"))
         except Conflict:
             print("too late", flush=True)
 asyncio.run(work())
@@ -49,14 +49,14 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_pa
         assert other.stdin is not None and other.stdout is not None
         assert other.stdout.readline() == "begun\n"
         one.refresh()
-        assert one.steps.is_run(call)
+        assert one.calls.is_run(call)
         with pytest.raises(TurnBusy):
             run(one.aio.begin(call))
         start = time.time()
         with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
-            assert not one.steps.is_run(call)
+            assert not one.calls.is_run(call)
             run(one.aio.begin(call))
-            run(one.steps.answer([call], ToolResult(call.call_id, "pay", "paid")))
+            run(one.calls.answer([call], ToolResult(call.call_id, "pay", "paid")))
         other.stdin.write("\n")
         other.stdin.flush()
         assert other.stdout.readline() == "too late\n"

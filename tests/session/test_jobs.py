@@ -93,7 +93,7 @@ async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> Non
                 session.aio.user("late"),
                 session.aio.append(ToolCall("c1", "look")),
                 asyncio.to_thread(session.user, "later"),
-                session.steps.hold(ToolResult("c1", "look", "x")),
+                session.calls.hold(ToolResult("c1", "look", "x")),
                 taken.end("done"),
             ):
                 with pytest.raises(TurnLost):
@@ -122,10 +122,10 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
     await session.jobs.submit(job)
     async with session.jobs.taken(job.id):
         await session.aio.append(call)
-        async with session.steps.running(call):
+        async with session.calls.running(call):
             other = opened(there)
             async with other.jobs.taken(job.id, force=True):
-                assert not other.steps.is_run(call)
+                assert not other.calls.is_run(call)
 
 
 async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:

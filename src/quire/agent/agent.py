@@ -12,13 +12,13 @@ from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
 from quire.agent.speaker import Approver, offering, speaker_of
 from quire.agent.tools import Tool
-from quire.agent.turn import Emit, Turn, begin_turn, no_reader
+from quire.agent.turn import Emit, Turn, begin_turn, no_reader, shield
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
-from quire.session import Replied, Replying, Session, check_names, checked_type, wait_for
+from quire.session import Replied, Replying, Session, check_names, checked_type, log_of, wait_for
 from quire.stores import MemoryStore
 from quire.stores.threads import COMPUTING
 from quire.tokens import Definition, named
@@ -167,7 +167,7 @@ class Agent:
 
     async def interrupt(self) -> None:
         """Stop the turn that runs in the conversation, and wait until it is recorded."""
-        at_work = self.session.steps.at_work
+        at_work = log_of(self.session).at_work
         if at_work is not None:
             await at_work.interrupt()
 
@@ -253,9 +253,12 @@ async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Re
             async with time:
                 if turn.is_interrupted:  # before it had begun
                     raise asyncio.CancelledError
-                return await loop.finish()
+                reply = await loop.finish()
+                await shield(loop.store())
+                return reply
         except BaseException as fault:
             await loop.close()
+            await shield(loop.store())
             if isinstance(fault, TimeoutError) and time.expired():
                 return loop.reply("seconds")
             if isinstance(fault, asyncio.CancelledError) and turn.is_interrupted:

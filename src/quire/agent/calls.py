@@ -5,7 +5,7 @@ Every call passes through these steps:
 1. It is approved, refused, or waits for a person.
 2. The session notes that it begins. After a crash such a call is uncertain: it may have run.
 3. The tool runs. Hooks hear of it before and after.
-4. Its result is recorded, in the order of the calls. A result that comes early is held on the record.
+4. Its result is recorded when it arrives. A request shows the results in the order of the calls.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
-from quire.session import NOT_APPROVED, Called, Calling, Session, handle_of, not_run
+from quire.session import NOT_APPROVED, Called, Calling, Session, Turn, handle_of, not_run, tracing
 from quire.stores.store import is_tombstone
 from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
 from quire.tokens import MAY_HAVE_RUN
@@ -174,7 +174,7 @@ async def write_result(
 ) -> tuple[Item, ...]:
     """Record a result and what came with it; if a hook refuses any of it, words in place of all of it.
 
-    `write` is `steps.answer` or `steps.hold`, with the call filled in.
+    `write` is `calls.answer` with the call filled in.
     """
     try:
         return await write(ended.result, *ended.others, pooled=ended.pooled)
@@ -202,7 +202,7 @@ def _tracing(session: Session, call: ToolCall) -> Generator[set[str], None, None
     """Collect the ids of what a call reads, and make it the running call."""
     token = _running.set(call)
     try:
-        with session.steps.tracing() as sources:
+        with tracing() as sources:
             yield sources
     finally:
         _running.reset(token)
@@ -231,23 +231,21 @@ def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> Call
 
 
 class Batch:
-    """The calls of one response. Each is judged; those that do not wait run side by side.
+    """The calls of one response. Each is judged; those that do not wait run side by side."""
 
-    Results are recorded in the order of the calls; one that comes early is held on the record.
-    """
-
-    def __init__(self, session: Session, speaker: Speaker, emit: Emit, recorded: list[Item]) -> None:
+    def __init__(
+        self, session: Session, turn: Turn, speaker: Speaker, emit: Emit, recorded: list[Item]
+    ) -> None:
         """What is recorded is appended to `recorded`, also if the batch is cancelled."""
         self.refused: dict[str, str] = {}
         """Why calls may not run, by the ids of their items."""
         self.waiting: list[ToolCall] = []
         """Calls that wait for a person, or for a result of the caller."""
-        self._session = session
+        self._session, self._turn = session, turn
         self._speaker = speaker
         self._emit = emit
+        self._running = 0
         self._recorded = recorded
-        self._left: list[ToolCall] = []  # calls without a recorded result
-        self._recording = asyncio.Lock()
         self._conflict: Conflict | None = None  # another answered a call: raised once all have ended
 
     async def judge(
@@ -272,6 +270,8 @@ class Batch:
                 verdict = _checked_verdict(decided[call.id])
             else:
                 approver, is_foreign = self._speaker.approver, call.id in foreign
+                if approver is not None:
+                    await self._turn.flush()  # a person may be asked
                 verdict = await approval_of(call, tool, approver, is_foreign=is_foreign)
             if verdict is None:
                 self.waiting.append(call)
@@ -285,13 +285,14 @@ class Batch:
     async def execute(self, calls: Sequence[ToolCall]) -> None:
         """Run judged calls, except those that wait."""
         speaker = self._speaker
-        self._left = [call for call in calls if call not in self.waiting]
-        allowed = [call for call in self._left if call.id not in self.refused]
-        room = room_for(narrowed(speaker.template), speaker.model, len(self._left))
-        async with self._session.steps.running(*self._left):
-            for call in list(self._left):  # refusals first: after a crash they are not uncertain
-                if call.id in self.refused:
-                    await self._execute_one(call, room)
+        left = [call for call in calls if call not in self.waiting]
+        room = room_for(narrowed(speaker.template), speaker.model, len(left))
+        for call in left:  # refusals first: they are not begun, so after a crash they are not uncertain
+            if call.id in self.refused:
+                await self._execute_one(call, room)
+        allowed = [call for call in left if call.id not in self.refused]
+        self._running = len(allowed)
+        async with self._session.calls.running(*allowed):
             await side_by_side(self._execute_one(call, room) for call in allowed)
         if self._conflict is not None:
             raise self._conflict
@@ -335,23 +336,11 @@ class Batch:
         return await shield(self._record(call, ended))
 
     async def _record(self, call: ToolCall, ended: CallRecord) -> ToolResult:
-        """Record the result of a call, and those that were held for it, or hold it."""
-        steps = self._session.steps
-        async with self._recording:
-            if call is not self._left[0]:
-                return _result_in(await write_result(partial(steps.hold, of=call), ended))
-            self._left.pop(0)
-            try:
-                return await self._answer(call, ended)
-            finally:
-                while self._left and (held := steps.held(self._left[0])):
-                    try:
-                        await self._answer(self._left.pop(0), CallRecord(_result_in(held), held[1:]))
-                    except Conflict as conflict:
-                        self._conflict = conflict
-
-    async def _answer(self, call: ToolCall, ended: CallRecord) -> ToolResult:
-        items = await write_result(partial(self._session.steps.answer, [call]), ended)
+        self._running -= call.id not in self.refused
+        if self._running or self.waiting or ended.pooled or not self._turn.may_stage:
+            items = await write_result(partial(self._session.calls.answer, [call]), ended)
+        else:  # it may be stored with the receipt of the next request
+            items = await self._turn.answer([call], ended.result, *ended.others)
         self._recorded += items
         return _result_in(items)
 

@@ -30,7 +30,7 @@ from quire.agent.calls import (
 from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
-from quire.agent.turn import Emit, keep_receipts, no_reader, shield, wait_ended
+from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed
 from quire.context import Context, Template
 from quire.errors import (
@@ -47,7 +47,7 @@ from quire.errors import (
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
-from quire.session import Requesting, Session, beside_loop, heard_request, not_run
+from quire.session import Outdated, Request, Requesting, Session, beside_loop, heard_request, not_run, turn_of
 from quire.stores.store import is_tombstone
 
 T = TypeVar("T")
@@ -93,6 +93,7 @@ class Loop:
         self.meter = meter
         self.items: list[Item] = []
         self._session = session
+        self._turn = turn_of(session)
         self._own = own
         self._speaker = own
         self._parameters = parameters
@@ -111,7 +112,9 @@ class Loop:
 
         `TurnBusy` if another process runs a call of the conversation.
         """
-        await self._session.aio.refresh()
+        self._turn.enter()
+        if not self._turn.is_of_job:  # who took the job has caught up
+            await self._session.aio.refresh()
         self._find_speaker()
         if isinstance(question, Message):
             self._left = await self._retried(lambda: self._record_message(question))
@@ -140,6 +143,11 @@ class Loop:
         except Conflict:  # others keep writing: the next turn closes the calls
             logger.warning("calls of a turn that was broken off in %s are left open", self._session.place)
 
+    async def store(self) -> None:
+        """Store what waits; the end of a job is stored with the end of its turn."""
+        if not self._turn.is_of_job:
+            await self._turn.flush()
+
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:
         """The reply as it is now."""
         spent = self.meter.spent
@@ -162,7 +170,7 @@ class Loop:
 
     async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run calls; the reason to stop, if there is one."""
-        batch = Batch(self._session, self._speaker, self.emit, self.items)
+        batch = Batch(self._session, self._turn, self._speaker, self.emit, self.items)
         self._waiting = batch.waiting
         within = await batch.judge(calls, self._decided, self.meter.calls_left, self._foreign)
         self.meter.calls += len(within) - len(batch.refused)
@@ -179,7 +187,7 @@ class Loop:
         """The open calls that the caller or a person has to answer or approve."""
         self._find_speaker()
         tools, waiting = self._speaker.tools, list[ToolCall]()
-        for call, progress in self._session.steps.standing():
+        for call, progress in self._session.calls.standing():
             is_asked = progress == "waiting" and needs_person(tools.get(call.name), call)
             is_asked |= progress == "foreign" and self._has_tool(call)
             if is_asked and not self._is_approved(call) and not is_tombstone(call):
@@ -217,9 +225,9 @@ class Loop:
         If a tool has asked the user something, the message is its result. Otherwise open calls are closed,
         except those that were approved.
         """
-        steps, left = self._session.steps, await self._runnable_calls({})
+        open_calls, left = self._session.calls, await self._runnable_calls({})
         question = next((call for call in left if self._asks_user(call)), None)
-        begun = {call.id for call, standing in steps.standing() if standing == "begun"}
+        begun = {call.id for call, standing in open_calls.standing() if standing == "begun"}
         waiting: list[ToolCall] = []
         closed: dict[str, Item] = {}
         for call in left:
@@ -235,7 +243,7 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
-        recorded = await steps.answer(calls, *closed.values(), *said, if_unclaimed=True)
+        recorded = await self._turn.answer(calls, *closed.values(), *said, if_unclaimed=True)
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
@@ -244,18 +252,16 @@ class Loop:
 
         A result among the decisions closes its call.
         """
-        steps, left = self._session.steps, list[ToolCall]()
-        self._foreign = {call.id for call, standing in steps.standing() if standing == "foreign"}
+        open_calls, left = self._session.calls, list[ToolCall]()
+        self._foreign = {call.id for call, standing in open_calls.standing() if standing == "foreign"}
         closed: list[tuple[ToolCall, Sequence[Item]]] = []
-        for call, standing in steps.standing():
-            if steps.is_run(call):
+        for call, standing in open_calls.standing():
+            if open_calls.is_run(call):
                 place = self._session.place
                 raise TurnBusy(f"the call {cut(call.call_id)!r} of {place} is being run by another")
             tool = self._speaker.tools.get(call.name)
             may_run = standing != "begun" or (tool is not None and tool.is_idempotent)
-            if held := steps.held(call):
-                closed.append((call, held))
-            elif standing == "foreign" and not self._has_tool(call) and not is_tombstone(call):
+            if standing == "foreign" and not self._has_tool(call) and not is_tombstone(call):
                 closed.append((call, [uncertain(call, _FOREIGN)]))  # nobody can decide it here
             elif may_run and not is_tombstone(call):
                 left.append(call)
@@ -312,7 +318,7 @@ class Loop:
     def _is_approved(self, call: ToolCall) -> bool:
         """Whether a person has approved a call on the record; one that needs an answer cannot be approved."""
         needs_answer = is_callers(call) or self._asks_user(call)
-        return self._session.steps.is_approved(call) and not needs_answer
+        return self._session.calls.is_approved(call) and not needs_answer
 
     def _has_tool(self, call: ToolCall) -> bool:
         """Whether the speaker, or its caller, can run a call."""
@@ -338,26 +344,26 @@ class Loop:
     # Closing calls
 
     async def _close_calls(self, calls: Sequence[ToolCall], why: str) -> None:
-        """Give open calls the result that is held, or one that says why there is none.
+        """Give open calls a result that says why there is none.
 
         Calls that wait for a person, and those that another runs, stay open.
         """
         own = {call.id for call in calls} - {call.id for call in self._waiting}
 
         async def close() -> None:
-            steps = self._session.steps
-            for call, standing in steps.standing():
-                if call.id in own and not steps.is_run(call):
+            open_calls = self._session.calls
+            for call, standing in open_calls.standing():
+                if call.id in own and not open_calls.is_run(call):
                     is_unknown = standing in ("begun", "foreign")
                     result = uncertain(call, why) if is_unknown else not_run(call, why)
-                    self.items += await self._close_call(call, steps.held(call) or [result])
+                    self.items += await self._close_call(call, [result])
 
         await self._retried(close)
 
     async def _close_call(self, call: ToolCall, items: Sequence[Item]) -> tuple[Item, ...]:
         result, *others = items
         assert isinstance(result, ToolResult)
-        write = partial(self._session.steps.answer, [call], if_unclaimed=True)
+        write = partial(self._session.calls.answer, [call], if_unclaimed=True)
         return await write_result(write, CallRecord(result, tuple(others)))
 
     async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -371,8 +377,8 @@ class Loop:
                     raise
 
     def _open_calls(self) -> set[tuple[str, bool]]:
-        steps = self._session.steps
-        return {(call.id, steps.is_run(call)) for call in self._session.view().pending()}
+        open_calls = self._session.calls
+        return {(call.id, open_calls.is_run(call)) for call in self._session.view().pending()}
 
     # Requests
 
@@ -385,6 +391,9 @@ class Loop:
             self._sent, before, tries_left = 0, len(self.items), tries_left - 1
             try:
                 parsed = await self._request(template)
+            except Outdated:  # nothing was sent
+                tries_left += 1
+                self.meter.requests -= 1
             except WindowExceeded as refusal:
                 smaller = narrow(full, self._sent, refusal) if self._sent and tries_left else None
                 if smaller is None:
@@ -415,10 +424,12 @@ class Loop:
             max_tokens=template.budget.reserve or None if is_local else None,
         )
         request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
+        sent = self._turn.request_of(context, rendered)
+        assert sent is not None
         async with heard_request(self._session.hooks, request) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
-                await keep_receipts(context, rendered, answering, terms)
+                await answering.on_send(partial(self._turn.keep, sent), terms)
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
@@ -426,17 +437,19 @@ class Loop:
                 came = await answering.close()  # by the task that reads the stream
                 answered(came)
                 if came.items or came.usage is not None:
-                    await shield(self._record(came._replace(error=None)))  # the error itself is raised
+                    await shield(self._record(came._replace(error=None), sent))  # the error itself is raised
                 raise
             answered(answering.parsed)
-        recorded = await shield(self._record(answering.parsed))
+        recorded = await shield(self._record(answering.parsed, sent))
+        if self.emit is not no_reader and not self._turn.is_of_job:
+            await self._turn.flush()  # a reader is told of what is stored
         await self.emit(Recorded(recorded.items))
         return recorded
 
-    async def _record(self, parsed: Parsed) -> Parsed:
+    async def _record(self, parsed: Parsed, sent: Request) -> Parsed:
         if self._speaker.callers:
             parsed = parsed._replace(items=as_callers(parsed.items, self._speaker.callers))
-        recorded = await self._session.steps.record(parsed)
+        recorded = await self._turn.record(parsed, sent)
         self.items += recorded.items
         return recorded
 
@@ -473,7 +486,7 @@ class Loop:
         if self._answer is not None and self._answer.schema is not None:
             shape = shape_of(model, self._answer.schema, tools)
             template = self._answer.in_template(template, shape)
-        return await self._session.aio.build(
+        return await self._turn.build(
             template, tools=tools, model=model.name, parameters=self._parameters, output=shape.sent
         )
 

@@ -14,7 +14,7 @@ from quire.context import Context
 from quire.errors import InvalidValue, TurnBusy
 from quire.models import Answering, Terms
 from quire.providers import Rendered
-from quire.session import Session
+from quire.session import Session, log_of
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ _turns: ContextVar[tuple[Turn, ...]] = ContextVar("quire.agent.turns", default=(
 
 def refuse_from_within(session: Session) -> None:
     """Raise `InvalidValue` if the current code, such as a tool, runs within a turn of this conversation."""
-    if session.steps.at_work in _turns.get():
+    if log_of(session).at_work in _turns.get():
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
@@ -133,7 +133,7 @@ async def begin_turn(session: Session, *, interrupts: bool) -> Turn:
     """A new turn of a conversation. A turn that is on its way is interrupted, or it is `TurnBusy`."""
     refuse_from_within(session)
     turn = Turn()
-    while (other := session.steps.take_turn(turn)) is not None:
+    while (other := log_of(session).take_turn(turn)) is not None:
         if not interrupts:
             raise TurnBusy(f"a turn is running in {session.place}: there is nothing to resume yet")
         await other.interrupt()

@@ -136,7 +136,7 @@ class Chat:
         session = self.agent.session
         here = plural(len(session.view()), "item")
         self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
-        standing = session.steps.standing()
+        standing = session.calls.standing()
         for made in (made for made, progress in standing if progress == "foreign"):
             self.terminal.note(f"{call(made)} was recorded without a result, and may have run elsewhere")
         waiting = [made for made, _ in standing]

@@ -111,7 +111,7 @@ def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
 
 
 def _figures(session: Session, has_changed: bool) -> dict[str, Any]:
-    calls = [call for name in session.transcripts for call, _ in session.steps.standing(name)]
+    calls = [call for name in session.transcripts for call, _ in session.calls.standing(name)]
     view, spent = session.view(), session.spending
     said = (item.text for item in view[:_LOOKED_AT] if isinstance(item, Message) and item.role == "user")
     return {
@@ -121,5 +121,5 @@ def _figures(session: Session, has_changed: bool) -> dict[str, Any]:
         "cost": spent.cost,
         "unpriced": spent.unpriced,
         "open_calls": len(calls),
-        "is_live": has_changed or any(map(session.steps.is_run, calls)),
+        "is_live": has_changed or any(map(session.calls.is_run, calls)),
     }

@@ -68,7 +68,7 @@ def _figures(name: str, steps: Sequence[_Step]) -> dict[str, Any]:
 
 def _steps(session: Session, name: str) -> list[_Step]:
     """The calls of a transcript, newest first."""
-    view, begun, counter = session.view(name), session.steps.begun_at(), counter_for(DEFAULT_MODEL)
+    view, begun, counter = session.view(name), session.calls.begun_at(), counter_for(DEFAULT_MODEL)
     calls, latest, results = dict[int, ToolCall](), dict[str, int](), dict[int, int]()
     first = max(view.end - _MOST_ITEMS, 0)
     items = view.log.items(first, view.end)
@@ -93,17 +93,15 @@ def _outcome(result: ToolResult) -> str:
 
 def _progress(session: Session, call: ToolCall, name: str) -> str:
     """How far an open call is. One that was begun and is not run any more may have been done."""
-    steps = session.steps
-    progress = next((how for one, how in steps.standing(name) if one.id == call.id), "uncertain")
-    if held := steps.held(call):
-        return "refused" if cast(ToolResult, held[0]).is_error else progress
+    calls = session.calls
+    progress = next((how for one, how in calls.standing(name) if one.id == call.id), "uncertain")
     if progress == "begun":
-        return "running" if steps.is_run(call) else "uncertain"
-    return "approved" if steps.is_approved(call) else progress
+        return "running" if calls.is_run(call) else "uncertain"
+    return "approved" if calls.is_approved(call) else progress
 
 
 def decide(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
     """Record that a person approves a call (true) or refuses it (false, or a reason)."""
     session, call = source.session(text_in(body, "address")), text_in(body, "id")
-    wait_for(session.steps.decide(call, cast(bool, body.get("verdict"))))  # it is checked there
+    wait_for(session.calls.decide(call, cast(bool, body.get("verdict"))))  # it is checked there
     return {"id": call, "version": session.version}

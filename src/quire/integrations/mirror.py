@@ -217,7 +217,7 @@ class Mirror(Generic[M]):
         """
         with self._following:
             self.session.refresh()
-            for call, progress in self.session.steps.standing():
+            for call, progress in self.session.calls.standing():
                 if call.call_id == call_id and call.name not in self._idempotent:
                     return self._resume(call) if progress == "begun" else self.session.begin(call)
             return None

@@ -89,13 +89,13 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
 
 async def _decided(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
     """The decisions of a job; after a crash, those that nobody acted on. Approvals go on the record first."""
-    steps = agent.session.steps
-    waiting = [call for call, standing in steps.standing() if standing in ("waiting", "foreign")]
+    calls = agent.session.calls
+    waiting = [call for call, standing in calls.standing() if standing in ("waiting", "foreign")]
     known = {name for call in waiting for name in (call.id, call.call_id)}
     found: dict[str, bool | str | ToolResult] = {}
     for name, verdict in taken.job.decisions.items():
         if not taken.is_retry or name in known:
             found[name] = verdict
             if verdict is True:
-                await steps.decide(name, True)
+                await calls.decide(name, True)
     return found

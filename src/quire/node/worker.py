@@ -12,7 +12,7 @@ from quire.agent.turn import refuse_from_within
 from quire.errors import InvalidValue, Stopped
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
-from quire.session import Outcome, Session
+from quire.session import Outcome, Session, log_of
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
@@ -214,7 +214,8 @@ class Worker:
 
     async def _calls(self) -> tuple[ToolCall, ...] | None:
         """The calls that wait; `None` while a turn runs."""
-        if self._pending > 0 or (agent := await self.open()).session.steps.at_work is not None:
+        agent = await self.open()
+        if self._pending > 0 or log_of(agent.session).at_work is not None:
             return None
         return await STORE.do(agent.waiting)
 

@@ -195,7 +195,7 @@ class Calls:
         return None if self._broken is None else "the program cannot go on"
 
     async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
-        return await self._session.steps.answer((), *items, to=self.transcript, **options)
+        return await self._session.calls.answer((), *items, to=self.transcript, **options)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         values = by_name(MODEL_PARAMETERS, args, given)

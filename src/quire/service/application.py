@@ -331,7 +331,7 @@ class _Routes:
 
     async def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
         """The calls that wait for a person; the agent is only made if there may be one."""
-        if session.jobs.current is not None or not session.steps.standing():
+        if session.jobs.current is not None or not session.calls.standing():
             return ()
         return await STORE.do((await self._agent(address)).waiting)
 

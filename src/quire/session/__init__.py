@@ -6,6 +6,7 @@ from quire.session.aio import (
     wait_for as wait_for,
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
+from quire.session.calls import NOT_APPROVED as NOT_APPROVED, Calls, not_run as not_run
 from quire.session.compaction import Attempt, Compaction, Metrics as Metrics
 from quire.session.compared import (
     Cause,
@@ -52,21 +53,24 @@ from quire.session.log import (
     read_entries as read_entries,
 )
 from quire.session.pool import SessionPool, handle_of as handle_of
+from quire.session.provenance import link_quotes as link_quotes, trace as trace, tracing as tracing
 from quire.session.receipts import Kept, request_named as request_named
 from quire.session.session import (
     AioSession,
     Session,
     beside_loop as beside_loop,
     current_session,
+    log_of as log_of,
     timeline,
     transcript_with as transcript_with,
+    turn_of as turn_of,
     view_at as view_at,
 )
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
-from quire.session.steps import NOT_APPROVED as NOT_APPROVED, Steps, not_run as not_run
 from quire.session.trials import Trial
-from quire.session.turns import BuildOptions as BuildOptions
+from quire.session.turn import Outdated as Outdated, Turn as Turn
+from quire.session.turns import BuildOptions as BuildOptions, Request as Request
 
 __all__ = [
     "Added",
@@ -78,6 +82,7 @@ __all__ = [
     "Built",
     "Called",
     "Calling",
+    "Calls",
     "Caps",
     "Cause",
     "Compacted",
@@ -102,7 +107,6 @@ __all__ = [
     "Session",
     "SessionPool",
     "Spending",
-    "Steps",
     "Trial",
     "Written",
     "compare_requests",

@@ -20,7 +20,7 @@ from functools import wraps
 from threading import Lock, Thread, current_thread, local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from quire.errors import Conflict, InvalidValue, StoreFailed, WrongType, cut
+from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, WrongType, cut
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Compute, Entries, Log
@@ -254,14 +254,23 @@ class Writer:
         if self.is_closed:
             raise StoreFailed(f"this session of {self.place} is closed: open another to write to it")
 
-    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
+    def commit(self, compute: Compute, *, expected: int | None = None, rebases: bool = True) -> Entries:
         """Write what is computed from the present state; see `Log.commit`."""
 
         def checked(state: State) -> Entries:
             self.check_open()  # under the lock of the log: a session that is closed has no write on its way
             return compute(state)
 
-        return self.log.commit(checked, expected=expected)
+        return self.log.commit(checked, expected=expected, rebases=rebases)
+
+    def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
+        """Stage what is computed; see `Log.stage`."""
+
+        def checked(state: State) -> Entries:
+            self.check_open()
+            return compute(state)
+
+        return self.log.stage(checked, lost)
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Items as they may be kept: checked, and redacted."""
@@ -279,7 +288,7 @@ class Writer:
         ready, name = self.ready(items), checked_name(to)
 
         def decide(state: State) -> Change:
-            return Change.adding(self.place, name, state.steps.as_held(ready))
+            return Change.adding(self.place, name, ready)
 
         change = await self.write_change(io, decide, expected)
         return tuple(item for _, item in change.entries)

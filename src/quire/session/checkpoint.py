@@ -41,7 +41,7 @@ from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, RECEIPTS
 _IN_MEMORY = 4
 """Bytes of memory for each byte of a head or page that was read."""
 
-_FORMAT = 2
+_FORMAT = 3
 _MOST_TRANSCRIPTS = 256
 _WINDOW = 512
 """Items that an opening reads at once if no request says how many are shown."""
@@ -80,7 +80,7 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     origin: int
     pool: list[int]
     plans: list[int]
-    steps: list[int]
+    calls: list[int]
     named: list[str]
     spending: Spending
     made: list[tuple[bytes, int]]
@@ -155,14 +155,13 @@ class Checkpoint:
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
         state.version = opening.version
-        rows = (head.pool, head.plans, head.steps, head.jobs)
-        pool, plans, steps, jobs = ([named.items[at] for at in row] for row in rows)
+        rows = (head.pool, head.plans, head.calls, head.jobs)
+        pool, plans, calls, jobs = ([named.items[at] for at in row] for row in rows)
         state.pool = Pool.restored([note for note in pool if isinstance(note, Note)])
         state.plans = {note.id: note for note in plans if isinstance(note, Note)}
-        state.steps.take(steps, state.pending())
-        state.steps.take((), state.pending())  # drops calls that were answered: a note is about several
+        state.calls.take(calls, state.pending())
         state.jobs.take(jobs)
-        own = [*head.pool, *head.plans, *head.steps, *head.jobs, *[head.origin] * bool(head.origin)]
+        own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((named.items[version].id, version) for version in own)
         state.named, state.spending, state.made = set(head.named), head.spending, dict(head.made)
         state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
@@ -188,7 +187,7 @@ class Checkpoint:
             window, start = _window(transcript.view, state.cuts), saved.outline.start
             needs.update(saved.needed.values())
             needs.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
-        pool, steps = [state.versions_by_id[note.id] for note in state.pool], state.steps.entries()
+        pool, calls = [state.versions_by_id[note.id] for note in state.pool], state.calls.entries()
         head = _Head(
             format=_FORMAT,
             last=_digest(last),
@@ -197,7 +196,7 @@ class Checkpoint:
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
             plans=[state.versions_by_id[note_id] for note_id in state.plans],
-            steps=sorted(state.versions_by_id[item_id] for item_id in steps),
+            calls=sorted(state.versions_by_id[item_id] for item_id in calls),
             named=sorted(state.named),
             spending=state.spending,
             made=list(state.made.items()),
@@ -208,7 +207,7 @@ class Checkpoint:
             latest=state.latest,
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
         )
-        own = {*head.pool, *head.plans, *head.steps, *head.jobs, head.origin} - {0}
+        own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
         state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
         self.counted = state.counted_items()
         needed = sorted(needs | own)

@@ -32,12 +32,13 @@ from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
 from quire.items import Note, now, prepared
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
+from quire.session.entries import Lease
 from quire.session.heard import Metered
 from quire.session.hooks import Compacted, Compacting
+from quire.session.leases import is_live, lease, renewed
 from quire.session.log import Entries, Guard, Log, unclaimed
 from quire.session.spending import Caps, PricesByName, Spending, check_priced
-from quire.session.state import State, Written, ended_plans
-from quire.session.steps import is_leased, lease, renewed
+from quire.session.state import State, Written, ended_plan
 from quire.state import View
 from quire.stores.streams import MAIN, PLANS, POOL, USAGE
 from quire.tokens import Usage, counter_for, facts_for
@@ -169,19 +170,13 @@ class Compaction:
         return self.known.metrics
 
     def past(self) -> list[Attempt]:
-        """The compactions of this conversation by any process, oldest first, with one that is running.
-
-        Of those that ended before Quire kept what became of them, only the edits are known.
-        """
+        """The compactions of this conversation by any process, oldest first, with one that is running."""
         found: dict[str, Attempt] = {}
-        for item in self.log.read_stream(PLANS):
-            begun, *_ = ended_plans(item) or [item.id]
-            if isinstance(item, Note):
-                attempt = _attempt_in(item)
-                is_left = attempt.fate == "running" and not is_leased(item)
-                found[begun] = _abandoned(attempt) if is_left else attempt
-            else:
-                found.pop(begun, None)
+        for note in self.log.read_stream(PLANS):
+            if isinstance(note, Note):
+                attempt = _attempt_in(note)
+                is_left = attempt.fate == "running" and not _is_leased(note)
+                found[ended_plan(note) or note.id] = _abandoned(attempt) if is_left else attempt
         return list(found.values())
 
     def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
@@ -236,7 +231,7 @@ class Compaction:
     @property
     def _is_leased(self) -> bool:
         """Whether a process is at work on a plan."""
-        return any(map(is_leased, self.log.state.plans.values()))
+        return any(map(_is_leased, self.log.state.plans.values()))
 
     @property
     def is_running(self) -> bool:
@@ -390,7 +385,7 @@ class _Work:
         metrics = self._known.metrics
         if plan.request is None:
             return await self._finish(plan, guard)
-        note = Note(content={**_content(self._attempt(plan)), **lease()}, description="plan")
+        note = _leased(Note(content=_content(self._attempt(plan)), description="plan"))
         if not await AWAITED.do(self._log, lambda: self._log.commit(partial(_begun, note))):
             return Outcome("discarded", "another process is at work on it")
         metrics.started += 1
@@ -493,7 +488,7 @@ def _measured(attempt: Attempt, request: Request | None, before: View, after: Vi
 
 def _begun(note: Note, state: State) -> Entries:
     """The entry that leases a plan, unless another process is at work; plans left behind are over."""
-    if any(map(is_leased, state.plans.values())):
+    if any(map(_is_leased, state.plans.values())):
         return []
     left = [entry for one in state.plans.values() for entry in _left(one, state)]
     return [*left, Written(PLANS, note)]
@@ -501,8 +496,17 @@ def _begun(note: Note, state: State) -> Entries:
 
 def _renewal(note: Note, state: State) -> Entries:
     """The entry that renews the lease of a plan, unless it is over."""
-    other = replace(note, content={**note.content, **lease()})
-    return [Written(PLANS, other)] if note.id in state.plans else []
+    return [Written(PLANS, _leased(note))] if note.id in state.plans else []
+
+
+def _leased(note: Note) -> Note:
+    """The note of a plan with a lease from now on."""
+    return replace(note, content={**note.content, "lease": msgspec.to_builtins(lease(note.id))})
+
+
+def _is_leased(note: Note) -> bool:
+    """Whether the process that works on a plan is alive."""
+    return is_live(msgspec.convert(note.content["lease"], Lease))
 
 
 def _left(note: Note, state: State) -> Entries:
@@ -511,9 +515,8 @@ def _left(note: Note, state: State) -> Entries:
 
 
 def _attempt_in(note: Note) -> Attempt:
-    """What a note of the stream of plans says; the first of them had only `by` and a lease."""
-    unknown = {"began_at": note.created_at, "before": 0, "after": 0}
-    return msgspec.convert({**unknown, **note.content}, Attempt)
+    """What a note of the stream of plans says."""
+    return msgspec.convert(note.content, Attempt)
 
 
 def _abandoned(attempt: Attempt) -> Attempt:
@@ -524,7 +527,7 @@ def _ended(note: Note | None, attempt: Attempt, state: State) -> Entries:
     """The entry that says how a plan has ended, unless somebody took it over."""
     if note is not None and note.id not in state.plans:
         return []
-    content = {**_content(replace(attempt, ended_at=now())), "of": None if note is None else note.id}
+    content = {**_content(replace(attempt, ended_at=now())), "of": "" if note is None else note.id}
     return [Written(PLANS, Note(content=content, description="plan"))]
 
 

@@ -27,7 +27,7 @@ from quire.memory import KNOWLEDGE, Memory, on_removed
 from quire.memory.quotes import Quote
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.state import State, Written, is_job, is_receipt, is_step, sources_of
+from quire.session.state import State, Written, is_job, is_receipt, sources_of
 from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
@@ -41,7 +41,6 @@ from quire.stores.streams import (
     POOL,
     RECALLED,
     RECEIPTS,
-    STEPS,
     WIPED,
     digest_of,
     forgetting,
@@ -257,7 +256,7 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it holds content, and is no note of the session itself."""
-    is_note = (stream == STEPS and is_step(item)) or (stream == RECEIPTS and is_receipt(item))
+    is_note = stream == RECEIPTS and is_receipt(item)
     is_note |= stream == JOBS and isinstance(item, Note) and item.key is not None and not is_job(item)
     return holds_content(stream) and not is_note
 
@@ -269,7 +268,7 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
         is_inherited = log.state.origin is not None and _has_inherited(log.state, [item_id])
         if item_id not in entries and not is_inherited:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")
-    said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, STEPS, JOBS)}
+    said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, JOBS)}
     return set(ids) or said
 
 

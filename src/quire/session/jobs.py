@@ -14,9 +14,10 @@ import msgspec
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
+from quire.session.entries import AcceptedJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
+from quire.session.leases import claimed, is_held, renewed
 from quire.session.log import CLAIMS, Entries
-from quire.session.state import ENDED, JOB, State, Written, ended_job, taken_job
-from quire.session.steps import claimed, is_held, renewed
+from quire.session.state import PendingJob, State, Written
 from quire.stores.streams import JOBS, MAIN
 from quire.tokens import Definition
 
@@ -87,22 +88,19 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
     brings = [] if job.message is None else [job.message]
-    counted = {"before": len(job.before)} if job.before else {}
-    note = Note(content={**options, **counted, JOB: job.id}, key=JOB)
+    note = note_of(AcceptedJob(job.id, len(job.before), **options))
     return [note, *job.before, *brings, *job.results]
 
 
-def _job_of(items: Sequence[Item]) -> Job:
-    note, *items = items
-    assert isinstance(note, Note)
-    count = note.content.get("before", 0)
-    before, brings = items[:count], items[count:]
+def _job_of(pending: PendingJob) -> Job:
+    entry, items = pending.entry, pending.items
+    before, brings = items[: entry.before], items[entry.before :]
     return Job(
-        note.content[JOB],
+        entry.job,
         next((item for item in brings if isinstance(item, Message)), None),
         results=tuple(item for item in brings if isinstance(item, ToolResult)),
         before=tuple(before),
-        **{name: note.content[name] for name in _OPTIONS if name in note.content},
+        **{name: getattr(entry, name) for name in _OPTIONS},
     )
 
 
@@ -122,16 +120,15 @@ class Taken:
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
         """Record how the job ended. `TurnLost` if another has taken it."""
         log = self._writer.log
-        note = ended_job(self.job.id, stop, self._since, waiting=list(waiting), error=error)
+        entry = EndedJob(self.job.id, stop, self._since, tuple(waiting), error)
+        note = note_of(entry)
         await AWAITED.do(log, lambda: self._writer.commit(lambda _: [Written(JOBS, note)]))
-        self.outcome = _outcome_of(note, log.state.version - 1)
+        self.outcome = _outcome_of(entry, log.state.version - 1)
         return self.outcome
 
 
-def _outcome_of(note: Note, version: int) -> Outcome:
-    content = note.content
-    waiting, error = tuple(content.get("waiting", ())), content.get("error", "")
-    return Outcome(content[JOB], content["stop"], version, waiting, error, content["since"])
+def _outcome_of(entry: EndedJob, version: int) -> Outcome:
+    return Outcome(entry.job, entry.stop, version, entry.waiting, entry.error, entry.since)
 
 
 class Jobs:
@@ -164,13 +161,13 @@ class Jobs:
     def pending(self) -> list[Job]:
         """The jobs that were accepted and have not ended, in order."""
         with self._log.applying:
-            return [_job_of(items) for items in self._log.state.jobs.pending.values()]
+            return [_job_of(pending) for pending in self._log.state.jobs.pending.values()]
 
     @property
     def current(self) -> str | None:
         """The id of the job that somebody has taken and not ended."""
         holder = self._log.state.jobs.holder
-        return None if holder is None else str(holder.content["taken"])
+        return None if holder is None else holder.job
 
     @property
     def since(self) -> int:
@@ -191,12 +188,12 @@ class Jobs:
     async def digest(self, job_id: str) -> str | None:
         """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
         with self._log.applying:
-            if items := self._log.state.jobs.pending.get(job_id):
-                return _job_of(items).digest or None
+            if pending := self._log.state.jobs.pending.get(job_id):
+                return pending.entry.digest or None
 
         def find() -> str | None:
-            notes = (note.content for _, note in self._notes() if note.key == JOB)
-            return next((one.get("digest") for one in notes if one.get(JOB) == job_id), None)
+            accepted = (one for _, one in self._entries() if isinstance(one, AcceptedJob))
+            return next((one.digest or None for one in accepted if one.job == job_id), None)
 
         return await AWAITED.do(self._log, find)
 
@@ -208,7 +205,7 @@ class Jobs:
         can write no more. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
         """
         with claimed() as claim:
-            note, job, since, is_retry = taken_job(job_id, claim()), Job(job_id), 0, False
+            first, job, since, is_retry = TakenJob(job_id, claim()), Job(job_id), 0, False
             unfinished: str | None = None
 
             def take(state: State) -> Entries:
@@ -217,25 +214,28 @@ class Jobs:
                     return []
                 job = _job_of(state.jobs.pending[job_id])
                 holder, since = state.jobs.holder, state.version_before_job(job_id)
-                if holder is not None and not force and is_held(holder):
+                if holder is not None and not force and is_held(holder.lease):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
                 is_retry, begun = job_id in state.jobs.begun, next(iter(state.jobs.begun), None)
                 unfinished = None if is_retry else begun
-                return [Written(JOBS, note)] if unfinished is None else []
+                return [Written(JOBS, note_of(first))] if unfinished is None else []
 
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
-            if not await AWAITED.do(self._log, lambda: self._writer.commit(take)):
+            # It is stored with what the turn writes first: if another took it meanwhile, that is refused.
+            if not await AWAITED.do(self._log, lambda: self._writer.stage(take, lambda _: None)):
                 yield await self._not_taken(job_id, unfinished)
                 return
 
             def renewal(state: State) -> Entries:
-                return [Written(JOBS, taken_job(job_id, claim()))] if job_id in state.jobs.pending else []
+                is_pending = job_id in state.jobs.pending
+                return [Written(JOBS, note_of(TakenJob(job_id, claim())))] if is_pending else []
 
-            token = CLAIMS.set({**CLAIMS.get(), self._log.place: note.content["claim"]})
+            token = CLAIMS.set({**CLAIMS.get(), self._log.place: first.lease.claim})
             try:
                 async with renewed(self._log, renewal):
                     yield Taken(job, self._writer, since, is_retry=is_retry)
+                    await AWAITED.do(self._log, self._log.flush)
             finally:
                 CLAIMS.reset(token)
 
@@ -252,24 +252,24 @@ class Jobs:
         if job_id in state.jobs.pending:
             return state.version_before_job(job_id)
         if ended := state.jobs.ended.get(job_id):
-            return int(ended.content["since"])
+            return ended[1].since
         return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
 
     def _find_outcome(self, job_id: str) -> Outcome | None:
         state = self._log.state
         if ended := state.jobs.ended.get(job_id):
-            return _outcome_of(ended, state.versions_by_id[ended.id] - 1)
-        for version, note in self._notes():
-            is_of_job = note.key in (JOB, ENDED) and note.content[JOB] == job_id
-            if is_of_job:
-                return None if note.key == JOB else _outcome_of(note, version - 1)
+            note, entry = ended
+            return _outcome_of(entry, state.versions_by_id[note] - 1)
+        for version, one in self._entries():
+            if one.job == job_id and not isinstance(one, TakenJob):
+                return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
         return None
 
-    def _notes(self) -> Iterator[tuple[int, Note]]:
-        """The notes of the stream of jobs with their versions, the last first."""
+    def _entries(self) -> Iterator[tuple[int, JobEntry]]:
+        """The entries of jobs with their versions, the last first."""
         before, store, place = None, self._log.store, self._log.place
         while versions := store.versions_of(place, JOBS, before=before, limit=_MOST_READ):
             for version, item in reversed([*zip(versions, self._log.read_at(versions), strict=True)]):
-                if isinstance(item, Note):
-                    yield version, item
+                if (entry := job_entry(item)) is not None:
+                    yield version, entry
             before = versions[0]

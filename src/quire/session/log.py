@@ -9,7 +9,7 @@ import atexit
 import logging
 import os
 import random
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
-from typing import Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from quire.errors import (
@@ -37,10 +37,10 @@ from quire.items import JSON, Item, Note, ToolResult
 from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
 from quire.session.state import State, Written, weight_of
-from quire.state import Pool, Transcript
+from quire.state import Pool, Transcript, View
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.store import is_own
-from quire.stores.streams import FORGOTTEN, LINKS, POOL, RECEIPTS, holds_content, tombstone
+from quire.stores.streams import FORGOTTEN, LINKS, MAIN, POOL, RECEIPTS, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
 
@@ -96,8 +96,28 @@ class Work(Protocol):
     async def interrupt(self) -> None: ...
 
 
+STAGES: ContextVar[frozenset[Place]] = ContextVar("quire_stages", default=frozenset())
+"""The conversations of which the current code sees what a turn has staged."""
+
+
+class Staged(NamedTuple):
+    """A write that is applied to the state, and is stored with the next write.
+
+    `lost` is called if others wrote first and it does not fit any more: then it never happened.
+    """
+
+    compute: Compute
+    claim: str | None
+    entries: Entries
+    lost: Callable[[QuireError], None]
+
+
 class Log:
-    """The entries of one place, and the state they amount to. Any thread may write; one does at a time."""
+    """The entries of one place, and the state they amount to. Any thread may write; one does at a time.
+
+    A turn stages what it need not store at once. Whoever writes next stores it too, before what he writes.
+    Until then only the code of the turn sees it: `views` and `version` are of what is stored.
+    """
 
     def __init__(self, store: Store, place: Place, begin: Callable[[], State]) -> None:
         """`begin` returns the state before the first entry."""
@@ -115,6 +135,7 @@ class Log:
         self._opened_weight = 0  # when the checkpoint was opened
         self.state: State
         self.work: Work | None = None  # the turn that is on its way in this process
+        self._staged: list[Staged] = []
         if not self._open_checkpoint():
             self.state = begin()
             self.catch_up()
@@ -162,6 +183,8 @@ class Log:
         return self.state.version - self._checkpoint.version >= by and self._may_have_checkpoint()
 
     def _may_have_checkpoint(self) -> bool:
+        if self._staged:
+            return False
         is_long = self.state.version >= LEAST and self.place.conversation != LINKS
         return is_long and self.store.has_checkpoints and not self.state.is_erasing
 
@@ -187,6 +210,18 @@ class Log:
                 self.lock.release()
 
     @property
+    def at_work(self) -> Work | None:
+        """The turn that is on its way in this conversation, in this process."""
+        return None if self.work is None or self.work.is_over else self.work
+
+    def take_turn(self, work: Work) -> Work | None:
+        """Let a turn be the one on its way; if another still is, that one is returned."""
+        with self.applying:
+            other = self.at_work
+            self.work = other or work
+            return other
+
+    @property
     def root(self) -> "Log":
         """The log that is stored: of a draft, the one it will be merged into."""
         return self
@@ -200,13 +235,84 @@ class Log:
         return Spending()
 
     def look(self, read: Callable[[State], T]) -> T:
-        """What is read from the state, while nobody writes."""
+        """What is read from the state, while nobody writes, and nothing is staged."""
         with self.lock:
+            self.flush()
             return read(self.state)
+
+    # What is stored, and what is staged
+
+    @property
+    def version(self) -> int:
+        """How many entries are stored, as far as is known."""
+        with self.applying:
+            return self.state.version - sum(len(one.entries) for one in self._staged)
+
+    def views(self) -> dict[str, View]:
+        """What each transcript shows: to a turn also what it has staged."""
+        with self.applying:
+            transcripts = self.state.transcripts
+            if not self._staged or self.place in STAGES.get():
+                return {name: one.view for name, one in transcripts.items()}
+            staged = Counter(stream for one in self._staged for stream, _ in one.entries)
+            stored = {name: len(one) - staged[name] for name, one in transcripts.items()}
+            shown = [name for name in transcripts if stored[name] or name == MAIN]
+            return {name: transcripts[name].at(stored[name]) for name in shown}
+
+    def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
+        """Apply what is computed, and return it; it is stored with the next write."""
+        with self.lock:
+            try:
+                entries = self._computed(compute, self._claim)
+            except (Conflict, Forgotten, StoreFailed):
+                raise
+            except QuireError:
+                if not self.catch_up():
+                    raise
+                entries = self._computed(compute, self._claim)  # the fault was about what others wrote
+            self._stage(Staged(compute, self._claim, entries, lost))
+            return entries
+
+    @property
+    def _claim(self) -> str | None:
+        """The claim under which the current code does a job of the conversation."""
+        return CLAIMS.get().get(self.place)
+
+    def _stage(self, staged: Staged) -> None:
+        with self.applying:
+            self.state.apply(staged.entries)
+            self._staged.append(staged)
+
+    @property
+    def has_staged(self) -> bool:
+        """Whether something is staged."""
+        return bool(self._staged)
+
+    def flush(self) -> None:
+        """Store what is staged."""
+        if self._staged:
+            self.commit(lambda _: [])
+
+    def _catch_up_staged(self) -> None:
+        """Take in what others wrote, and stage anew on it what was staged."""
+        staged, self._staged = self._staged, []
+        if not staged:
+            self.catch_up()
+            return
+        if not self._open_checkpoint():
+            self.reload()
+        for index, one in enumerate(staged):
+            try:
+                self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
+            except QuireError as fault:  # what came later was made of it
+                for late in staged[index:]:
+                    late.lost(fault)
+                break
 
     def catch_up(self) -> Entries:
         """Apply what others have written, and return it. It takes one read of the store."""
         with self.lock:
+            self.flush()
             self._checkpoint.links = None  # they are of an earlier moment
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
@@ -267,8 +373,8 @@ class Log:
             state = self.state
             transcript = state.transcripts.get(name)
             is_common = transcript is not None and item.id not in transcript and not state.gone
-            self._check_claim()
-            if is_common:
+            self._check_claim(self._claim)
+            if is_common and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
                     self.store.append(self.place, (entry,), expected=state.version)
@@ -284,11 +390,12 @@ class Log:
                     return item
             return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
 
-    def commit(self, compute: Compute, *, expected: int | None = None) -> Entries:
-        """Write what is computed from the present state, and return it.
+    def commit(self, compute: Compute, *, expected: int | None = None, rebases: bool = True) -> Entries:
+        """Write what is computed from the present state, and return it; what is staged is written before it.
 
         If others wrote first, it is computed again on what they wrote, unless it is for an `expected` version
         alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
+        Without `rebases`, `Conflict` is raised if others wrote first; what was staged stays so.
         """
         with self.lock:
             others_wrote = False
@@ -296,14 +403,14 @@ class Log:
             for attempt in range(_MOST_TRIES):
                 self._check_expected(expected)
                 try:
-                    entries = self._computed(compute)
+                    entries = self._computed(compute, self._claim)
                 except (Conflict, Forgotten, StoreFailed):
                     raise
                 except QuireError as fault:
                     if others_wrote and not isinstance(fault, TurnBusy):
                         raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
                     open_before = self.state.waiting()
-                    if others_wrote or not self.catch_up():
+                    if others_wrote or not self.catch_up() or not rebases:
                         raise
                     others_wrote = True
                     continue  # the fault may be about what others wrote
@@ -316,18 +423,20 @@ class Log:
                         others_wrote, open_before = True, self.state.waiting()
                     if attempt:  # writers that try again at once only meet again
                         sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
-                    self.catch_up()
+                    self._catch_up_staged()
+                    if not rebases:
+                        raise
             raise Conflict(f"others kept writing to {self.place}", self.state.version)
 
     def _check_expected(self, expected: int | None) -> None:
-        version = self.state.version
+        version = self.version
         if expected is not None and whole(expected, "the expected version") != version:
             raise Conflict(f"{self.place} is at version {version}, not at {expected}", expected, version)
 
-    def _computed(self, compute: Compute) -> Entries:
+    def _computed(self, compute: Compute, claim: str | None) -> Entries:
         while True:
             state, version = self.state, self.state.version
-            self._check_claim()
+            self._check_claim(claim)
             entries = compute(state)
             if self.state is state and state.version == version:  # computing may have caught up
                 break
@@ -336,9 +445,8 @@ class Log:
         state.check(entries)
         return entries
 
-    def _check_claim(self) -> None:
-        """Raise `TurnLost` if the current code does a job that another has taken since."""
-        claim = CLAIMS.get().get(self.place)
+    def _check_claim(self, claim: str | None) -> None:
+        """Raise `TurnLost` if a job that was taken under a claim was taken by another since."""
         if claim is not None and claim != self.state.jobs.claim:
             raise TurnLost(f"another worker has taken over the turn of {self.place}")
 
@@ -351,14 +459,16 @@ class Log:
 
     def _write(self, entries: Entries, expected: int | None) -> Entries:
         """Store entries, then apply them: only what is stored has happened."""
-        if not entries:
+        staged = [entry for one in self._staged for entry in one.entries]
+        if not entries and not staged:
             if expected is not None:
                 self.catch_up()
                 self._check_expected(expected)
             return entries
-        stored = [Entry(stream, JSON.encode_item(item)) for stream, item in entries]
-        self.store.append(self.place, stored, expected=self.state.version)
+        stored = [Entry(stream, JSON.encode_item(item)) for stream, item in (*staged, *entries)]
+        self.store.append(self.place, stored, expected=self.version)
         with self.applying:
+            self._staged.clear()
             self.state.apply(entries)
         self._last = stored[-1].body
         self._applied_weight += _weight_of(stored)

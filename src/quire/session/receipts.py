@@ -282,7 +282,7 @@ class Receipts(Sequence[Kept]):
         self._log, self._state = log, log.state
         self._made = _Made(log)
         self._found: list[Kept] = []  # the newest first
-        self._end = self._before = log.state.version + 1  # all from `_before` on are found
+        self._end = self._before = log.version + 1  # all from `_before` on are found
 
     def __len__(self) -> int:
         return len(self.versions())

@@ -19,6 +19,7 @@ from quire.models import AnyModel, model_of
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
+from quire.session.calls import Calls
 from quire.session.compaction import AioCompaction, Close, Compaction
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.heard import Metered
@@ -32,7 +33,7 @@ from quire.session.responses import Listening
 from quire.session.rewrites import Rewrite, editing, hiding, retracting
 from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
-from quire.session.steps import Steps, claiming, lease
+from quire.session.turn import Turn
 from quire.session.turns import BuildOptions, Turns
 from quire.state import Transcript, View, in_one_reply
 from quire.stores import Durability, Place, Store, place_at
@@ -44,18 +45,14 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
-_NOT_PLAIN = EDITS | {ToolResult}
-"""Kinds that are tried on a copy of the transcript, or may be held, before they are written."""
-
-
 class AioSession:
     """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
 
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, pool: SessionPool, compaction: Compaction, turns: Turns, io: IO) -> None:
-        self._pool, self._compaction, self._turns, self._io = pool, compaction, turns, io
+    def __init__(self, pool: SessionPool, compaction: Compaction, turns: Turns, calls: Calls, io: IO) -> None:
+        self._pool, self._compaction, self._turns, self._calls, self._io = pool, compaction, turns, calls, io
         self._writer, self._log = pool.writer, pool.writer.log
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
@@ -111,10 +108,10 @@ class AioSession:
     async def begin(self, *calls: ToolCall) -> None:
         """Record that calls are about to be run. From here on, a call without a result may have run.
 
-        After a crash, `steps.standing()` says which calls had begun: they may have run.
+        After a crash, `calls.standing()` says which calls had begun: they may have run.
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
-        await self._do(lambda: self._writer.commit(claiming(calls, {"claim": new_id(), **lease()})))
+        await self._calls.begin(*calls, io=self._io)
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
@@ -142,7 +139,7 @@ class AioSession:
         result is refused (`CallPending`), and so is an edit while an agent answers in this process
         (`TurnBusy`).
         """
-        if self._log.work is not None and not self._log.work.is_over:
+        if self._log.at_work is not None:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
         edit = editing(_id_of(message), Message("user", content, **fields))
         return cast(Message, (await self._rewrite(edit, to))[0])
@@ -321,7 +318,7 @@ class AioSession:
 
     async def _one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in _NOT_PLAIN
+        is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in EDITS
         if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
             with self._log.lock:
                 writer.check_open()
@@ -403,11 +400,11 @@ class Session:
         self.compaction = Compaction(writer, caps, prices)
         """Keeps the main transcript small."""
         self._turns = Turns(writer, self.compaction, caps, prices)
-        self.steps = Steps(writer, self.pool, self._turns.record_taken)
-        """Tool calls in progress."""
+        self.calls = Calls(writer, self.pool)
+        """Tool calls that have no result yet."""
         self.jobs = Jobs(writer)
         """Work that was accepted, and is answered once."""
-        self._plain = AioSession(self.pool, self.compaction, self._turns, INLINE)
+        self._plain = AioSession(self.pool, self.compaction, self._turns, self.calls, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
         model, compactor = options.get("model"), options.get("compactor")
@@ -440,7 +437,9 @@ class Session:
         return f"<Session {self.place} at version {self.version}>"
 
     def _verbs(self, io: IO) -> AioSession:
-        return self._plain if io is INLINE else AioSession(self.pool, self.compaction, self._turns, io)
+        if io is INLINE:
+            return self._plain
+        return AioSession(self.pool, self.compaction, self._turns, self.calls, io)
 
     @property
     def place(self) -> Place:
@@ -450,7 +449,7 @@ class Session:
     @property
     def version(self) -> int:
         """How many entries the conversation has, as far as it was read."""
-        return self._log.state.version
+        return self._log.version
 
     @property
     def weight(self) -> int:
@@ -460,7 +459,7 @@ class Session:
     @property
     def transcripts(self) -> tuple[str, ...]:
         """The names of the transcripts, `main` first."""
-        return tuple(self._log.state.transcripts)
+        return tuple(self._log.views())
 
     @property
     def memory(self) -> Memory:
@@ -545,9 +544,19 @@ class Session:
         return self not in sessions
 
 
+def log_of(session: Session) -> Log:
+    """The log that a session writes to, for the packages that work on it."""
+    return session.pool.writer.log
+
+
+def turn_of(session: Session) -> Turn:
+    """A turn of an agent in a session."""
+    return Turn(session.pool.writer, session._turns, session.calls)
+
+
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:
     """The result of work that may wait for the store of a session; it does not block the event loop."""
-    return await AWAITED.do(session.pool.writer.log, work)
+    return await AWAITED.do(log_of(session), work)
 
 
 _entered: ContextVar[tuple[Session, ...]] = ContextVar("quire_sessions", default=())
@@ -593,12 +602,10 @@ def _opened(store: Store, place: Place) -> Log:
 
 def _view(log: Log, name: str) -> View:
     log.check_not_forgotten()
-    with log.applying:  # another thread may be writing
-        transcripts = log.state.transcripts
-        if checked_type(name, str, "a transcript has a name") not in transcripts:
-            known = ", ".join(map(repr, transcripts))
-            raise UnknownKey(f"no transcript {cut(name)!r} here; there is {known}")
-        return transcripts[name].view
+    views = log.views()
+    if checked_type(name, str, "a transcript has a name") not in views:
+        raise UnknownKey(f"no transcript {cut(name)!r} here; there is {', '.join(map(repr, views))}")
+    return views[name]
 
 
 def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:

@@ -12,12 +12,26 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
-from quire.items import EDITS, JSON, Hide, Item, Mask, Message, Note, ToolCall, ToolResult, new_id
+from quire.items import EDITS, JSON, Hide, Item, Mask, Note, ToolCall, new_id
+from quire.session.entries import (
+    AcceptedJob,
+    ApprovedCalls,
+    BegunCalls,
+    EndedJob,
+    JobEntry,
+    Lease,
+    OwnedCalls,
+    TakenJob,
+    call_entry,
+    job_entry,
+    note_of,
+)
 from quire.session.spending import Spending
 from quire.state import PAGE, Outline, Pool, Transcript, View
 from quire.stores import Entry, Stored
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
+    CALLS,
     FORGOTTEN,
     JOBS,
     MAIN,
@@ -28,14 +42,10 @@ from quire.stores.streams import (
     POOL,
     RECALLED,
     RECEIPTS,
-    STEPS,
     USAGE,
     WIPED,
 )
 from quire.tokens import whole
-
-_BEGUN, _HELD, _TAKEN, _APPROVED = "begun", "held", "taken", "approved"
-JOB, ENDED = "job", "ended"
 
 RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
 """Descriptions of receipts, and of notes that receipts name."""
@@ -44,7 +54,7 @@ RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates
 ITEM_WEIGHT = 900
 """Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
 
-_TRACKED = frozenset((ORIGIN, POOL, PLANS, STEPS, JOBS))
+_TRACKED = frozenset((ORIGIN, POOL, PLANS, CALLS, JOBS))
 """The streams of which some entries are needed later by their versions."""
 
 
@@ -188,226 +198,126 @@ class Versions:
         return min(begin + bisect_right(self._of_page(number), version), self._length)
 
 
-class StepsState:
-    """The calls without a result that were begun, and the results held for them.
+class CallsState:
+    """The calls without a result: which were begun, are of the turn of an agent, and are approved.
 
-    All of it is by the ids of the items of calls, because call ids may repeat. What is held is written at
-    once, in this order:
-
-    1. a note `held`: it names the call of the result, and says that hooks have heard of it. Without the note,
-       the call is found by the call id of the result;
-    2. the result;
-    3. the items that came with the result.
-
-    A note `begun` comes before or after these. A note `taken` is written with the reply of a model to an
-    agent: its turn runs these calls. A note `approved` says that a person lets calls run; a call that a
-    person refuses has a held result.
+    All of it is by the ids of the items of calls, because call ids may repeat.
     """
 
     def __init__(self) -> None:
-        self.begun: dict[str, Note] = {}
-        """The notes that say that calls were about to be run."""
-        self.taken: set[str] = set()
-        """The calls that the turn of an agent made."""
-        self.approved: set[str] = set()
-        """The calls that a person lets run."""
-        self.held: dict[str, tuple[Item, ...]] = {}
-        """Results that came before their turn, each with the items that came with it."""
-        self.heard: set[str] = set()
-        """Ids of held results that hooks have heard of."""
-        self._entries: dict[str, set[str]] = {}  # by call, the ids of the items above that concern it
-        self._held_last = ""  # the call of the last result (2): the items that follow (3) came with it
-        self._announced: str | None = None  # the call of the next result, by its note (1)
+        self.begun: dict[str, tuple[str, BegunCalls]] = {}
+        """The calls that were about to be run, each with the id of the note that says so and what it says."""
+        self.owned: dict[str, str] = {}
+        """The calls that the turn of an agent made, each with the id of the note that says so."""
+        self.approved: dict[str, str] = {}
+        """The calls that a person lets run, likewise."""
 
     def take(self, items: Iterable[Item], pending: Sequence[ToolCall]) -> None:
-        """Apply items of the stream of steps. Nothing is kept of calls that were answered."""
-        waiting = {call.id for call in pending}
-        self.begun = {call: note for call, note in self.begun.items() if call in waiting}
-        self.taken &= waiting
-        self.approved &= waiting
-        self.held = {call: came for call, came in self.held.items() if call in waiting}
-        self.heard &= {came[0].id for came in self.held.values()}
-        self._entries = {call: ids for call, ids in self._entries.items() if call in waiting}
+        """Apply items of the stream of calls. Nothing is kept of calls that were answered."""
         for item in items:
-            for call in self._take(item, pending):
-                self._entries.setdefault(call, set()).add(item.id)
-
-    def _take(self, item: Item, pending: Sequence[ToolCall]) -> Collection[str]:
-        """Apply one item, and return the calls that it concerns."""
-        if isinstance(item, ToolResult):
-            if self._announced is not None:
-                self.heard.add(item.id)
-            self._held_last = self._announced or self.call_of(item, pending) or ""
-            self._announced = None
-            self.held[self._held_last] = (item,)
-            return (self._held_last,)
-        if not is_step(item):
-            self.held[self._held_last] = (*self.held.get(self._held_last, ()), item)
-            return (self._held_last,)
-        if _HELD in item.content:
-            self._announced = item.content[_HELD]
-            return (self._announced or "",)
-        if _TAKEN in item.content:
-            self.taken.update(item.content[_TAKEN])
-            return tuple(item.content[_TAKEN])
-        if _APPROVED in item.content:
-            self.approved.update(item.content[_APPROVED])
-            return tuple(item.content[_APPROVED])
-        self.begun |= dict.fromkeys(item.content[_BEGUN], item)
-        return tuple(item.content[_BEGUN])
+            match call_entry(item):
+                case BegunCalls() as begun:
+                    self.begun |= dict.fromkeys(begun.calls, (item.id, begun))
+                case OwnedCalls(calls):
+                    self.owned |= dict.fromkeys(calls, item.id)
+                case ApprovedCalls(calls):
+                    self.approved |= dict.fromkeys(calls, item.id)
+        waiting = {call.id for call in pending}
+        self.begun = {call: entry for call, entry in self.begun.items() if call in waiting}
+        self.owned = {call: note for call, note in self.owned.items() if call in waiting}
+        self.approved = {call: note for call, note in self.approved.items() if call in waiting}
 
     def entries(self) -> set[str]:
-        """The ids of the items that have to be applied again to arrive at the same."""
-        return {item_id for ids in self._entries.values() for item_id in ids}
-
-    def as_held(self, items: Iterable[Item]) -> list[Item]:
-        """The items, with what is held in place of results that are held: it may be a tombstone by now."""
-        came = {one[0].id: one for one in self.held.values()}
-        return [item for given in by_result(items) for item in came.get(given[0].id, given)]
-
-    def call_of(self, result: ToolResult, pending: Iterable[ToolCall]) -> str | None:
-        """The call of a result that does not say which: the last with its call id that holds none."""
-        calls = [call.id for call in pending if call.call_id == result.call_id]
-        free = [call for call in calls if call not in self.held]
-        return next(reversed(free or calls), None)
-
-
-def begun(calls: Iterable[ToolCall], claim: Mapping[str, object]) -> Note:
-    """The note that calls are about to be run, and by whom."""
-    return Note(content={**claim, _BEGUN: [call.id for call in calls]}, key=_BEGUN)
-
-
-def begun_in(note: Note) -> Sequence[str]:
-    """The calls that a note of the stream of steps says are about to be run, by the ids of their items."""
-    found: Sequence[str] = note.content.get(_BEGUN, ())
-    return found
-
-
-def taken(calls: Iterable[ToolCall]) -> Note:
-    """The note that the turn of an agent made calls, and runs them."""
-    return Note(content={_TAKEN: [call.id for call in calls]}, key=_TAKEN)
-
-
-def approved(calls: Iterable[ToolCall]) -> Note:
-    """The note that a person lets calls run."""
-    return Note(content={_APPROVED: [call.id for call in calls]}, key=_APPROVED)
-
-
-def held_for(call_id: str) -> Note:
-    """The note that the next held result is of a call, and that hooks have heard of it."""
-    return Note(content={_HELD: call_id}, key=_HELD)
-
-
-def is_step(item: Item) -> TypeGuard[Note]:
-    """Whether an item of the stream of steps is a note of ours: notes of tools have no key there."""
-    return isinstance(item, Note) and item.key is not None
-
-
-def by_result(items: Iterable[Item]) -> list[list[Item]]:
-    """Each result with the items that came with it; a message stands alone."""
-    found: list[list[Item]] = []
-    for item in items:
-        if found and not isinstance(item, ToolResult | Message):
-            found[-1].append(item)
-        else:
-            found.append([item])
-    return found
+        """The ids of the notes that have to be applied again to arrive at the same."""
+        return {note for note, _ in self.begun.values()}.union(self.owned.values(), self.approved.values())
 
 
 class JobsState:
-    """The jobs that were accepted and have not ended, and who has taken one last.
-
-    The stream has notes, by their keys:
-
-    1. `job`: accepted. The items that it brings, a message or results, follow it at once. Notes among them
-       have no key;
-    2. `taken`: somebody does it from here on, under a claim and a lease. It is written again, with the same
-       claim, to renew the lease, and with another one when somebody else takes the job over;
-    3. `ended`: with what outcome.
-    """
+    """The jobs that were accepted and have not ended, and who has taken one last."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, list[Item]] = {}
-        """By the ids of jobs, in order: the note (1), and the items of the job."""
-        self.taken: Note | None = None
-        """The last note (2)."""
-        self.begun: dict[str, Note] = {}
-        """The last note (2) of each pending job that was ever taken."""
-        self.ended: dict[str, Note] = {}
-        """The latest notes (3), by the ids of jobs."""
-        self._latest: list[Item] = []  # the job that items which follow belong to
+        self.pending: dict[str, PendingJob] = {}
+        """By the ids of jobs, in order."""
+        self.taken: TakenJob | None = None
+        """The last entry of a job that was taken."""
+        self.begun: dict[str, TakenJob] = {}
+        """The last such entry of each pending job that was ever taken."""
+        self.ended: dict[str, tuple[str, EndedJob]] = {}
+        """The latest jobs that ended, each with the id of its note."""
+        self._notes: dict[str, str] = {}  # by job, the note of the entry in `begun`
+        self._taken_note = ""
+        self._latest: list[Item] = []  # the items of the job that those which follow belong to
         self._before = 0  # how many more of them come before its message, notes among them
 
     @property
     def claim(self) -> str | None:
         """The claim under which a job was taken last: nobody else may write a turn."""
-        return None if self.taken is None else self.taken.content["claim"]
+        return None if self.taken is None else self.taken.lease.claim
 
     @property
-    def holder(self) -> Note | None:
-        """The note of the job that is being done."""
-        return None if self.taken is None else self.begun.get(self.taken.content[_TAKEN])
+    def holder(self) -> TakenJob | None:
+        """The entry of the job that is being done."""
+        return None if self.taken is None else self.begun.get(self.taken.job)
 
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
         for item in items:
-            if self._before or not isinstance(item, Note):
-                self._before -= bool(self._before)
-                self._latest.append(item)
-            elif is_job(item):
-                self._latest = self.pending[item.content[JOB]] = [item]
-                self._before = item.content.get("before", 0)
-            elif item.key == _TAKEN:
-                self.taken = item
-                if item.content[_TAKEN] in self.pending:
-                    self.begun[item.content[_TAKEN]] = item
-            elif item.key == ENDED:
-                self.pending.pop(item.content[JOB], None)
-                self.begun.pop(item.content[JOB], None)
-                self.ended[item.content[JOB]] = item
-                for job_id in list(self.ended)[:-_MOST_ENDED]:
-                    del self.ended[job_id]
-            else:  # a job that was forgotten
-                self._latest = []
+            entry = None if self._before else job_entry(item)
+            match entry:
+                case AcceptedJob(job, before):
+                    self._latest, self._before = [], before
+                    self.pending[job] = PendingJob(item.id, entry, self._latest)
+                case TakenJob(job):
+                    self.taken, self._taken_note = entry, item.id
+                    if job in self.pending:
+                        self.begun[job], self._notes[job] = entry, item.id
+                case EndedJob(job):
+                    for known in (self.pending, self.begun, self._notes):
+                        known.pop(job, None)
+                    self.ended[job] = item.id, entry
+                    for job_id in list(self.ended)[:-_MOST_ENDED]:
+                        del self.ended[job_id]
+                case None:
+                    self._take_brought(item)
+
+    def _take_brought(self, item: Item) -> None:
+        if self._before or not isinstance(item, Note):
+            self._before -= bool(self._before)
+            self._latest.append(item)
+        else:  # a job that was forgotten
+            self._latest = []
 
     def entries(self) -> set[str]:
         """The ids of the items that have to be applied again to arrive at the same."""
-        taken = [] if self.taken is None else [self.taken]
-        notes = {item.id for item in (*self.ended.values(), *self.begun.values(), *taken)}
-        return notes.union(item.id for items in self.pending.values() for item in items)
+        taken = [self._taken_note] if self._taken_note else []
+        pending = {item.id for job in self.pending.values() for item in job.items}
+        accepted = [job.note for job in self.pending.values()]
+        ended = [note for note, _ in self.ended.values()]
+        return pending.union(accepted, taken, self._notes.values(), ended)
+
+
+class PendingJob(NamedTuple):
+    """A job that has not ended: the id of the note that accepts it, what that says, and what it brings."""
+
+    note: str
+    entry: AcceptedJob
+    items: list[Item]
 
 
 def is_job(item: Item) -> TypeGuard[Note]:
     """Whether an item of the stream of jobs is the note that one was accepted."""
-    return isinstance(item, Note) and item.key == JOB
+    return isinstance(job_entry(item), AcceptedJob)
 
 
-def taken_job(job_id: str, claim: Mapping[str, object]) -> Note:
-    """The note that somebody does a job from here on."""
-    return Note(content={**claim, _TAKEN: job_id}, key=_TAKEN)
+def ended_plan(note: Note) -> str | None:
+    """The id of the compaction that a note of the stream of plans ends; `None` if it begins one.
 
-
-def ended_job(job_id: str, stop: str, since: int, **said: object) -> Note:
-    """The note that a job has ended, and how; `since` is the version before it."""
-    content = {JOB: job_id, "stop": stop, "since": since}
-    return Note(content=content | {name: one for name, one in said.items() if one}, key=ENDED)
-
-
-def ended_plans(item: Item) -> Sequence[str] | None:
-    """The compactions that an item of the stream of plans ends, by ids; `None` if it begins one.
-
-    The stream has, in this order:
-
-    1. a note of a compaction that is about to ask a model, under a lease; it is written again, with the same
-       id, to renew the lease;
-    2. a note with `of`, the id of (1): what became of it. `of` is `None` where no model was asked: then there
-       is no (1). In older stores it is a `Hide` of (1), which does not say what became of it.
+    A compaction that is about to ask a model has a note, under a lease, which is written again, with the same
+    id, to renew the lease. Then a note with `of`, the id of the first, says what became of it. `of` is empty
+    where no model was asked.
     """
-    if isinstance(item, Hide):
-        return [span.first for span in item.spans]
-    if isinstance(item, Note) and "of" in item.content:
-        return [item.content["of"]] if item.content["of"] else []
-    return None
+    of: str | None = note.content.get("of")
+    return of
 
 
 class State:
@@ -423,7 +333,7 @@ class State:
         """Names that were reserved for transcripts."""
         self.pool = Pool()
         self.spending = Spending()
-        self.steps = StepsState()
+        self.calls = CallsState()
         self.jobs = JobsState()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
@@ -477,14 +387,15 @@ class State:
 
     def version_before_job(self, job_id: str) -> int:
         """The version before a pending job was accepted."""
-        return self.versions_by_id[self.jobs.pending[job_id][0].id] - 1
+        return self.versions_by_id[self.jobs.pending[job_id].note] - 1
 
     def drop_jobs(self) -> list[Written]:
         """Entries that end all pending jobs; whoever does one can write no more of it."""
         holder = self.jobs.holder
-        lost = [] if holder is None else [taken_job(holder.content[_TAKEN], {"claim": new_id()})]
-        dropped = [ended_job(one, "removed", self.version_before_job(one)) for one in self.jobs.pending]
-        return [Written(JOBS, note) for note in (*lost, *dropped)]
+        lost = [] if holder is None else [TakenJob(holder.job, Lease(new_id()))]
+        dropped = [EndedJob(one, "removed", self.version_before_job(one)) for one in self.jobs.pending]
+        entries: list[JobEntry] = [*lost, *dropped]
+        return [Written(JOBS, note_of(entry)) for entry in entries]
 
     def counted_items(self) -> int:
         """How many items of this log were counted, by all counters."""
@@ -574,8 +485,8 @@ class State:
             self.transcripts[stream].extend(items)
         elif stream == POOL:
             self._apply_to_pool(items)
-        elif stream == STEPS:
-            self.steps.take(items, self.pending())
+        elif stream == CALLS:
+            self.calls.take(items, self.pending())
         elif stream == JOBS:
             self.jobs.take(items)
         else:
@@ -605,11 +516,10 @@ class State:
             self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
-        elif stream == PLANS and (ended := ended_plans(item)) is not None:
-            for note_id in ended:
-                self.plans.pop(note_id, None)
         elif not isinstance(item, Note):
             return
+        elif stream == PLANS and (ended := ended_plan(item)) is not None:
+            self.plans.pop(ended, None)
         elif stream == PLANS:
             self.plans[item.id] = item
         elif stream == USAGE:

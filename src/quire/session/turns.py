@@ -3,10 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from threading import current_thread
 from typing import Any, NamedTuple, TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -27,19 +30,20 @@ from quire.memory import Memory, Recall
 from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Content, Section, settings_of
-from quire.session.aio import AWAITED, IO, Writer, check_names, checked_type
+from quire.session.aio import IO, Writer, check_names, checked_type
 from quire.session.compaction import Compaction
+from quire.session.entries import OwnedCalls, note_of
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
-from quire.session.log import Entries, Guard
+from quire.session.log import Compute, Entries, Guard
 from quire.session.receipts import Digests, SentRequest, parameters_of
 from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
-from quire.session.state import State, Written, is_receipt, taken
+from quire.session.state import State, Written, is_receipt
 from quire.state import View, in_one_reply
 from quire.stores.store import checked_name
-from quire.stores.streams import MAIN, RECEIPTS, STEPS, USAGE
+from quire.stores.streams import CALLS, MAIN, RECEIPTS, USAGE
 from quire.tokens import Calibrated, Counter, Definition, checked_counter, counter_for
 
 logger = logging.getLogger("quire.session")
@@ -75,7 +79,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 @dataclass(eq=False)
-class _Request:
+class Request:
     """One rendering, which may be sent and answered.
 
     `sent` is what a receipt says of it; None if it is not of a context of this session. `receipt_id` and
@@ -88,6 +92,7 @@ class _Request:
     receipt_id: str | None = None
     parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
+    is_answered: bool = False
 
     def learn(self, model: str | None, reported: int) -> None:
         """Calibrate the counter by the tokens that the model asked reported, once for each request."""
@@ -125,17 +130,19 @@ class _Request:
 class _Requests(Observer):
     """The requests that are rendered from one context, by provider, the last one at the end."""
 
-    def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard) -> None:
-        self.turns, self._sources, self._guard = turns, sources, guard
-        self.all: dict[str, _Request] = {}
+    def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool) -> None:
+        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them."""
+        self.turns, self._sources, self._guard, self._is_own = turns, sources, guard, is_own
+        self.all: dict[str, Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
-        digest = self.turns.digest_of(rendered, self._guard)
+        digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._is_own)
         sent = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
         self.all.pop(rendered.wire, None)
-        self.all[rendered.wire] = _Request(rendered, sent, self._guard)
-        self.turns.remember(self.all[rendered.wire])
+        self.all[rendered.wire] = Request(rendered, sent, self._guard)
+        if not self._is_own:
+            self.turns.rendered.add(self.all[rendered.wire])
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
@@ -146,9 +153,49 @@ class _Requests(Observer):
             raise InvalidValue(f"nothing of this context was rendered{to}: render it before it is sent")
         self.turns.keep_receipt(request, parameters)
 
-    def find(self, provider: str | None) -> _Request | None:
+    def find(self, provider: str | None) -> Request | None:
         """The last request, or the last one for a provider."""
-        return self.all.get(provider) if provider else next(reversed(self.all.values()), None)
+        return _newest(self.all, provider)
+
+
+class _RenderedRequests:
+    """The newest request for each provider that each task, or thread without a task, has rendered."""
+
+    def __init__(self) -> None:
+        self._by_owner: WeakKeyDictionary[Any, dict[str, Request]] = WeakKeyDictionary()
+
+    def add(self, request: Request) -> None:
+        """Make a request the newest of this task."""
+        own = self._by_owner.setdefault(_current_task(), {})
+        own.pop(request.rendered.wire, None)  # the last one is at the end
+        own[request.rendered.wire] = request
+
+    def newest(self, provider: str | None) -> Request | None:
+        """The newest request of this task, of a provider if one is named.
+
+        `InvalidValue` if this task has none, and a request of another one waits for its answer.
+        """
+        found = _newest(self._by_owner.get(_current_task(), {}), provider)
+        others = [] if found else [_newest(own, provider) for own in list(self._by_owner.values())]
+        if any(one is not None and not one.is_answered for one in others):
+            raise InvalidValue("the request was rendered in another task or thread: name it with `sent=`")
+        return found
+
+    def find(self, rendered: Rendered) -> Request | None:
+        """The request of a rendering, whoever has made it."""
+        every = (one for own in list(self._by_owner.values()) for one in own.values())
+        return next((one for one in every if one.rendered.is_of(rendered)), None)
+
+
+def _current_task() -> Any:
+    """What a request is rendered by: the task, or the thread if no event loop runs in it."""
+    with suppress(RuntimeError):
+        return asyncio.current_task() or current_thread()
+    return current_thread()
+
+
+def _newest(requests: Mapping[str, Request], provider: str | None) -> Request | None:
+    return requests.get(provider) if provider else next(reversed([*requests.values()]), None)
 
 
 def _receipt_in(entries: Entries) -> str | None:
@@ -162,7 +209,22 @@ def _is_same_model(asked: str, answered: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-class _Turn(NamedTuple):
+class _Build(NamedTuple):
+    """What a context is built of, and how."""
+
+    io: IO
+    template: Template
+    asked: BuildOptions
+    is_own: bool
+    """Whether the caller says what its requests are answered by, and catches up itself."""
+
+    @property
+    def model(self) -> str | None:
+        """The model to count for; None if nobody named one."""
+        return self.asked.get("model") or self.template.model
+
+
+class _Gathered(NamedTuple):
     """The input and the output of the sections, and whether something was forgotten since."""
 
     ask: Ask
@@ -195,12 +257,14 @@ class Turns:
         self._counters: dict[str, Calibrated] = {}
         self._previous: tuple[Template, Context] | None = None
         self._digests = Digests()
-        self._last: dict[str, _Request] = {}  # by provider, the last one at the end
+        self.rendered = _RenderedRequests()
 
     # Contexts
 
-    async def build(self, io: IO, template: Template, **asked: Unpack[BuildOptions]) -> Context:
-        """The body of `Session.build`."""
+    async def build(
+        self, io: IO, template: Template, *, is_own: bool = False, **asked: Unpack[BuildOptions]
+    ) -> Context:
+        """The body of `Session.build`. With `is_own`, see `_Build`."""
         checked_type(template, Template, "a context is built from a Template")
         check_names(asked, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
@@ -208,84 +272,84 @@ class Turns:
                 checked_type(asked.get(name), kind, f"Session.build({name}=…) is {words}")
         building = Building(self._log.place, template)
         async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
-            context = await self._built(io, template, asked)
+            context = await self._built(_Build(io, template, asked, is_own))
             await done(Built(self._log.place, context))
         root = self._log.root
         if root.is_checkpoint_due:  # all items were counted for the first time
             await io.do(root, root.save_checkpoint)
         return context
 
-    async def _built(self, io: IO, template: Template, asked: BuildOptions) -> Context:
-        await self._catch_up(io)
+    async def _built(self, build: _Build) -> Context:
+        await self._catch_up(build)
         if self.caps is not None:
             spent = self._log.root.state.spending + self._log.spent_apart
-            check_caps(self.caps, spent, self.prices, asked.get("model") or template.model)
-        turn, context = await self._fitted(io, template, asked)
+            check_caps(self.caps, spent, self.prices, build.model)
+        gathered, context = await self._fitted(build)
         if self._compaction.compactor is not None:
-            context = await self._compacted(io, turn, context, template, asked)
-        self._previous = (template, context)
+            context = await self._compacted(build, gathered, context)
+        self._previous = (build.template, context)
         return context
 
-    async def _compacted(
-        self, io: IO, turn: _Turn, context: Context, template: Template, asked: BuildOptions
-    ) -> Context:
+    async def _compacted(self, build: _Build, gathered: _Gathered, context: Context) -> Context:
         """Begin a compaction if one is due; returns the context with what its receipt says about it.
 
         A plain verb and a draft wait for the compaction and show what it left: the event loop of the one does
         not run between verbs, and the other is soon over.
         """
-        compaction, view = self._compaction, turn.ask.views[MAIN]
-        advice, waits = compaction.forced_advice(), not io.is_offloaded or self._log.root is not self._log
-        if turn.history is not None:
-            room = context.room(turn.history.section.name)
-            await compaction.consider(view, room, guard=turn.guard, waits=waits)
+        compaction, view = self._compaction, gathered.ask.views[MAIN]
+        waits = not build.io.is_offloaded or self._log.root is not self._log
+        advice = compaction.forced_advice()
+        if gathered.history is not None:
+            room = context.room(gathered.history.section.name)
+            await compaction.consider(view, room, guard=gathered.guard, waits=waits)
         if waits and self._log.state.transcripts[MAIN].revision != view.revision:
-            _, context = await self._fitted(io, template, asked)
+            _, context = await self._fitted(build)
             advice += compaction.forced_advice()
         if context.cuts and await compaction.is_writing():
             advice.append("a summary of the history is still being written: its oldest items are left out")
         context.receipt.advice += tuple(advice)
         return context
 
-    async def _catch_up(self, io: IO) -> None:
+    async def _catch_up(self, build: _Build) -> None:
         """Take in what others wrote and forgot before anything is read."""
         root = self._log.root
-        await io.do(root, root.catch_up)
+        if not build.is_own:
+            await build.io.do(root, root.catch_up)
         if root.state.is_erasing:
-            await io.do(root, lambda: finish_erasing(root))
+            await build.io.do(root, lambda: finish_erasing(root))
         self._log.check_not_forgotten()
 
-    async def _fitted(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+    async def _fitted(self, build: _Build) -> tuple[_Gathered, Context]:
         """What the sections show, fitted; the conversations that it quotes know of it."""
-        turn, context = await self._fit_or_compact(io, template, asked)
-        while not await self._linked(io, context):
-            turn, context = await self._fit_or_compact(io, template, asked)
-        return turn, context
+        gathered, context = await self._fit_or_compact(build)
+        while not await self._linked(build.io, context):
+            gathered, context = await self._fit_or_compact(build)
+        return gathered, context
 
-    async def _fit_or_compact(self, io: IO, template: Template, asked: BuildOptions) -> tuple[_Turn, Context]:
+    async def _fit_or_compact(self, build: _Build) -> tuple[_Gathered, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
-        turn = await self._gathered(template, asked)
+        gathered = await self._gathered(build)
         try:
-            return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
+            return gathered, await build.io.do(self._log, partial(self._fit, gathered, build))
         except OverBudget as over:
-            room = turn.room_for_history(over, self._counter(template, asked))
+            room = gathered.room_for_history(over, self._counter(build))
             if room is None or self._compaction.compactor is None:
                 raise
-            view, by = turn.ask.views[MAIN], self._compaction.compactor
-            outcome = await self._compaction.make_room(view, turn.guard, room, by)
-            if not outcome and turn.guard.is_intact:
+            view, by = gathered.ask.views[MAIN], self._compaction.compactor
+            outcome = await self._compaction.make_room(view, gathered.guard, room, by)
+            if not outcome and gathered.guard.is_intact:
                 if outcome is not None:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
                 raise
-        turn = await self._gathered(template, asked)
-        return turn, await io.do(self._log, partial(self._fit, turn, template, asked))
+        gathered = await self._gathered(build)
+        return gathered, await build.io.do(self._log, partial(self._fit, gathered, build))
 
-    async def _gathered(self, template: Template, asked: BuildOptions) -> _Turn:
-        guard, ask, redact = Guard(self._log), self._ask(asked), self._writer.redact
-        pieces = await _gather(template.sections, ask, self._read)
+    async def _gathered(self, build: _Build) -> _Gathered:
+        guard, ask, redact = Guard(self._log), self._ask(build.asked), self._writer.redact
+        pieces = await _gather(build.template.sections, ask, self._read)
         if redact is not None:
             pieces = redacted_pieces(redact, pieces, ask.views.values())
-        return _Turn(ask, pieces, guard)
+        return _Gathered(ask, pieces, guard)
 
     async def _read(self, section: Section, ask: Ask) -> Content:
         """What a section gives; hooks hear of what is recalled."""
@@ -300,9 +364,7 @@ class Turns:
 
     def _ask(self, asked: BuildOptions) -> Ask:
         with self._log.applying:
-            state = self._log.state
-            views = {name: one.view for name, one in state.transcripts.items()}
-            pool = state.pool.fork()
+            views, pool = self._log.views(), self._log.state.pool.fork()
         given, place, root = asked.get("input"), self._log.place, self._log.root
         return Ask(
             views=views,
@@ -317,23 +379,22 @@ class Turns:
             memory=lambda: Memory.of(root.store, place.scope),
         )
 
-    def _fit(self, turn: _Turn, template: Template, asked: BuildOptions) -> Context:
-        counter, previous = self._counter(template, asked), self._previous
-        sources = {id(view.log): name for name, view in turn.ask.views.items()}
+    def _fit(self, gathered: _Gathered, build: _Build) -> Context:
+        counter, previous, template = self._counter(build), self._previous, build.template
+        sources = {id(view.log): name for name, view in gathered.ask.views.items()}
         return template.fit(
-            turn.pieces,
-            turn.ask,
-            model=asked.get("model") or template.model,
+            gathered.pieces,
+            gathered.ask,
+            model=build.model,
             counter=counter,
             previous=previous[1] if previous is not None and previous[0] is template else None,
             cuts=self._log.state.cuts,
-            observer=_Requests(self, sources, turn.guard),
-            output=asked.get("output"),
+            observer=_Requests(self, sources, gathered.guard, is_own=build.is_own),
+            output=build.asked.get("output"),
         )
 
-    def _counter(self, template: Template, asked: BuildOptions) -> Counter:
-        name = asked.get("model") or template.model or DEFAULT_MODEL
-        given = asked.get("counter")
+    def _counter(self, build: _Build) -> Counter:
+        name, given = build.model or DEFAULT_MODEL, build.asked.get("counter")
         if given is None and name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
         return self._counters[name] if given is None else checked_counter(given)
@@ -345,25 +406,28 @@ class Turns:
 
     # Receipts
 
-    def remember(self, request: _Request) -> None:
-        """Remember the last request for a provider."""
-        name = request.rendered.wire
-        self._last.pop(name, None)  # the last one is at the end
-        self._last[name] = request
-
-    def digest_of(self, rendered: Rendered, guard: Guard) -> Callable[[], str]:
+    def digest_of(self, rendered: Rendered, guard: Guard, *, catches_up: bool) -> Callable[[], str]:
         """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
-        self._log.root.catch_up()
+        if catches_up:
+            self._log.root.catch_up()
         guard.check("the context was built")
         return self._digests.of(rendered.shared, rendered.wire)
 
-    def keep_receipt(self, request: _Request, parameters: Mapping[str, Any] | None) -> None:
-        """Keep a receipt of a request that is sent."""
+    @property
+    def has_compactor(self) -> bool:
+        """Whether a build may begin a compaction."""
+        return self._compaction.compactor is not None
+
+    def keep_receipt(
+        self, request: Request, parameters: Mapping[str, Any] | None, *, rebases: bool = True
+    ) -> None:
+        """Keep a receipt of a request that is sent; without `rebases`, `Conflict` if others wrote first."""
         if parameters is not None:
             parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        kept = self._writer.commit(lambda state: request.receipt(parameters, self._conversation, state))
+        receipt = partial(request.receipt, parameters, self._conversation)
+        kept = self._writer.commit(receipt, rebases=rebases)
         request.mark_receipt(kept, parameters)
 
     @property
@@ -388,12 +452,6 @@ class Turns:
             pass
         return reply.recorded
 
-    async def record_taken(self, response: Parsed) -> Parsed:
-        """Record a response to the last request, and that the turn of an agent runs its calls."""
-        return await self.record_parsed(
-            AWAITED, response, MAIN, self.request_for(None, None), takes_calls=True
-        )
-
     def listen(
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> AsyncGenerator[Any, None]:
@@ -402,13 +460,12 @@ class Turns:
         checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
         return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
-    def request_for(self, sent: Any, provider: str | None) -> _Request | None:
-        """The request that a response answers: `sent`, or the last one, of a `provider` if one is named."""
+    def request_for(self, sent: Any, provider: str | None) -> Request | None:
+        """The request that a response answers: `sent`, or the newest that this task has rendered."""
         if isinstance(sent, Rendered):
-            known = [one for one in self._last.values() if one.rendered.is_of(sent)]
-            return known[0] if known else _Request(sent)
+            return self.rendered.find(sent) or Request(sent)
         if sent is None:
-            return self._last.get(provider) if provider else next(reversed(self._last.values()), None)
+            return self.rendered.newest(provider)
         if not isinstance(sent, Context):
             raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
         requests = sent.observer
@@ -421,31 +478,34 @@ class Turns:
         io: IO,
         parsed: Parsed,
         to: str,
-        request: _Request | None,
+        request: Request | None,
         parameters: Mapping[str, Any] | None = None,
         *,
-        takes_calls: bool = False,
+        owns_calls: bool = False,
+        stage: Callable[[Compute], Entries] | None = None,
     ) -> Parsed:
         """Record the items of a response and what it used; if it is refused, what it used.
 
-        The receipt of the request comes first, if it was not kept yet. With `takes_calls` a note follows
-        that the turn of an agent runs the calls.
+        The receipt of the request comes first, if it was not kept yet. With `owns_calls` a note follows that
+        the turn of an agent runs the calls. `stage` stages it all.
         """
         model = parsed.model or (None if request is None else request.rendered.model)
+        if request is not None:
+            request.is_answered = True
         unkept = request if request is not None and request.receipt_id is None else None
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
                 written = [Written(to, item) for item in _with_unique_calls(items, state.waiting())]
-                calls = [item for _, item in written if isinstance(item, ToolCall)]
-                steps = [Written(STEPS, taken(calls))] if takes_calls and calls else []
+                calls = tuple(item.id for _, item in written if isinstance(item, ToolCall))
+                steps = [Written(CALLS, note_of(OwnedCalls(calls)))] if owns_calls and calls else []
                 answered = None if request is None else request.receipt_id or _receipt_in(receipt)
                 usage = parsed.usage
                 used = [] if usage is None else [usage_note(usage, model, self.prices, answered)]
                 return [*receipt, *written, *steps, *(Written(USAGE, note) for note in used)]
 
-            committed = self._writer.commit(entries)
+            committed = self._writer.commit(entries) if stage is None else stage(entries)
             if unkept is not None:
                 unkept.mark_receipt(committed, parameters)
             return tuple(item for stream, item in committed if stream == to)
@@ -502,7 +562,7 @@ async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Pi
         await asyncio.gather(*beside.values(), return_exceptions=True)
 
 
-def _parameters_with(request: _Request | None, given: Any) -> Mapping[str, Any] | None:
+def _parameters_with(request: Request | None, given: Any) -> Mapping[str, Any] | None:
     """The parameters that come with a response, for a receipt that was not kept yet."""
     checked_type(given, Mapping | None, "the parameters of a request are a mapping")
     if given is None:

@@ -38,7 +38,7 @@ RECEIPTS = ".receipts"
 PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 WIPED = ".wiped"
-STEPS = ".steps"
+CALLS = ".calls"
 JOBS = ".jobs"
 MERGED = ".merged"
 RECALLED = ".recalled"
@@ -81,7 +81,7 @@ _LEFT: dict[type, dict[str, Any]] = {
 
 def holds_content(stream: str) -> bool:
     """Whether entries of a stream hold content, and not only ids and numbers."""
-    return not is_own(stream) or stream in (POOL, STEPS, JOBS, RECEIPTS)
+    return not is_own(stream) or stream in (POOL, JOBS, RECEIPTS)
 
 
 def tombstone(item: Item, **extras: str) -> Item:

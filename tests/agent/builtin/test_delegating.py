@@ -148,7 +148,7 @@ def test_a_call_of_a_sub_agent_that_needs_approval_is_named(beside_question: boo
         assert ("takes the call back" in told) is not beside_question
         assert ("goes on waiting" in told) is beside_question
         await parent.ask("The gross one.")
-        assert bool(checkers.made[0].session.steps.standing()) is beside_question
+        assert bool(checkers.made[0].session.calls.standing()) is beside_question
 
     run(talk)
 

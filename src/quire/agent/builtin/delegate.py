@@ -17,7 +17,7 @@ from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Tool, tool
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall
-from quire.session import Session
+from quire.session import Session, trace
 from quire.stores.streams import OF
 from quire.tokens import named, whole
 
@@ -167,7 +167,7 @@ async def _answer(name: str, agent: Agent, task: str, timeout: float | None) -> 
     if reply.stop != "done":
         words = f"{name} stopped before it was done ({reply.stop}): {reply.text}"
         return words + describe_calls_in(_items_since(agent.session, before))
-    agent.session.steps.trace(item.id for item in reply.items if isinstance(item, Message))
+    trace(item.id for item in reply.items if isinstance(item, Message))
     return reply.text
 
 

@@ -12,7 +12,7 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
 from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalled
-from quire.session import Session, handle_of, heard_recall
+from quire.session import Session, handle_of, heard_recall, link_quotes, log_of, trace
 from quire.tokens import counter_for, whole
 
 _TOKENS, _TOKENS_BACK = 1_024, 2_000
@@ -51,7 +51,7 @@ def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
             start: The character from which to read; 0, the beginning, if left out.
         """
         pool, counter, most = session.pool.copy(), counter_for(DEFAULT_MODEL), tokens
-        session.steps.trace(note.id for note in pool if handle_of(note) == handle)
+        trace(note.id for note in pool if handle_of(note) == handle)
         text = read_back(pool, handle, counter, most, start)
         while most > 1 and allowance is not None and not allowance.holds(text):
             most = most * allowance.characters(text) // len(text)
@@ -98,7 +98,7 @@ class _Recall:
         while True:
             found = heard_recall(session.hooks, session.place, question, partial(find, limit=limit))
             selected = self._select(found, limit)
-            if session.steps.link([quote for quote in found if quote.key in selected.keys]):
+            if link_quotes(log_of(session), [quote for quote in found if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile
         if not found:
             return "Nothing was found."

@@ -32,7 +32,7 @@ def result_of(call: ToolCall, content: str = "done") -> ToolResult:
 def test_a_call_waits_is_begun_is_held_and_is_answered() -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
-        steps = one.steps
+        steps = one.calls
         assert steps.standing() == [(first, "foreign"), (second, "foreign")]
         await one.aio.begin(first, second)
         held = await steps.hold(result_of(second), Note("came with it"))
@@ -54,7 +54,7 @@ def test_a_restart_finds_what_was_begun_and_what_was_held(which: int, tmp_path: 
         one = session(store)
         one.append(*calls)
         run(one.aio.begin(*calls))
-        held = run(one.steps.hold(result_of(calls[which]), Note("came with it"), of=calls[which]))
+        held = run(one.calls.hold(result_of(calls[which]), Note("came with it"), of=calls[which]))
     with SQLiteStore(tmp_path / "a.db") as store:
         again = session(store).steps
         assert [how for _, how in again.standing()] == (["begun", "held"] if which else ["held", "begun"])
@@ -67,13 +67,13 @@ def test_a_call_is_run_by_one_alone() -> None:
             one.user("do it")
             call = one.call("pay")
             other.refresh()
-            assert not one.steps.is_run(call)
-            async with one.steps.running(call):
+            assert not one.calls.is_run(call)
+            async with one.calls.running(call):
                 with pytest.raises((TurnBusy, Conflict)):
                     await other.aio.begin(call)
                 other.refresh()
-                assert one.steps.is_run(call) and other.steps.is_run(call)
-            assert not one.steps.is_run(call) and one.steps.standing() == [(call, "begun")]
+                assert one.calls.is_run(call) and other.calls.is_run(call)
+            assert not one.calls.is_run(call) and one.calls.standing() == [(call, "begun")]
             await other.aio.begin(call)
 
     run(steps())
@@ -85,7 +85,7 @@ from quire import Session
 
 async def run():
     one = Session.open("ana/q3", store=sys.argv[1])
-    async with one.steps.running(*one.view().pending()):
+    async with one.calls.running(*one.view().pending()):
         os._exit(0)
 
 asyncio.run(run())
@@ -97,12 +97,12 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         one, (call,) = asked("pay", store=store)
         subprocess.run([sys.executable, "-c", DYING, tmp_path / "a.db"], check=True)
         one.refresh()
-        assert one.steps.standing() == [(call, "begun")] and not one.steps.is_run(call)
+        assert one.calls.standing() == [(call, "begun")] and not one.calls.is_run(call)
         (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".steps"]
         note = json.loads(entry.body)
         note["content"]["process"][0] = "another machine"
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
-        elsewhere, began = session(twin(store)).steps, now()
+        elsewhere, began = session(twin(store)).calls, now()
         assert elsewhere.is_run(call)
         with use_clock(lambda: began + 61):
             assert not elsewhere.is_run(call)
@@ -111,16 +111,16 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
 def test_only_calls_that_wait_are_begun_and_answered() -> None:
     async def steps() -> None:
         one, (call,) = asked("pay")
-        await one.steps.answer([call], result_of(call, "paid"))
-        for again in (one.aio.begin(call), one.steps.answer([call], result_of(call, "paid again"))):
+        await one.calls.answer([call], result_of(call, "paid"))
+        for again in (one.aio.begin(call), one.calls.answer([call], result_of(call, "paid again"))):
             with pytest.raises(Conflict):
                 await again
         other = replace(call, id="another", created_at=now())
         one.append(other)
         with pytest.raises(Conflict):  # the same call id waits, and it is not the same call
-            await one.steps.answer([call], result_of(call, "paid again"))
-        await one.steps.answer([other], result_of(call), Message("user", "Thanks."))
-        assert one.steps.standing() == []
+            await one.calls.answer([call], result_of(call, "paid again"))
+        await one.calls.answer([other], result_of(call), Message("user", "Thanks."))
+        assert one.calls.standing() == []
 
     run(steps())
 
@@ -129,11 +129,11 @@ def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
     async def steps() -> None:
         with two() as (one, other):
             call = one.call("pay")
-            async with one.steps.running(call):
+            async with one.calls.running(call):
                 other.refresh()
                 with pytest.raises(Conflict):
-                    await other.steps.answer([call], result_of(call, "given up"), if_unclaimed=True)
-            await other.steps.answer([call], result_of(call, "given up"), if_unclaimed=True)
+                    await other.calls.answer([call], result_of(call, "given up"), if_unclaimed=True)
+            await other.calls.answer([call], result_of(call, "given up"), if_unclaimed=True)
 
     run(steps())
 
@@ -149,11 +149,11 @@ def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
         store = MemoryStore()
         one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
-            await one.steps.hold(result_of(call, "a secret word"))
-        assert one.steps.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
+            await one.calls.hold(result_of(call, "a secret word"))
+        assert one.calls.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
-        assert await one.steps.hold(told, asks_hooks=False) == (told,)
-        assert await one.steps.answer([call], *one.steps.held(call)) == (told,)
+        assert await one.calls.hold(told, asks_hooks=False) == (told,)
+        assert await one.calls.answer([call], *one.calls.held(call)) == (told,)
 
     run(steps())
 
@@ -166,10 +166,10 @@ def test_what_does_not_fit_is_neither_held_nor_recorded(note: Note, error: type[
         await one.aio.begin(first, second)
         version, pooled = one.version, [Note("long", key="a")]
         with pytest.raises(error):
-            await one.steps.hold(result_of(second), note, of=second, pooled=pooled)
+            await one.calls.hold(result_of(second), note, of=second, pooled=pooled)
         with pytest.raises(error):
-            await one.steps.answer([first, second], result_of(first), result_of(second), note, pooled=pooled)
-        assert one.version == version and not one.steps.held(second) and "a" not in one.pool
+            await one.calls.answer([first, second], result_of(first), result_of(second), note, pooled=pooled)
+        assert one.version == version and not one.calls.held(second) and "a" not in one.pool
 
     run(steps())
 
@@ -187,15 +187,15 @@ def test_a_result_and_its_notes_are_kept_together_or_not_at_all() -> None:
         one, (first, second) = asked("a", "b", hooks=[refuse_notes])
         version = one.version
         with pytest.raises(ValueError):
-            await one.steps.hold(result_of(first), of=first, pooled=[Note("a secret", key="a")])
+            await one.calls.hold(result_of(first), of=first, pooled=[Note("a secret", key="a")])
         with pytest.raises(ValueError):
-            await one.steps.answer([first], result_of(first), pooled=[Note("a secret", key="a")])
+            await one.calls.answer([first], result_of(first), pooled=[Note("a secret", key="a")])
         assert one.version == version and len(one.pool) == 0
         heard.clear()
-        held = await one.steps.hold(result_of(second), of=second, pooled=[Note("rain", key="b")])
-        await one.steps.answer([first, second], result_of(first), *held, pooled=[Note("sun", key="a")])
+        held = await one.calls.hold(result_of(second), of=second, pooled=[Note("rain", key="b")])
+        await one.calls.answer([first, second], result_of(first), *held, pooled=[Note("sun", key="a")])
         assert [event.stream for event in heard] == [".pool", "main"] * 2  # each once
-        assert [note.key for note in one.pool] == ["b", "a"] and one.steps.standing() == []
+        assert [note.key for note in one.pool] == ["b", "a"] and one.calls.standing() == []
 
     run(steps())
 
@@ -204,6 +204,6 @@ def test_what_is_held_can_be_forgotten() -> None:
     for one_of_it in (True, False):
         store = MemoryStore()
         one, (call,) = asked("a", store=store)
-        held = run(one.steps.hold(result_of(call, "a secret word")))
+        held = run(one.calls.hold(result_of(call, "a secret word")))
         one.forget(*([held[0].id] if one_of_it else []))
         assert b"a secret word" not in kept_bytes(store)

@@ -1,0 +1,128 @@
+"""A turn of an agent as a unit of work: what it claims, asks and records is stored together.
+
+What a turn need not store at once is staged. All that waits is stored, in one append,
+
+1. before a request is sent, with its receipt;
+2. before tools run, with the entry that their calls begin;
+3. before anything is waited for: hooks, approvals, sections that ask others, a compaction;
+4. when anybody writes to the conversation, or catches up with it;
+5. at the end of the turn, with the end of its job.
+
+If others wrote first, what is staged is computed again on what they wrote; a request that was built before is
+not sent, because what they wrote may belong in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+from quire.context import Context, Template
+from quire.errors import Conflict, QuireError
+from quire.items import Item, ToolCall
+from quire.providers import Parsed, Rendered
+from quire.sections import Catalogue, History, Inbox, Input, Instructions
+from quire.session.aio import AWAITED, Writer
+from quire.session.calls import Calls
+from quire.session.log import CLAIMS, STAGES, Compute, Entries
+from quire.session.turns import BuildOptions, Request, Turns
+from quire.stores.streams import MAIN
+
+_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
+"""Sections that wait for nothing."""
+
+
+_MOST_OUTDATED = 8
+"""How often a request is built again because others wrote meanwhile."""
+
+
+class Outdated(Conflict):
+    """Others wrote to the conversation after a request was built: build it again."""
+
+
+class Turn:
+    """One turn of an agent. Its code, in the task that enters it, sees what it has staged."""
+
+    def __init__(self, writer: Writer, turns: Turns, calls: Calls) -> None:
+        self._writer, self._log, self._turns, self._calls = writer, writer.log, turns, calls
+        self._fault: QuireError | None = None
+        self._tries_left = _MOST_OUTDATED
+
+    def enter(self) -> None:
+        """Let the current task, and those that it starts, see what is staged."""
+        STAGES.set(STAGES.get() | {self._log.place})
+
+    @property
+    def is_of_job(self) -> bool:
+        """Whether the turn does a job, whose end is stored with the end of the turn."""
+        return self._log.place in CLAIMS.get()
+
+    @property
+    def may_stage(self) -> bool:
+        """Whether anything may be staged: hooks are asked and told of what is stored."""
+        return not self._writer.hooks.hear_records
+
+    async def flush(self) -> None:
+        """Store what is staged. Raises what has made it impossible."""
+        if self._log.has_staged:
+            await AWAITED.do(self._log, self._log.flush)
+        self._check()
+
+    def _check(self) -> None:
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+
+    def _lose(self, fault: QuireError) -> None:
+        self._fault = self._fault or fault
+
+    # Requests
+
+    async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
+        """The context of the next request. What is staged is stored before anything is waited for."""
+        waits = any(type(section) not in _AT_ONCE for section in template.sections)
+        if waits or self._writer.hooks.all or self._turns.has_compactor:
+            await self.flush()
+        self._check()
+        return await self._turns.build(AWAITED, template, is_own=True, **asked)
+
+    async def keep(self, request: Request, parameters: Mapping[str, Any]) -> None:
+        """Store the receipt of a request that is about to be sent, with all that is staged.
+
+        `Outdated` if others wrote since it was built: then it is not sent. Where others keep writing, it is
+        sent as it is.
+        """
+        self._check()
+        keep = partial(self._turns.keep_receipt, request, parameters, rebases=not self._tries_left)
+        try:
+            await AWAITED.do(self._log, keep)
+        except Conflict as conflict:
+            self._check()
+            self._tries_left -= 1
+            raise Outdated(str(conflict)) from conflict
+        self._tries_left = _MOST_OUTDATED
+
+    def request_of(self, context: Context, rendered: Rendered) -> Request | None:
+        """The request of a rendering of a context that this turn has built."""
+        return self._turns.request_for(context, rendered.wire)
+
+    # Records
+
+    async def record(self, parsed: Parsed, request: Request | None) -> Parsed:
+        """Record the response to a request, and that this turn runs its calls."""
+        self._check()
+        stage = self._stage if self.may_stage else None
+        return await self._turns.record_parsed(AWAITED, parsed, MAIN, request, stage=stage, owns_calls=True)
+
+    async def answer(
+        self, calls: Sequence[ToolCall], *items: Item, if_unclaimed: bool = False
+    ) -> tuple[Item, ...]:
+        """Record what answers open calls, with a message or results: see `Calls.answer`."""
+        self._check()
+        if not self.may_stage:
+            return await self._calls.answer(calls, *items, if_unclaimed=if_unclaimed)
+        answers = self._calls.answering(calls, items, if_unclaimed=if_unclaimed)
+        stage = partial(self._stage, lambda state: answers(state).entries)
+        return tuple(item for _, item in await AWAITED.do(self._log, stage))
+
+    def _stage(self, compute: Compute) -> Entries:
+        return self._writer.stage(compute, self._lose)
