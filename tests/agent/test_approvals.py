@@ -144,7 +144,9 @@ async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
     later = agent_of("Done.", tools=[payments.tool], store=twin(there))
     assert [one.call_id for one in later.waiting()] == [one.call_id for one in calls[1:]]
     assert await went_on(later, how) == "Done."
-    assert results(later)[0].text == told and payments.paid == ([5] if verdict is True else [])
+    assert {one.call_id: one.text for one in results(later)}["c1"] == told and payments.paid == (
+        [5] if verdict is True else []
+    )
     assert_whole(later)
 
 
@@ -160,7 +162,7 @@ async def test_an_approval_is_taken_back_until_the_call_begins_and_a_refusal_is_
     assert agent.waiting() == ()
     await steps.decide("c1", "on second thoughts, no")
     for again in (True, False):
-        with pytest.raises(Conflict):
+        with pytest.raises(UnknownId):
             await steps.decide("c1", again)
     with pytest.raises(UnknownId):
         await agent.decide({"c1": True})
@@ -201,7 +203,7 @@ async def test_the_reason_of_a_refusal_is_redacted_heard_and_forgotten() -> None
     await session.calls.decide(one, "the card is 4711")
     await session.calls.decide(other, "the swordfish says no")
     assert heard == ["[cut]", "This was not run: the swordfish says no."]
-    session.forget(session.calls.held(other)[0].id)
+    session.forget(*[item.id for item in session.view() if getattr(item, "call_id", "") == other.call_id][1:])
     assert not any(b"swordfish" in body or b"4711" in body for _, body in stored_bodies(store))
     third = session.call("pay", "{}")
     session.forget(third.id)

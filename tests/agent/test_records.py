@@ -13,7 +13,7 @@ from quire.agent.builtin import ask_user
 from quire.errors import Conflict, ModelFailed, TurnBusy
 from quire.items import ToolResult
 from quire.models import Scripted
-from quire.providers import Parsed, provider_for
+from quire.providers import provider_for
 from quire.session import Adding, Hook
 from quire.stores import Entry, MemoryStore, SQLiteStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
@@ -101,22 +101,22 @@ async def test_a_result_that_cannot_be_recorded_stops_nothing() -> None:
 # After a crash
 
 
-async def test_a_result_that_is_held_is_kept_and_its_tool_does_not_run_again() -> None:
+async def test_a_result_that_came_is_kept_and_its_tool_does_not_run_again() -> None:
     store, slow, payments = MemoryStore(), Gate("wait"), Payments()
     agent = agent_of([call("wait"), call("pay")], tools=[slow.tool, payments.tool], store=store)
     asking = asyncio.create_task(agent.ask("go"))
-    while [how for _, how in agent.session.calls.standing()] != ["begun", "held"]:
+    while not results(agent):
         await asyncio.sleep(0)
     copy, place = MemoryStore(), agent.session.place
     copy.append(place, [Entry(row.stream, row.body) for row in store.read(place)], expected=0)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    assert [one.text for one in results(agent)][1:] == ["paid 1"]
+    assert [one.text for one in results(agent)][:1] == ["paid 1"]
     again = agent_of("Well.", tools=[slow.tool, payments.tool], store=copy)
     reply = await again.resume()
-    first, second = results(again)
-    assert reply.items[:-1] == (first, second) and reply.items[-1].id == again.session.view()[-1].id
-    assert payments.paid == [1] and "uncertain" in first.extras and second.text == "paid 1"
+    paid, waited = results(again)
+    assert reply.items[:-1] == (waited,) and reply.items[-1].id == again.session.view()[-1].id
+    assert payments.paid == [1] and "uncertain" in waited.extras and paid.text == "paid 1"
     assert_whole(again)
 
 
@@ -146,10 +146,9 @@ async def test_a_call_that_is_run_again_has_the_same_id() -> None:
 
 
 async def test_a_call_of_the_model_that_was_not_begun_is_run_by_resume() -> None:
-    payments = Payments()
-    agent = agent_of("Paid.", tools=[payments.tool])
-    agent.session.user("Pay.")
-    await agent.session.calls.record(Parsed((call("pay"),)))
+    payments, store = Payments(), MemoryStore()
+    await agent_of(call("pay"), tools=[Gate("pay", approve=True).tool], store=store).ask("Pay.")
+    agent = agent_of("Paid.", tools=[payments.tool], store=store)  # here nobody has to approve
     assert agent.waiting() == () and (await agent.resume()).text == "Paid." and payments.paid == [1]
 
 
@@ -257,9 +256,7 @@ async def test_a_call_that_another_process_runs_is_left_to_it(tmp_path: Path) ->
 @pytest.mark.parametrize("decisions", [{}, {"call_pay": True}])
 async def test_of_two_processes_that_go_on_one_runs_the_call(decisions: Any, tmp_path: Path) -> None:
     gate = Gate("pay", approve=bool(decisions))
-    left = agent_in(tmp_path, tools=[]).session
-    left.user("Pay.")
-    await left.steps.record(Parsed((call("pay"),)))  # and the process ended before the call began
+    await agent_in(tmp_path, call("pay"), tools=[Gate("pay", approve=True).tool]).ask("Pay.")  # it waits
     agents = [agent_in(tmp_path, "Paid.", tools=[gate.tool]) for _ in range(2)]
     tasks = [asyncio.ensure_future(agent.decide(decisions)) for agent in agents]
     await gate.begun.wait()

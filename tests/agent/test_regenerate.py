@@ -115,4 +115,4 @@ async def test_calls_that_wait_are_those_that_were_not_decided() -> None:
     assert [one.call_id for one in agent.waiting()] == ["c3"]
     await again.ask("Yes.")
     assert agent.waiting() == () and payments.paid == []
-    assert Session.open("ana/one", store=store).steps.standing() == []
+    assert Session.open("ana/one", store=store).calls.standing() == []

@@ -146,7 +146,7 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     begun, held, asked = (call("refund", "{}", name) for name in ("c1", "c2", "c3"))
     await session.aio.append(Message("user", "My money!"), begun, held)
     await session.aio.begin(begun, held)
-    await session.calls.hold(ToolResult("c2", "refund", "given"))
+    await session.calls.answer([held], ToolResult("c2", "refund", "given"))
     assert await office.node.waiting("clerk", scope="bob") == ()
     await session.aio.append(asked)
     assert [one.call_id for one in await office.node.waiting("clerk", scope="bob")] == ["c3"]

@@ -1,4 +1,4 @@
-"""Calls on their way: begun is noted, results before their turn are held, and a restart finds both."""
+"""Calls in progress: who runs them is on the record, results are recorded as they come, a restart finds both."""
 
 import json
 import subprocess
@@ -29,17 +29,16 @@ def result_of(call: ToolCall, content: str = "done") -> ToolResult:
     return ToolResult(call.call_id, call.name, content)
 
 
-def test_a_call_waits_is_begun_is_held_and_is_answered() -> None:
+def test_a_call_is_begun_and_answered_when_its_result_comes() -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
-        steps = one.calls
-        assert steps.standing() == [(first, "foreign"), (second, "foreign")]
+        assert one.calls.standing() == [(first, "foreign"), (second, "foreign")]
         await one.aio.begin(first, second)
-        held = await steps.hold(result_of(second), Note("came with it"))
-        assert steps.standing() == [(first, "begun"), (second, "held")]
-        assert steps.held(second) == held and [type(item) for item in held] == [ToolResult, Note]
-        await one.aio.append(result_of(first), *held)
-        assert steps.standing() == [] and steps.held(second) == () and len(one.view()) == 6
+        came = await one.calls.answer([second], result_of(second), Note("came with it"))
+        assert one.calls.standing() == [(first, "begun")]
+        assert [type(item) for item in came] == [ToolResult, Note]
+        await one.calls.answer([first], result_of(first))
+        assert one.calls.standing() == [] and len(one.view()) == 6
         version = one.version
         await one.aio.begin()
         assert one.version == version
@@ -48,17 +47,15 @@ def test_a_call_waits_is_begun_is_held_and_is_answered() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_restart_finds_what_was_begun_and_what_was_held(which: int, tmp_path: Path) -> None:
-    calls = [ToolCall("c", "a"), ToolCall("c", "a")]  # call ids may come again
+def test_a_restart_finds_what_was_begun_and_what_was_answered(which: int, tmp_path: Path) -> None:
+    calls = [ToolCall("c1", "a"), ToolCall("c2", "a")]
     with SQLiteStore(tmp_path / "a.db") as store:
         one = session(store)
         one.append(*calls)
         run(one.aio.begin(*calls))
-        held = run(one.calls.hold(result_of(calls[which]), Note("came with it"), of=calls[which]))
+        run(one.calls.answer([calls[which]], result_of(calls[which]), Note("came with it")))
     with SQLiteStore(tmp_path / "a.db") as store:
-        again = session(store).steps
-        assert [how for _, how in again.standing()] == (["begun", "held"] if which else ["held", "begun"])
-        assert again.held(calls[which]) == held and again.held(calls[1 - which]) == ()
+        assert session(store).calls.standing() == [(calls[1 - which], "begun")]
 
 
 def test_a_call_is_run_by_one_alone() -> None:
@@ -98,7 +95,7 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         subprocess.run([sys.executable, "-c", DYING, tmp_path / "a.db"], check=True)
         one.refresh()
         assert one.calls.standing() == [(call, "begun")] and not one.calls.is_run(call)
-        (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".steps"]
+        (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".calls"]
         note = json.loads(entry.body)
         note["content"]["process"][0] = "another machine"
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
@@ -144,32 +141,29 @@ def refuse(event: Adding) -> None:
         raise ValueError("no")
 
 
-def test_a_hook_is_asked_before_a_result_is_held_and_once() -> None:
+def test_a_hook_is_asked_before_a_result_is_recorded() -> None:
     async def steps() -> None:
         store = MemoryStore()
         one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
-            await one.calls.hold(result_of(call, "a secret word"))
+            await one.calls.answer([call], result_of(call, "a secret word"))
         assert one.calls.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
-        assert await one.calls.hold(told, asks_hooks=False) == (told,)
-        assert await one.calls.answer([call], *one.calls.held(call)) == (told,)
+        assert await one.calls.answer([call], told, asks_hooks=False) == (told,)
 
     run(steps())
 
 
 @pytest.mark.parametrize(("note", "error"), [(THERE, DuplicateId), (Note(object()), CodecError)])
-def test_what_does_not_fit_is_neither_held_nor_recorded(note: Note, error: type[Exception]) -> None:
+def test_what_does_not_fit_is_not_recorded(note: Note, error: type[Exception]) -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
         one.append(THERE)
         await one.aio.begin(first, second)
         version, pooled = one.version, [Note("long", key="a")]
         with pytest.raises(error):
-            await one.calls.hold(result_of(second), note, of=second, pooled=pooled)
-        with pytest.raises(error):
             await one.calls.answer([first, second], result_of(first), result_of(second), note, pooled=pooled)
-        assert one.version == version and not one.calls.held(second) and "a" not in one.pool
+        assert one.version == version and "a" not in one.pool
 
     run(steps())
 
@@ -187,23 +181,12 @@ def test_a_result_and_its_notes_are_kept_together_or_not_at_all() -> None:
         one, (first, second) = asked("a", "b", hooks=[refuse_notes])
         version = one.version
         with pytest.raises(ValueError):
-            await one.calls.hold(result_of(first), of=first, pooled=[Note("a secret", key="a")])
-        with pytest.raises(ValueError):
             await one.calls.answer([first], result_of(first), pooled=[Note("a secret", key="a")])
         assert one.version == version and len(one.pool) == 0
         heard.clear()
-        held = await one.calls.hold(result_of(second), of=second, pooled=[Note("rain", key="b")])
-        await one.calls.answer([first, second], result_of(first), *held, pooled=[Note("sun", key="a")])
+        await one.calls.answer([second], result_of(second), pooled=[Note("rain", key="b")])
+        await one.calls.answer([first], result_of(first), pooled=[Note("sun", key="a")])
         assert [event.stream for event in heard] == [".pool", "main"] * 2  # each once
         assert [note.key for note in one.pool] == ["b", "a"] and one.calls.standing() == []
 
     run(steps())
-
-
-def test_what_is_held_can_be_forgotten() -> None:
-    for one_of_it in (True, False):
-        store = MemoryStore()
-        one, (call,) = asked("a", store=store)
-        held = run(one.calls.hold(result_of(call, "a secret word")))
-        one.forget(*([held[0].id] if one_of_it else []))
-        assert b"a secret word" not in kept_bytes(store)

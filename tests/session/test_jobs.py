@@ -93,7 +93,7 @@ async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> Non
                 session.aio.user("late"),
                 session.aio.append(ToolCall("c1", "look")),
                 asyncio.to_thread(session.user, "later"),
-                session.calls.hold(ToolResult("c1", "look", "x")),
+                session.calls.answer((), ToolResult("c1", "look", "x")),
                 taken.end("done"),
             ):
                 with pytest.raises(TurnLost):

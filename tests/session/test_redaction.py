@@ -48,7 +48,7 @@ def test_redaction_comes_before_everything() -> None:
     assert one.user(CARD).text == "card #"
     call = one.call("look")
     run(one.aio.begin(call))
-    run(one.calls.hold(ToolResult(call.call_id, "look", CARD)))
+    run(one.calls.answer([call], ToolResult(call.call_id, "look", CARD)))
     one.record(answer(CARD), provider="openai")
     with one.draft() as draft:
         draft.user(CARD)

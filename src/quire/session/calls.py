@@ -42,7 +42,7 @@ def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -
         for call in calls:
             if is_run(state, call):
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-        entry = BegunCalls(tuple(call.id for call in calls), claim, job)
+        entry = BegunCalls([call.id for call in calls], claim, job)
         return [Written(CALLS, note_of(entry))] if calls else []
 
     return begun
@@ -107,7 +107,7 @@ class Calls:
 
             def renewal(state: State) -> Entries:
                 waiting = {call.id for call in state.pending()}
-                left = tuple(call.id for call in calls if call.id in waiting)
+                left = [call.id for call in calls if call.id in waiting]
                 return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
 
             first = beginning(calls, claim(), job)
@@ -137,7 +137,7 @@ class Calls:
                 raise Forgotten(f"the call {cut(made.call_id)!r} was forgotten")
             if refusal:
                 return Change.adding(self._log.place, stream, refusal)
-            return Change([Written(CALLS, note_of(ApprovedCalls((made.id,))))])
+            return Change([Written(CALLS, note_of(ApprovedCalls([made.id])))])
 
         await self._writer.write_change(AWAITED, decide)
 

@@ -18,7 +18,7 @@ class Lease(msgspec.Struct, frozen=True):
 
     claim: str
     until: float = 0.0
-    process: tuple[str, int, str | None] | None = None
+    process: list[str | int | None] | None = None
     """The machine, the number of the process, and when it was started."""
 
 
@@ -28,13 +28,13 @@ class Lease(msgspec.Struct, frozen=True):
 class OwnedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="owned"):
     """The turn of an agent made these calls, and runs them. It is written with the reply of the model."""
 
-    calls: tuple[str, ...]
+    calls: list[str]
 
 
 class BegunCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="begun"):
     """Calls are about to be run. Written again with the same claim, it renews the lease."""
 
-    calls: tuple[str, ...]
+    calls: list[str]
     lease: Lease
     job: str | None = None
     """The claim of the job that they are part of."""
@@ -43,7 +43,7 @@ class BegunCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is"
 class ApprovedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="approved"):
     """A person lets these calls run."""
 
-    calls: tuple[str, ...]
+    calls: list[str]
 
 
 CallEntry = OwnedCalls | BegunCalls | ApprovedCalls
@@ -59,7 +59,7 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     before: int = 0
     """How many of these items come before its message."""
     decisions: Mapping[str, bool | str] = {}
-    tools: Sequence[Any] = ()
+    tools: list[Any] = []
     parameters: Mapping[str, Any] = {}
     is_streamed: bool = False
     not_before: float = 0.0
@@ -79,7 +79,7 @@ class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", 
     job: str
     stop: str
     since: int
-    waiting: tuple[str, ...] = ()
+    waiting: list[str] = []
     error: str = ""
 
 

@@ -87,6 +87,7 @@ def _items_of(job: Job) -> list[Item]:
     if any(isinstance(item, Note) and item.key is not None for item in job.before):
         raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
+    options |= {"tools": list(job.tools)} if job.tools else {}
     brings = [] if job.message is None else [job.message]
     note = note_of(AcceptedJob(job.id, len(job.before), **options))
     return [note, *job.before, *brings, *job.results]
@@ -120,7 +121,7 @@ class Taken:
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
         """Record how the job ended. `TurnLost` if another has taken it."""
         log = self._writer.log
-        entry = EndedJob(self.job.id, stop, self._since, tuple(waiting), error)
+        entry = EndedJob(self.job.id, stop, self._since, list(waiting), error)
         note = note_of(entry)
         await AWAITED.do(log, lambda: self._writer.commit(lambda _: [Written(JOBS, note)]))
         self.outcome = _outcome_of(entry, log.state.version - 1)
@@ -128,7 +129,7 @@ class Taken:
 
 
 def _outcome_of(entry: EndedJob, version: int) -> Outcome:
-    return Outcome(entry.job, entry.stop, version, entry.waiting, entry.error, entry.since)
+    return Outcome(entry.job, entry.stop, version, tuple(entry.waiting), entry.error, entry.since)
 
 
 class Jobs:

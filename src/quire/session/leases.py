@@ -49,7 +49,7 @@ def is_held(one: Lease) -> bool:
 
 def is_live(one: Lease) -> bool:
     """Whether the work of a lease goes on: it was renewed in time, and its process is not gone."""
-    machine, process, started = one.process or (None, 0, None)
+    machine, process, started = one.process or [None, 0, None]
     is_gone = machine == _machine() and _started(process) != started
     return one.until > now() and not is_gone
 
@@ -74,9 +74,9 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
 
 
 @cache
-def _process(number: int) -> tuple[str, int, str | None]:
+def _process(number: int) -> list[str | int | None]:
     """Identifies a process of this machine; process numbers are used again."""
-    return _machine(), number, _started(number)
+    return [_machine(), number, _started(number)]
 
 
 @cache
@@ -89,7 +89,7 @@ def _machine() -> str:
         return f"{getnode():x}"
 
 
-def _started(process: int) -> str | None:
+def _started(process: object) -> str | None:
     """When a process was started; `None` if there is none, or the system does not say."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]

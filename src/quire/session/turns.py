@@ -498,7 +498,7 @@ class Turns:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
                 written = [Written(to, item) for item in _with_unique_calls(items, state.waiting())]
-                calls = tuple(item.id for _, item in written if isinstance(item, ToolCall))
+                calls = [item.id for _, item in written if isinstance(item, ToolCall)]
                 steps = [Written(CALLS, note_of(OwnedCalls(calls)))] if owns_calls and calls else []
                 answered = None if request is None else request.receipt_id or _receipt_in(receipt)
                 usage = parsed.usage

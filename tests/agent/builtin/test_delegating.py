@@ -186,7 +186,7 @@ def test_a_sub_agent_of_a_process_that_died_is_found() -> None:
         later = parent_of(later_role, given("checker-1", "And?"), "Done.", store=left)
         assert (await later.ask("And?")).text == "Done."
         assert "uncertain" in results(later)[0].text and results(later)[-1].text == "Again."
-        assert Session.open("ana/one%2Fchecker-1", store=left).steps.standing() == [] and gate.ran == 1
+        assert Session.open("ana/one%2Fchecker-1", store=left).calls.standing() == [] and gate.ran == 1
 
     run(talk)
 
@@ -206,7 +206,7 @@ def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None
         assert (await later.ask("Gross.")).text == "Done."
         assert [one.text for one in results(later)[-2:]] == ["It is right.", "It is right."]
         assert list(sub_agents(later.session)) == ["checker-1", "checker-2"]
-        assert Session.open("ana/one%2Fchecker-1", store=store).steps.standing() == []
+        assert Session.open("ana/one%2Fchecker-1", store=store).calls.standing() == []
         assert_whole(later)
         elsewhere = Agent(
             instructions="Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role)
