@@ -217,6 +217,35 @@ for number in range(20):
 """
 
 
+def test_what_another_begins_and_removes_between_two_statements_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, selected = sqlite3.connect, list[str]()
+
+    def begin_or_remove(statement: str) -> None:
+        if statement.lstrip().startswith("SELECT"):
+            selected.append(statement)
+            if other.version(HERE):
+                other.remove(HERE)
+            else:
+                other.append(HERE, [entry("one")], expected=0)
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(begin_or_remove)
+        return connection
+
+    with SQLiteStore(tmp_path / "kept.db") as other, SQLiteStore(other.path) as store:
+        assert other.version(HERE) == 0
+        monkeypatch.setattr(sqlite3, "connect", traced)  # of which the first read of `store` opens one
+        for _ in range(3):
+            assert store.version(HERE) in (0, 1)
+            assert len(store.read(HERE)) in (0, 1)
+            assert store.conversations(HERE.scope).keys() <= {HERE.conversation}
+            assert len(store.recent()) in (0, 1)
+        assert len(selected) > 12
+
+
 @pytest.mark.parametrize("ending", ["db", "jsonl"])
 def test_processes_that_open_new_files_at_once_all_succeed(tmp_path: Path, ending: str) -> None:
     command = [sys.executable, "-c", OPENER, str(tmp_path), ending]
