@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,7 +21,7 @@ from quire.bridges.a1 import (
     get_runtime,
     new_context,
 )
-from quire.errors import Damaged, DuplicateId, InvalidValue
+from quire.errors import Damaged
 from quire.items import Message as Words, ToolCall, ToolResult
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": '{"fruit": "pear"}'}}
@@ -136,14 +135,6 @@ def test_changing_the_list_of_messages_changes_the_context() -> None:
     assert len(context) == 0 and isinstance(messages, list)
 
 
-def test_a_message_is_in_a_context_once() -> None:
-    context = Context()
-    first = context.user("pears")
-    with pytest.raises(DuplicateId):
-        context.append(first)
-    assert texts(context) == ["pears"]
-
-
 def test_items_of_the_engine_are_messages_too(runtime: Runtime) -> None:
     session = runtime.session
     session.append(
@@ -223,13 +214,6 @@ def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> No
         assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 
 
-def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(InvalidValue, match="not a regular file"):
-            Context.from_file(path)
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "path"),
     [
@@ -258,17 +242,6 @@ def test_several_calls_of_one_message_count_as_one_message() -> None:
             context.tool("5 kg", name="weigh", tool_call_id=f"{n}{letter}")
     TruncateOldest(max_messages=8).compact({"main": context})
     assert [message.role for message in context] == ["user", "assistant", "tool", "tool"] * 2
-
-
-def test_instructions_open_calls_and_the_last_question_stay(caplog: pytest.LogCaptureFixture) -> None:
-    context = Context()
-    context.system("Sell fruit.")
-    context.user("pears?")
-    context.assistant("", tool_calls=[CALL])
-    TruncateOldest(max_messages=1).compact({"main": context})
-    assert [message.role for message in context] == ["system", "user", "assistant"] and caplog.text
-    with pytest.raises(ValueError, match="max_messages"):
-        TruncateOldest(max_messages=0)
 
 
 def test_a_strategy_runs_after_messages_that_leave_no_call_open_and_may_replace_contexts() -> None:

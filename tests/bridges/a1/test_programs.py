@@ -208,17 +208,6 @@ async def test_a_runtime_file_has_what_programs_did_and_contexts_stay_short() ->
 # Compiled programs
 
 
-async def test_a_kept_program_is_found_without_a_model() -> None:
-    with writing(PLAIN, cache_dir="kept"):
-        compiled = await get_runtime().aot(potter())
-    assert "pots * 3" in compiled.code and len(list(Path("kept").iterdir())) == 1
-    mute = Scripted(lambda _: "no program")
-    found = Runtime(generate=mute, cache_dir="kept")
-    assert await (await found.aot(potter()))(pots=1) == Bill(total=3) and not mute.requests
-    with pytest.raises(ProgramFailed):  # another description is another task
-        await found.aot(potter(description="Fire pots."))
-
-
 async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
     compiler = writing(FIRING)
     compiled = await compiler.aot(potter(fire))
@@ -231,20 +220,3 @@ async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
         for run in (compiled, compiled.execute):
             with pytest.raises(InvalidValue, match="pots"):
                 await run(**wrong)
-
-
-async def test_a_compiled_program_is_a_tool_of_another_agent() -> None:
-    compiled = await writing(FIRING).aot(potter(fire))
-    with writing("bill = await potter(pots=pots)\noutput = {'total': bill['total'] + 1}") as runtime:
-        assert await get_runtime().jit(Agent("shop", "", Order, Bill, [compiled]), pots=2) == Bill(total=5)
-    main = runtime.CTX["main"]
-    assert roles(main) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    called = [message.tool_calls[0]["function"]["name"] for message in main if message.tool_calls]
-    assert called == ["potter", "fire"]
-
-
-async def test_executing_a_compiled_program_records_the_call_and_what_the_program_called() -> None:
-    compiled = await writing(FIRING).aot(potter(fire))
-    assert await get_runtime().execute(compiled, pots=2) == Bill(total=4)
-    called = [message.tool_calls[0]["function"]["name"] for message in get_context() if message.tool_calls]
-    assert called == ["potter", "fire"]

@@ -23,7 +23,7 @@ from quire.bridges.autonomy import (
     create_default_template,
     system_message,
 )
-from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import Image
 from quire.models import Scripted
 
@@ -281,16 +281,6 @@ async def test_later_sections_read_how_many_messages_there_are_in_all() -> None:
     await build(section, memory)
     *_, last = await ContextTemplate([section, Base("count")]).build_context(memory, *HERE)
     assert last["content"]["text"] == "count: 25"
-
-
-def test_a_section_tells_its_limits_and_refuses_wrong_ones() -> None:
-    section = SummarizedHistorySection(Writer(), floor=3, ceiling=7, size=99)
-    assert (section.floor, section.ceiling, section.size, section.batch_size) == (3, 7, 99, 4)
-    assert section.instructions is None and isinstance(section.summary_model, Writer)
-    with pytest.raises(InvalidLimit):
-        SummarizedHistorySection(Writer(), size=0)
-    with pytest.raises(WrongType):
-        SummarizedHistorySection(None)
 
 
 async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:

@@ -4,10 +4,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import pytest
-
 from quire.bridges.loom import InMemoryVectorStore, KnowledgeItem, LoomMemory, Task, VectorKnowledgeBase
-from quire.errors import InvalidLimit, InvalidValue, Unencodable, WrongType
 from quire.items import use_clock
 from tests.bridges.loom.test_tasks import contents, letter
 
@@ -97,24 +94,6 @@ def test_tasks_are_kept_in_a_store_apart_by_node(tmp_path: Path) -> None:
     again = LoomMemory("butler", store=path)
     assert again.get_l1_tasks(session_id="s") == [task] == again.get_l2_tasks()
     assert LoomMemory("cook", store=path).get_l1_tasks() == []
-
-
-@pytest.mark.parametrize(
-    ("task", "fault", "named"),
-    [
-        ("count", WrongType, "Task"),
-        (job("x", result=object()), Unencodable, "result"),
-        (job("x", session_id="~knowledge"), InvalidValue, "reserved"),
-        (job("x", -1.0), InvalidLimit, "importance"),
-    ],
-)
-def test_what_a_memory_cannot_hold_is_refused(task: Any, fault: type[Exception], named: str) -> None:
-    memory = LoomMemory("butler")
-    with pytest.raises(fault, match=named):
-        memory.add_task(task)
-    with pytest.raises(InvalidLimit):
-        memory.get_l1_tasks(limit=0)
-    assert memory.get_l1_tasks() == []
 
 
 # Knowledge

@@ -17,7 +17,7 @@ from quire.bridges.videosdk import (
     ImageContent,
     ReadOnlyChatContext,
 )
-from quire.errors import InvalidLimit, OutOfRange, UnknownId, WrongType
+from quire.errors import OutOfRange, UnknownId, WrongType
 from quire.items import use_clock
 from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told
 
@@ -135,15 +135,6 @@ def test_in_a_filtered_fork_the_same_configuration_is_in_force() -> None:
 # Merging
 
 
-async def test_merging_does_not_bring_back_what_was_left_out() -> None:
-    context = talk(4)
-    child = context.fork()
-    child.add_message("assistant", "found")
-    context.truncate(max_items=9)
-    await context.merge(child)
-    assert told(context)[1] == "lamp 2?" and told(context)[-1] == "found"
-
-
 async def test_an_answer_is_merged_once_as_said_now_and_under_a_name() -> None:
     context = talk(1)
     child = context.fork_brief("Check.", "Is it true?")
@@ -166,16 +157,6 @@ async def test_a_summary_of_a_sub_agent_is_about_what_is_new_and_made_once() -> 
 
 
 # Shrinking
-
-
-def test_where_only_protected_items_are_left_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    context = talk(3)
-    context.add_handoff("cook")
-    context.truncate(max_items=1)
-    assert [item.type for item in context.items] == ["message", "message", "agent_handoff"]
-    assert "must stay" in caplog.text
-    with pytest.raises(InvalidLimit):
-        context.truncate(max_items=-1)
 
 
 async def test_summaries_fold_and_keep_calls_in_flight() -> None:

@@ -16,7 +16,7 @@ from quire.bridges.videosdk import (
     FunctionCallOutput,
     ImageContent,
 )
-from quire.errors import Damaged, DuplicateId, InvalidValue
+from quire.errors import Damaged, InvalidValue
 from quire.items import Message, Summary
 from tests.bridges.videosdk.shop import talk
 
@@ -32,14 +32,6 @@ def test_content_keeps_the_form_in_which_it_was_given(content: Any) -> None:
     given = message(content)
     (shown,) = ChatContext([given]).messages()
     assert shown == given and shown.content == content
-
-
-def test_the_engine_keeps_the_fields_that_it_has_no_field_for() -> None:
-    given = message("Hi.", created_at=0.0, extra={"table": {"no": 4}}, confidence=0.5, metrics={"ms": 20})
-    context = ChatContext([given])
-    assert context.items == [given] and given.created_at == 0.0
-    extras = context.transcript.get(given.id).extras["videosdk"]
-    assert extras["extra"] == {"table": {"no": 4}} and extras["confidence"] == 0.5
 
 
 @pytest.mark.parametrize("extra", [{}, {"table": 4}, {"summary": True}])
@@ -102,25 +94,6 @@ def test_tools_are_names_functions_or_objects_with_a_name(tool: Any) -> None:
     assert len(context.copy(tools=[tool]).items) == 4
 
 
-@pytest.mark.parametrize(
-    ("verb", "arguments"),
-    [
-        ("add_message", ("user", 7)),
-        ("add_message", ("user", [7])),
-        ("add_message", ("tool", "x")),
-        ("add_function_call", ("", "{}")),
-        ("add_config_update", (None, "fry")),
-        ("add_config_update", (None, [object()])),
-        ("insert", ("hello",)),
-    ],
-)
-def test_wrong_values_are_refused_and_nothing_is_added(verb: str, arguments: tuple[Any, ...]) -> None:
-    context = ChatContext()
-    with pytest.raises((TypeError, ValueError)):
-        getattr(context, verb)(*arguments)
-    assert context.items == []
-
-
 # Dictionaries
 
 ITEMS: list[ChatItem] = [
@@ -157,8 +130,3 @@ def test_what_cannot_be_read_is_an_error_with_its_place(items: Any, path: str) -
     with pytest.raises(Damaged) as caught:
         ChatContext.from_dict({"items": items})
     assert caught.value.path == path
-
-
-def test_an_id_that_comes_twice_is_an_error() -> None:
-    with pytest.raises(DuplicateId):
-        ChatContext([ITEMS[0], ITEMS[0]])
