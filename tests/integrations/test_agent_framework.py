@@ -142,16 +142,6 @@ def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
     assert [one.to_dict() for one in asyncio.run(save_and_load())] == [one.to_dict() for one in said]
 
 
-def test_a_long_session_is_fitted_and_valid() -> None:
-    history = QuireHistory(1_500, "memory:")
-    script = [step for n in range(12) for step in (("look", json.dumps({"order": f"A{n}"})), "It is.")]
-    client = Scripted(script)
-    talk(history, client, *(f"Is A{number} open?" for number in range(12)))
-    assert len(history.session("s-1").view()) == 48
-    assert all(kept.tokens <= 1_500 for kept in history.session("s-1").receipts)
-    assert not any(map(faults, client.sent))
-
-
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     store = str(tmp_path / "quire.db")
     asked = """talk(QuireHistory(8_000, STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""

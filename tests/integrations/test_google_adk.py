@@ -315,16 +315,6 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert pair[0].call_id == pair[1].call_id
 
 
-def test_a_long_session_is_fitted_and_kept_whole() -> None:
-    answers = [one for n in range(12) for one in (("look", {"order": f"A{n}"}), "It is.")]
-    model = scripted(answers)
-    questions = [f"Is A{number} open?" for number in range(12)]
-    session, plugin = talk(MemoryStore(), model, *questions, window=1_500)
-    assert len(session.events) == 48 and len(plugin.session(session, "support").view()) == 47
-    assert len(model.sent[-1]) < 30 and not any(map(faults, model.sent))
-    assert model.sent[-1][0].role == "user"
-
-
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     model = scripted([("look", {"order": "all"}), READ_BACK, "There are many."])
     session, _ = talk(MemoryStore(), model, "Which are open?")

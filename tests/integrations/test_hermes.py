@@ -83,21 +83,6 @@ def test_the_log_goes_on_where_hermes_goes_on_with_the_shorter_list() -> None:
     assert len(made.session.view()) == 4 * 112
 
 
-def test_a_list_that_fits_is_returned_as_it_is() -> None:
-    made = engine(MemoryStore())
-    history = turns(0, 3)
-    assert made.compress(history) == history and made.compression_count == 0
-
-
-def test_the_log_of_a_process_that_was_killed_is_whole(tmp_path: Path) -> None:
-    store = str(tmp_path / "q.db")
-    killed.run_killed(__name__, f"engine({store!r}).compress(turns(0, 60)); killed.die()")
-    made = engine(store)
-    assert results(made) == [f"A{number}" for number in range(60)]
-    again = made.compress(turns(0, 61))  # what Hermes has kept itself
-    assert not faults(again) and results(made) == [f"A{number}" for number in range(61)]
-
-
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     made = engine(MemoryStore(), 8_000)
     short = made.compress(turn(1, "\n".join(f"line {number} of many" for number in range(5_000))))

@@ -162,10 +162,6 @@ async def undo_and_redo(client: Client) -> None:
 # Tools and resources
 
 
-def test_every_tool_once(store: Store) -> None:
-    served(store, every_tool)
-
-
 def test_reading_changes_nothing(store: Store) -> None:
     before = {place: store.read(place) for place in store.places()}
     served(store, every_tool)

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from quire import Budget, Session, Template
 from quire.compactors import Summarize
 from quire.errors import InvalidValue
-from quire.items import Hide, Summary
+from quire.items import Summary
 from quire.models import Scripted
 from quire.providers import check
 from quire.sections import History
@@ -246,18 +246,6 @@ def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> No
         recorded = len(log)
 
 
-def test_what_is_popped_is_hidden_and_stays_in_the_log() -> None:
-    session = session_of("memory:")
-    add(session, user("Where is order 7?"), answered("In the depot."))
-    assert pop(session) == answered("In the depot.")
-    assert pop(session) == user("Where is order 7?")
-    add(session, user("Where is order 8?"))
-    view = session.conversation.view()
-    assert [item.content for item in view] == ["Where is order 8?"]  # type: ignore[union-attr]
-    assert any(isinstance(item, Hide) for item in view.recorded())
-    assert "In the depot." in [getattr(item, "content", None) for item in view.recorded()]
-
-
 def test_a_cleared_session_begins_anew_and_loses_nothing() -> None:
     session = session_of("memory:")
     agent, model = agent_with(assistant_message("In the depot."), assistant_message("Hello."))
@@ -385,18 +373,6 @@ def test_reasoning_without_ids_is_recorded_as_the_runner_saves_it(streamed: bool
     reasoning = [one for one in items_of(session) if one.get("type") == "reasoning"]
     assert [one.get("id") for one in reasoning] == [None]
     assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
-
-
-def test_each_request_fits_the_window_and_nothing_is_lost() -> None:
-    session = session_of("memory:", window=4_000)
-    texts = [f"{number}: " + "a long answer of the agent. " * 40 for number in range(20)]
-    agent, model = agent_with(*map(assistant_message, texts))
-    for number in range(20):
-        run(session, agent, f"Question {number}?")
-    assert len(items_of(session)) == 40
-    assert len(sent(model)) < 30
-    assert sent(model)[-1]["content"] == "Question 19?"
-    assert all(kept.tokens <= 4_000 for kept in session.conversation.receipts)
 
 
 def test_an_output_without_room_is_sent_as_a_stub_that_can_be_read_back() -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from quire import (
     Budget,
     Image,
     Message,
-    Node,
     Note,
     Reasoning,
     Session,
@@ -412,18 +409,6 @@ def test_a_recall(traces: Traces, how: str, content: bool) -> None:
     }
 
 
-def test_the_conversations_of_a_node(traces: Traces) -> None:
-    async def main() -> None:
-        async with Node(hooks=traces.hooks()) as node:
-            node.add("helper", lambda session: Agent(session, model=Scripted(["Hello."]), name="helper"))
-            await asyncio.gather(*(node.send("helper", "hi", conversation=name) for name in "ab"))
-
-    asyncio.run(main())
-    turns = [span for span in traces.spans if span.name == "invoke_agent helper"]
-    found = {attributes(span)["gen_ai.conversation.id"] for span in turns}
-    assert found == {"helper%2F/a", "helper%2F/b"} and all(span.parent is None for span in turns)
-
-
 OTHER_WIRES: dict[str, Callable[[], Scripted]] = {
     "generate_content m|gcp.gemini": lambda: Scripted(["Hi."], wire="gemini", name="m"),
     "chat m|anthropic": lambda: Scripted(["Hi."], wire="anthropic", name="m"),
@@ -442,13 +427,3 @@ def test_without_a_provider_of_its_own_the_global_one_is_used() -> None:
     agent = agent_of(instrument(), "Hello.")  # none is set here: nothing is recorded, and all works
     assert agent.ask_sync("Hello?").text == "Hello." and agent.session.hooks.failures == []
     assert not trace.get_current_span().is_recording()
-
-
-def test_opentelemetry_is_not_imported_unless_it_is_asked_for() -> None:
-    code = (
-        "import sys; from quire import Agent; from quire.models import Scripted\n"
-        "Agent(model=Scripted(['Hello.'])).ask_sync('Hello?')\n"
-        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"

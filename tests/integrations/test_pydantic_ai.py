@@ -141,31 +141,6 @@ def _told(messages: list[ModelMessage]) -> list[Any]:
     return [PydanticCodec().identity(message) for message in messages]
 
 
-def test_what_fits_is_sent_and_the_history_stays_whole() -> None:
-    model = Scripted()
-    agent, capability = agent_of(model, window=400)
-    history = [message for n in range(50) for message in (asked(f"Question {n}?"), said(f"Answer {n}."))]
-    result = run(agent, "The last one?", message_history=[*history], conversation_id="q3")
-    (sent,) = model.requests
-    assert 2 < len(sent) < 60 and sent[-1].parts[-1].content == "The last one?"  # type: ignore[union-attr]
-    assert result.all_messages()[: len(history)] == history
-    assert capability.session("q3").receipts[-1].entries[0].fate == "left out"
-
-
-def test_requests_begin_with_what_the_request_before_sent() -> None:
-    answers = [called(f"c{n}") for n in range(30)]
-    model = Scripted(*answers)
-    agent, _ = agent_of(model)
-
-    @agent.tool_plain
-    def look() -> str:
-        return "three orders"
-
-    run(agent, "Look often.", usage_limits=None)
-    for before, after in zip(model.requests, model.requests[1:], strict=False):
-        assert after[: len(before)] == before
-
-
 POISONED: list[tuple[str, list[ModelMessage]]] = [
     ("a call without a result", [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")]),
     ("one of two results", [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")]),

@@ -149,14 +149,6 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert usage.cache_read == 15 and usage.input == sum(len(str(one)) // 5 for one in model.sent)
 
 
-def test_a_long_session_is_fitted_and_stays_whole() -> None:
-    model = Scripted([one for n in range(12) for one in (("look", {"order": f"A{n}"}), "It is.")])
-    questions = [f"Is A{number} open?" for number in range(12)]
-    agent, manager = talk(MemoryStore(), model, *questions, window=1_500)
-    assert len(agent.messages) == len(manager.session.view()) == 48
-    assert len(model.sent[-1]) < 30 and not any(map(faults, model.sent))
-
-
 def test_a_long_loop_of_tools_is_fitted() -> None:
     model = Scripted([*(("look", {"order": f"A{n}"}) for n in range(40)), "All are."])
     agent, _ = talk(MemoryStore(), model, "Which are open?", window=2_500)
