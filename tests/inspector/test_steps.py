@@ -104,17 +104,6 @@ def test_a_call_is_approved_here_and_its_result_appears(own_shop: Served, page: 
     expect(page.get_by_text("R-2049 is paid")).to_be_visible()
 
 
-def test_a_call_is_refused_with_a_reason(own_shop: Served, page: Page) -> None:
-    page.goto(own_shop.url(VIEW))
-    page.get_by_label("Reason").fill("only the shop may do that")
-    page.get_by_role("button", name="Refuse").click()
-    expect(page.get_by_role("table", name="Calls").get_by_text("refused")).to_be_visible()
-    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
-    resume(own_shop)
-    page.get_by_role("button", name="refund").click()
-    expect(page.get_by_text("This was not run: only the shop may do that.")).to_be_visible()
-
-
 def test_nothing_is_decided_where_nothing_is_written_and_what_may_have_been_done_is_marked(
     shop: Served, page: Page
 ) -> None:
