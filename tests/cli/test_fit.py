@@ -96,19 +96,6 @@ def test_what_is_too_large_is_named(history: Any, says: str) -> None:
     assert says in refused(1, *FIT, given=history)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--budget", "0"), "--budget"),
-        (("--budget", "100", "--reserve", "100"), "leaves nothing"),
-        (("--budget", "100", "--to", "claude"), "there are openai"),
-        ((), "--budget"),
-    ],
-)
-def test_wrong_options_are_errors(options: tuple[str, ...], says: str) -> None:
-    assert says in refused(2, "fit", "-", *options, given=conversation())
-
-
 # explain
 
 
@@ -165,14 +152,6 @@ def test_all_policies_are_compared_with_keeping_everything() -> None:
 def test_no_cache_serves_less_than_the_minimum_of_the_model(model: str, least: int) -> None:
     rows = simulated("--budget", "1000", "--model", model)["policies"]
     assert (rows["default"]["cached_share"] > 0) == (least < 1000) and rows["keep-all"]["cached_share"] > 0
-
-
-def test_histories_on_lines_are_summed() -> None:
-    one, two = simulated(), simulated(given=lines([conversation(40), conversation(40)]))
-    assert (two["histories"], two["calls"]) == (2, 160)
-    for name, row in two["policies"].items():
-        assert row["compactions"] == 2 * one["policies"][name]["compactions"]
-        assert row["bill"] == one["policies"][name]["bill"]
 
 
 def test_money_tools_and_a_volatile_block() -> None:
