@@ -237,7 +237,7 @@ def test_what_another_begins_and_removes_between_two_statements_is_no_damage(
 
     with SQLiteStore(tmp_path / "kept.db") as other, SQLiteStore(other.path) as store:
         assert other.version(HERE) == 0
-        monkeypatch.setattr(sqlite3, "connect", traced)  # of which the first read of `store` opens one
+        monkeypatch.setattr(sqlite3, "connect", traced)  # for the first read of `store`
         for _ in range(3):
             assert store.version(HERE) in (0, 1)
             assert len(store.read(HERE)) in (0, 1)
