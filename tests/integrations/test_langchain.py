@@ -195,8 +195,14 @@ def reader(path: str, page_that_kills: int | None, *idempotent: str) -> Any:
     )
 
 
-@ASYNC
-@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+@pytest.mark.parametrize(
+    ("idempotent", "is_async"),
+    [
+        ((), True),
+        (("look",), False),
+        *(pytest.param(*row, marks=pytest.mark.fuzz) for row in (((), False), (("look",), True))),
+    ],
+)
 def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(
     tmp_path: Path, idempotent: tuple[str, ...], is_async: bool
 ) -> None:
