@@ -12,14 +12,10 @@ from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import (
     ENDINGS,
-    KEY,
-    NASTY,
-    UNSAFE,
     ran,
     ran_json,
     refused,
     run,
-    seeded,
 )
 
 QUESTION = "What was the code of my locker?"
@@ -98,18 +94,6 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     assert "nothing was found" in refused(1, "recall", " ", "--scope", "ana", *store)
     assert "tiers are" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
     assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
-
-
-def test_escapes_and_keys(tmp_path: Path) -> None:
-    store = seeded(tmp_path / "chats.db")
-    for more in ((), ("--json",)):
-        printed = ran("recall", "Q3", "--scope", "ana", "--store", store, *more).stdout
-        assert not any(sign in printed for sign in UNSAFE) and "smile" in printed
-    assert any(NASTY in row["text"] for row in rows("Q3", "--scope", "ana", "--store", store))
-    sealed = seeded(tmp_path / "sealed.db", key=KEY)
-    (tmp_path / "key").write_bytes(KEY)
-    asked = ("recall", "Q3", "--scope", "ana", "--store", sealed)
-    assert "Q3" in ran(*asked, "--key-file", "key").stdout and "is sealed" in refused(2, *asked)
 
 
 # knowledge
