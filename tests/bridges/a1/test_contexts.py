@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
@@ -21,17 +20,9 @@ from quire.bridges.a1 import (
     get_runtime,
     new_context,
 )
-from quire.errors import Damaged
 from quire.items import Message as Words, ToolCall, ToolResult
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": '{"fruit": "pear"}'}}
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    monkeypatch.chdir(tmp_path)
-    with Runtime() as runtime:
-        yield runtime
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
@@ -43,14 +34,6 @@ def saved(path: str) -> Any:
 
 
 # Messages
-
-
-async def test_the_verbs_return_messages_with_a_local_time_and_the_id_of_a_uuid() -> None:
-    context, before = Context(), datetime.now()  # noqa: TID251
-    message = context.user("pears")
-    assert context.messages == [message] and before <= message.timestamp <= datetime.now()  # noqa: TID251
-    assert UUID(message.message_id).hex == message.message_id
-    assert context.to_dict_list() == [{"role": "user", "content": "pears"}]
 
 
 @pytest.mark.parametrize(
@@ -68,25 +51,6 @@ def test_wrong_fields_are_refused_and_only_messages_are_taken_all_or_none(fields
     with pytest.raises(TypeError):
         context.extend([Message(role="user", content=""), fields])  # type: ignore[list-item]  # pyright: ignore
     assert len(context) == 0
-
-
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [CALL],
-        [{"function": {"name": "weigh", "arguments": {"fruit": "pear"}}}],
-        [{"id": "1", "name": "weigh", "arguments": "{}"}],
-        [{"anything": [1, None]}, {}],
-        [],
-    ],
-)
-def test_tool_calls_are_dictionaries_of_any_shape(calls: list[dict[str, Any]]) -> None:
-    context = Context()
-    for content in ("", "Let me see."):
-        context.assistant(content, tool_calls=calls)
-        assert context.messages[-1].tool_calls == calls and context[-1].content == content
-    dumped = json.loads(json.dumps([message.model_dump() for message in context]))
-    assert Context(Message(**fields) for fields in dumped).messages == context.messages
 
 
 _messages = st.builds(
@@ -214,22 +178,6 @@ def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> No
         assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "path"),
-    [
-        (Context, b"[", "$"),
-        (Context, b'[{"content": "\xff"}]', "$"),
-        (Context, b'[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
-        (Runtime, b'{"contexts": {"main": [{"role": "user", "content": 3}]}}', "$.contexts[...][0].content"),
-    ],
-)
-def test_a_damaged_file_is_an_error_with_a_path(kind: Any, text: bytes, path: str) -> None:
-    Path("basket.json").write_bytes(text)
-    with pytest.raises(Damaged, match=r"basket\.json") as raised:
-        kind.from_file("basket.json", keep_updated=True)
-    assert raised.value.path == path and Path("basket.json").read_bytes() == text
-
-
 # Compaction
 
 
@@ -264,14 +212,3 @@ def test_a_strategy_runs_after_messages_that_leave_no_call_open_and_may_replace_
         main.user("figs?")
         assert sizes == [1, 3, 4, 5] and texts(main) == ["They talked of fruit."]
         assert runtime.CTX["main"] is main
-
-
-def test_an_error_of_a_strategy_is_raised_after_the_message_is_recorded() -> None:
-    class Broken(Compact):
-        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
-            raise RuntimeError("no")
-
-    with Runtime(compact=Broken(), file_path="all.json", keep_updated=True):
-        with pytest.raises(RuntimeError, match="no"):
-            get_context().user("pears")
-        assert len(get_context()) == len(saved("all.json")["contexts"]["main"]) == 1

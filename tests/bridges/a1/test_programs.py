@@ -1,9 +1,8 @@
 """Tools, models, agents and their programs, beyond what the page on context shows."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from quire.bridges.a1 import (
     Runtime,
     Strategy,
     Tool,
-    TruncateOldest,
     get_context,
     get_runtime,
     tool,
@@ -25,13 +23,6 @@ from quire.errors import InvalidValue, ModelFailed, WrongType
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.programs import ProgramFailed
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    monkeypatch.chdir(tmp_path)
-    with Runtime() as runtime:
-        yield runtime
 
 
 class Order(BaseModel):
@@ -53,9 +44,7 @@ async def fire(pots: int) -> dict[str, int]:
     return {"hours": pots * 2}
 
 
-PLAIN = "output = {'total': pots * 3}"
 FIRING = "fired = await fire(pots=pots)\noutput = {'total': fired['hours']}"
-BROKEN = "await fire(pots=pots)\noutput = {'total': 1 // (pots - pots)}"
 
 
 def writing(*programs: str, **options: Any) -> Runtime:
@@ -120,15 +109,6 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
 # Models
 
 
-async def test_an_llm_records_question_calls_and_answer_in_its_context() -> None:
-    model = Scripted([calling("fire", pots=2), "Four hours."])
-    desk = get_context("desk")
-    desk.system("You own a kiln.")
-    assert await LLM(model)("How long?", tools=[fire], context=desk) == "Four hours."
-    assert roles(desk) == ["system", "user", "assistant", "tool", "assistant"]
-    assert "kiln" in str(model.requests[0].payload) and desk.session.spending.tokens > 0
-
-
 async def test_an_llm_answers_in_a_new_intermediate_context_with_a_value_of_a_schema(
     runtime: Runtime,
 ) -> None:
@@ -179,30 +159,6 @@ async def test_a_strategy_may_be_given_for_one_program_and_unknown_inputs_are_re
         await runtime.jit(potter(), pots=1, colour="red")
     with pytest.raises(WrongType, match="strategy"):
         await runtime.jit(potter(), pots=1, strategy="careful")  # type: ignore[arg-type]  # pyright: ignore
-
-
-async def test_without_generate_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_MODEL", "nonsense:kiln-1")
-    with pytest.raises(Exception, match="nonsense"):
-        await Runtime().jit(potter(), pots=1)
-
-
-async def test_programs_record_in_what_main_shows_after_it_was_cleared() -> None:
-    with writing(PLAIN) as runtime:
-        get_context().user("before")
-        get_context().clear()
-        await get_runtime().jit(potter(), pots=2)
-        assert [json.loads(message.content) for message in get_context()] == [{"pots": 2}, {"total": 6}]
-        assert len(runtime.get_full_context("main")) == 2
-
-
-async def test_a_runtime_file_has_what_programs_did_and_contexts_stay_short() -> None:
-    runtime = writing(PLAIN, file_path="all.json", keep_updated=True, compact=TruncateOldest(max_messages=2))
-    for pots in (1, 2):
-        await runtime.jit(potter(), pots=pots)
-    contexts = json.loads(Path("all.json").read_text())["contexts"]
-    assert [json.loads(one["content"]) for one in contexts["main"]] == [{"pots": 2}, {"total": 6}]
-    assert {"attempt_a", "attempt_b"} <= set(contexts)
 
 
 # Compiled programs

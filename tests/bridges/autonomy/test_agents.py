@@ -12,13 +12,10 @@ from quire.bridges.autonomy import (
     Agent,
     AgentReference,
     ContextTemplate,
-    ConversationHistorySection,
     Model,
     Node,
-    SystemInstructionsSection,
-    system_message,
 )
-from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.errors import InvalidLimit
 from quire.items import use_clock
 from quire.models import Scripted
 from quire.providers import Rendered
@@ -113,18 +110,6 @@ async def test_a_timeout_is_an_error_and_what_was_said_is_kept(later: Callable[[
 
 
 # What the model sees
-
-
-async def test_sections_can_be_changed_while_an_agent_runs() -> None:
-    extra, template = Base("extra", enabled=False), ContextTemplate([ConversationHistorySection()])
-    template.add_section(extra, 0)
-    async with Node() as node:
-        agent, model = await started(node, context_template=template)
-        await agent.send("one", *HERE)
-        extra.set_enabled(True)
-        template.add_section(SystemInstructionsSection([system_message("Be kind.")]), 0)
-        await agent.send("two", *HERE)
-        assert [len(sent(model, n)) for n in (0, 1)] == [1, 5] and sent(model)[0]["content"] == "Be kind."
 
 
 class Filtered(Base):
@@ -234,30 +219,3 @@ async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> N
     assert 99 in first.values() and 5 in second.values() and 99 not in second.values()
     with pytest.raises(InvalidLimit):
         Model("openai:gpt-4o", max_tokens=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "fault", "named"),
-    [
-        ({"colour": "red"}, InvalidValue, "colour"),
-        ({"instructions": 7}, WrongType, "instructions"),
-        ({"model": object()}, WrongType, "model"),
-        ({"tools": "look"}, WrongType, "a tool is a function"),
-        ({"context_template": [Base()]}, WrongType, "context_template"),
-        ({"context_summary": "yes"}, WrongType, "context_summary"),
-        ({"context_summary": {"colour": 1}}, TypeError, "colour"),
-        ({"max_tokens_in_short_term_memory": 0}, InvalidValue, "max_tokens"),
-        ({"subagents": ["poet"]}, WrongType, "subagents"),
-        ({"subagents": {"poet": {"instructions": " "}}}, InvalidValue, "instructions"),
-        ({"subagents": {"poet": {"instructions": "x", "mood": 1}}}, InvalidValue, "mood"),
-        ({"name": "a/b"}, InvalidValue, "slash"),
-    ],
-)
-async def test_a_wrong_option_is_named_when_the_agent_is_started(
-    options: dict[str, Any], fault: type[Exception], named: str
-) -> None:
-    given: dict[str, Any] = {"instructions": "Help.", **options}
-    async with Node() as node:
-        with pytest.raises(fault, match=named):
-            await Agent.start(node, **given)
-        assert node.agents == ()

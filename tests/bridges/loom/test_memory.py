@@ -124,9 +124,3 @@ async def test_filters_apply_to_metadata_and_source() -> None:
     assert await base.query("window", filters={"colour": "red"}) == [] == await base.query("zzz")
     kept = await base.get_by_id("attic")
     assert kept is not None and kept.relevance == 0 and await base.get_by_id("cellar") is None
-
-
-async def test_an_item_with_the_same_id_is_replaced() -> None:
-    base = await knowledge_of(attic="skylight")
-    await base.add_item(KnowledgeItem("attic", "a lantern"))
-    assert [item.content for item in await base.query("lantern skylight")] == ["a lantern"]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -29,15 +28,6 @@ def letter(content: str = "tea at four", session_id: str | None = None, **parame
 
 def contents(tasks: Iterable[Task]) -> list[str]:
     return [task.parameters["content"] for task in tasks]
-
-
-def test_times_of_a_task_are_datetimes_in_utc() -> None:
-    with use_clock(lambda: 1_000.0):
-        task = Task()
-    assert task.created_at == task.updated_at == datetime(1970, 1, 1, 0, 16, 40, tzinfo=UTC)
-    assert Task(created_at=datetime.fromtimestamp(1_000)).created_at == task.created_at, "naive is local"
-    with pytest.raises(WrongType, match="created_at"):
-        Task(created_at=1_000.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_a_task_survives_its_dictionary() -> None:

@@ -1,7 +1,6 @@
 """Queues, pools and their hooks, beyond what the page on context shows."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -122,15 +121,6 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
 
 
 # Saved values
-
-
-def test_items_are_generic_and_optional_keys_may_be_absent() -> None:
-    item = ContextItem[bytes](content=b"raw", description="three", id="n")
-    assert ContextItem.from_dict(json.loads(json.dumps(item.to_dict()))) == item
-    assert ContextQueue.from_dict({"limit": 4}).items == []
-    assert ContextPool.from_dict({}).limit is None
-    pool = ContextPool.from_dict({"items": [{"id": "a", "description": "first", "content": 1}]})
-    assert pool.get("a").content == 1 and pool.hooks == []
 
 
 @pytest.mark.parametrize(
