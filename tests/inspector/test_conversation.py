@@ -77,19 +77,6 @@ def test_a_page_is_the_end_a_place_or_around_an_item(shop: Served) -> None:
     assert folded["rows"][0]["sort"] == "fold"
 
 
-def test_a_long_item_comes_in_stretches() -> None:
-    store = MemoryStore()
-    text = "".join(f"{number:06} " for number in range(40_000))
-    said = Session.open("ana/long", store=store).user(text)
-    with serving(app(store)) as served:
-        cut = served.read("transcript", address="ana/long").data["rows"][0]["item"]
-        assert cut["length"] == len(text) and len(cut["text"]) == 4_000
-        read = ""
-        while len(read) < len(text):
-            read += served.read("item", address="ana/long", id=said.id, start=len(read)).data["text"]
-        assert read == text
-
-
 def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     before = shop.read("compare", address=PARCELS, at=40, other_at=58).data
     changed = [row for row in before["rows"] if row["state"] == "changed"]

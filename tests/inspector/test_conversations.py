@@ -10,7 +10,7 @@ import pytest
 
 from quire import Session
 from quire.inspector import app
-from quire.items import Message, use_clock
+from quire.items import use_clock
 from quire.stores import Store
 from tests.inspector.browsing import Locator, Page, expect
 from tests.inspector.serving import Served, serving
@@ -111,34 +111,11 @@ def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
     assert "fault" not in rows["ana/open"]
 
 
-def test_recall_finds_what_was_said_and_where(shop: Served) -> None:
-    found = shop.read("search", question="Do you have red bulbs?", within="lamp-shop/").data["found"]
-    best = next(hit for hit in found if "bulbs in red" in hit["text"])
-    assert best["address"] == PARCELS and "bulbs" in best["reason"]
-    with Store.open(shop.store) as store:
-        item = Session.open(PARCELS, store=store).view().get(best["item"])
-    assert isinstance(item, Message) and item.text == "Yes, we have bulbs in red."
-
-
 # On the page
 
 
 def names(page: Page) -> Locator:
     return page.get_by_role("list", name="conversations").get_by_role("link")
-
-
-def test_keys_go_through_the_rows_and_open_one(shop: Served, page: Page) -> None:
-    page.goto(shop.url())
-    expect(names(page)).to_have_count(5)
-    expect(names(page).nth(2)).to_contain_text("1 open call")
-    expect(page.get_by_text("5 in 2 scopes")).to_be_visible()
-    for key, row in (("j", 0), ("j", 1), ("k", 0)):
-        page.keyboard.press(key)
-        expect(names(page).nth(row)).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(shop.url("store/ana%2Fdiary/transcript"))
-    page.keyboard.press("Escape")
-    expect(names(page)).to_have_count(5)
 
 
 def test_a_dialog_has_the_keys_until_it_is_closed(shop: Served, page: Page) -> None:
@@ -170,15 +147,6 @@ def test_typing_narrows_the_list_and_pages_follow(crowd: Served, page: Page) -> 
     expect(page.get_by_text("No conversation has this name")).to_be_visible()
     page.get_by_role("button", name="Show all").click()
     expect(names(page)).to_have_count(50)
-
-
-def test_the_latest_scope_is_searched_first_and_the_others_are_named(crowd: Served, page: Page) -> None:
-    page.goto(crowd.url())
-    page.get_by_role("button", name="What was said").click()
-    page.get_by_role("searchbox").fill("elephants")
-    expect(page.get_by_text("Nothing in south shares words")).to_be_visible()
-    page.get_by_role("button", name="north").click()
-    expect(page.get_by_text("Nothing in north shares words")).to_be_visible()
 
 
 def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page: Page) -> None:

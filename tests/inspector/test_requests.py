@@ -118,32 +118,3 @@ def test_the_strip_names_breaks_and_leads_to_a_request(page: Page, shop: Served)
     expect(difference).to_contain_text("messages[0]")
     page.get_by_role("link", name="← Before").click()
     expect(page.get_by_role("heading", name=f"Request {broken['version']}")).not_to_be_visible()
-
-
-def test_candidates_are_filtered_and_lead_to_the_edit_that_hid_them(page: Page, shop: Served) -> None:
-    open_view(page, shop, "request", version=broken_by(shop, "edit")["version"])
-    expect(page.get_by_role("img", name=re.compile("of 540 tokens"))).to_be_visible()
-    expect(page.get_by_text("± ")).to_be_visible()
-    table = page.get_by_role("table", name="candidates")
-    count = table.get_by_role("row").count()
-    page.get_by_role("group", name="fate").get_by_role("button", name="summarised").click()
-    expect(table.get_by_role("row").nth(1)).to_contain_text("summarised")
-    assert table.get_by_role("row").count() < count
-    page.get_by_role("searchbox", name="search candidates").fill("no such words")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
-    page.get_by_role("searchbox", name="search candidates").fill("")
-    table.get_by_role("link", name="by this edit").first.click()
-    expect(page).to_have_url(re.compile(r"transcript\?item="))
-
-
-def test_the_bytes_are_shown_with_the_first_change_and_can_be_copied(page: Page, shop: Served) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    version = broken_by(shop, "edit")["version"]
-    open_view(page, shop, "request", version=version)
-    page.get_by_role("button", name="Bytes").click()
-    page.get_by_role("button", name="Go to the first change").click()
-    expect(page.locator("mark")).to_be_visible()
-    page.get_by_role("button", name="Copy all").click()
-    expect(page.get_by_role("status")).to_have_text("Copied")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == shop.read("bytes", address=PARCELS, version=version, whole=1).data["text"]

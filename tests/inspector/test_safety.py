@@ -163,13 +163,6 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(writable: Served, name: st
 
 
 @pytest.mark.parametrize(
-    "path", ["../application.py", "..%2fapplication.py", "/etc/passwd", "%2fetc%2fpasswd", "vendor", ""]
-)
-def test_only_files_of_the_page_are_served(shop: Served, path: str) -> None:
-    assert shop.ask("GET", f"{shop.path}page/{path}").status in (403, 404)
-
-
-@pytest.mark.parametrize(
     "path", ["", "page/app.js", "page/style.css", "api/sources", "api/store/none", "none"]
 )
 def test_every_answer_tells_the_browser_what_is_allowed(shop: Served, path: str) -> None:

@@ -79,16 +79,6 @@ def test_a_decision_is_acted_on_by_the_next_turn(
     assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 404
 
 
-def test_a_decision_that_cannot_be_is_refused(own_shop: Served) -> None:
-    call = listed(own_shop)["open"][0]["call"]["id"]
-    crashed = listed(own_shop, CRASH)["open"][0]["call"]["id"]
-    for wrong in (None, 1, [True]):
-        assert own_shop.write("decide", address=REFUND, id=call, verdict=wrong).status == 400
-    assert own_shop.write("decide", address=CRASH, id=crashed, verdict=True).status == 409
-    assert own_shop.write("decide", address=REFUND, id=call, verdict=False).status == 200
-    assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 409
-
-
 # In the browser
 
 

@@ -19,7 +19,6 @@ from agent_framework import (
     tool,
 )
 
-from quire.errors import InvalidValue
 from quire.integrations.agent_framework import QuireHistory
 from quire.items import Message as Said, ToolCall, ToolResult
 from quire.providers import check
@@ -151,12 +150,6 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     sent = as_chat(client.sent[0])
     assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
     assert not faults(client.sent[0])
-
-
-def test_a_run_without_a_session_is_refused() -> None:
-    history = QuireHistory(8_000, "memory:")
-    with pytest.raises(InvalidValue, match="session"):
-        asyncio.run(history.get_messages(None))
 
 
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:

@@ -194,16 +194,6 @@ def lose(home: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    made = converse(tmp_path, "And now?", turns(0, 900))
-    assert isinstance(made, QuireEngine)
-    sent = Service.sent[-1]["messages"]
-    assert len(sent) < 3_600 and not faults(sent)
-    assert results(made) == [f"A{number}" for number in range(900)]
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_an_agent_of_hermes_that_was_killed_in_a_tool_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,12 +186,6 @@ def test_a_piece_that_is_read_back_fits_a_small_window() -> None:
     assert "handle" in mirror.read_back(wrong) and "output-1" in mirror.read_back("output-1")
 
 
-def test_a_template_without_a_history_is_refused() -> None:
-    session = Session.open("acme/one", store="memory:")
-    with pytest.raises(InvalidValue, match="History"):
-        Mirror(session, Template(budget=Budget(window=1_000)), ChatCodec())
-
-
 async def _fit_async(mirror: Mirror[Chat]) -> list[Chat]:
     shown = await mirror.afit(TURN[:1])
     await mirror.arecord([TURN[1]], Usage(input=10, output=2))

@@ -184,24 +184,6 @@ def test_anything_comes_back_byte_for_byte(native: Json) -> None:
     assert json.dumps(items_of(session_of(store))) == json.dumps([native, *NATIVE])
 
 
-def test_two_sessions_of_a_conversation_share_their_items(tmp_path: Path) -> None:
-    one, other = session_of(tmp_path / "q.db"), session_of(tmp_path / "q.db")
-    add(one, user("Where is order 7?"))
-    add(other, answered("In the depot."))
-    add(one, user("And now?"))
-    assert (
-        items_of(other)
-        == items_of(one)
-        == [
-            user("Where is order 7?"),
-            answered("In the depot."),
-            user("And now?"),
-        ]
-    )
-    assert pop(other) == user("And now?")
-    assert items_of(one) == items_of(other)
-
-
 def test_a_long_text_is_stored_once(tmp_path: Path) -> None:
     text = "a sentence that nobody would want to keep twice"
     add(
@@ -244,17 +226,6 @@ def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> No
         log = session.conversation.view().recorded()
         assert len(log) >= recorded
         recorded = len(log)
-
-
-def test_a_cleared_session_begins_anew_and_loses_nothing() -> None:
-    session = session_of("memory:")
-    agent, model = agent_with(assistant_message("In the depot."), assistant_message("Hello."))
-    run(session, agent, "Where is order 7?")
-    asyncio.run(session.clear_session())
-    run(session, agent, "Hello?")
-    assert sent(model) == [user("Hello?")]
-    assert [one.get("role") for one in items_of(session)] == ["user", "assistant"]
-    assert session.conversation.find("depot")
 
 
 def test_what_is_forgotten_does_not_come_back() -> None:
@@ -510,15 +481,6 @@ def test_both_models_of_the_sdk_take_what_is_sent(kind: Any) -> None:
 # Several agents
 
 
-def test_a_hand_off_goes_on_in_the_same_conversation() -> None:
-    billing, second = agent_with(assistant_message("It is paid."), name="Billing")
-    agent, _ = agent_with(call("c1", "transfer_to_billing"), handoffs=[billing])
-    session = session_of("memory:")
-    run(session, agent, "Is order 7 paid?")
-    assert without_ids(sent(second)) == without_ids(items_of(session)[:-1])
-    assert len(session.conversation.receipts) == 2
-
-
 def test_a_hand_off_that_rewrites_the_history_is_a_conversation_of_its_own() -> None:
     billing, second = agent_with(call("c2"), assistant_message("It is paid."), name="Billing")
     agent, _ = agent_with(
@@ -546,22 +508,6 @@ def test_an_agent_that_is_a_tool_has_a_conversation_of_its_own() -> None:
 
 
 # Crashes, and what cannot be fitted
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_tool_that_fails_leaves_its_call(streamed: bool) -> None:
-    @function_tool(failure_error_function=None)
-    def look_up(order: int) -> str:
-        """Look an order up."""
-        raise OSError("the network is down")
-
-    session = session_of("memory:")
-    agent, model = agent_with(call("c1"), assistant_message("I could not look it up."), tools=[look_up])
-    with pytest.raises(Exception, match="the network is down"):
-        run(session, agent, "Where is order 7?", streamed)
-    run(session, agent, "Well?", streamed)
-    kinds = [one.get("type", one.get("role")) for one in sent(model)]
-    assert kinds == ["user", "function_call", "function_call_output", "user"]
 
 
 def lose(path: str) -> None:

@@ -44,7 +44,7 @@ from quire import Budget, Session, Template
 from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
-from quire.items import JSON, Message, Reasoning, ToolCall, ToolResult
+from quire.items import JSON, Message, ToolCall, ToolResult
 from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
@@ -267,15 +267,6 @@ def test_a_message_of_any_kind_comes_back_from_the_log(message: ModelMessage) ->
     ]
     kept = JSON.decode(JSON.encode(marked))
     assert recorded_messages(kept) == [message]
-
-
-def test_parts_are_the_items_of_their_kind() -> None:
-    items = [item for message in MESSAGES[:4] for item in PydanticCodec().read(message)]
-    kinds = [Message, Message, Message, Reasoning, Message, Reasoning, Reasoning, ToolCall, ToolCall]
-    assert [type(item) for item in items] == [*kinds, ToolResult, ToolResult]
-    thought, failed = items[3], items[-1]
-    assert isinstance(thought, Reasoning) and thought.text == "Hm." and thought.state is not None
-    assert isinstance(failed, ToolResult) and failed.is_error and failed.text == "Not there."
 
 
 def look_at_orders(path: str, prompt: str | None, order_that_kills: int | None, *idempotent: str) -> str:

@@ -17,7 +17,6 @@ from tests.programs.coding import (
     assert_whole,
     coder_of,
     ended,
-    fenced,
     opened,
     said,
     scenario,
@@ -226,22 +225,6 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
 async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
     coder = coder_of(Message("assistant", reply), rounds=1)
     assert (await coder.answer(Task("say"), {"input": "x"})).value == value
-
-
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        (fenced("output = 'a'") + fenced("output = 'b'"), "2 blocks"),
-        ("```python\nx = (\n```\nNo:\n```python\noutput = ''\n```", "2 blocks"),
-        ("```python\n\n```", "no program"),
-        ("I cannot do this.", "SyntaxError"),
-    ],
-)
-@scenario
-async def test_a_reply_with_no_program_or_several_costs_a_round(reply: str, told: str) -> None:
-    coder = coder_of(Message("assistant", reply), "output = 'second'", rounds=2)
-    answer = await coder.answer(Task("say"), {"input": "x"})
-    assert answer.value == "second" and told in str(answer.attempts[0].faults[0])
 
 
 # --- ending early ----------------------------------------------------------------------------------------

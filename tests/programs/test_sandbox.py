@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from quire.errors import WrongType
 from quire.programs import Bounds, ProgramFault, Ran, Sandbox
 
 RUNNER = asyncio.Runner()
@@ -137,14 +136,6 @@ def test_a_limit_holds(case: tuple[str, Bounds, str]) -> None:
     assert found.kind == ("answer" if "larger than 10" in words else "limit")
     assert words in str(found)
     assert bounds.printed == 10 or found.printed == "on\n"
-
-
-def test_inputs_are_variables() -> None:
-    assert ran("a['x'] + b", a={"x": 1}, b=2).value == 3
-    assert ran("a = a + 1\na", a=1).value == 2
-    assert ran("name", name=NAME).value == "caf\ufffd.txt"
-    with pytest.raises(WrongType, match="no plain value"):
-        ran("a", a=object())
 
 
 def test_what_is_printed_is_told_as_it_comes() -> None:
