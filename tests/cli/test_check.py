@@ -139,29 +139,6 @@ def test_a_list_stays_a_list_unless_it_cannot_hold_everything() -> None:
 
 
 QUESTION = {"role": "user", "parts": [{"text": "q"}]}
-FUNCTION: dict[str, Any] = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
-
-
-def test_a_payload_for_geminis_client_keeps_its_settings_and_one_for_http_is_not_written() -> None:
-    declared = {"function_declarations": [{"name": "f", "parameters_json_schema": SCHEMA}]}
-    config = {"temperature": 0, "systemInstruction": "S", "tools": [declared]}
-    again, _ = fixed(
-        {"model": "gemini-2.5-pro", "config": config, "contents": [QUESTION, FUNCTION]}, "gemini"
-    )
-    assert set(again) == {"model", "config", "contents"}
-    instructions = {"parts": [{"text": "S"}]}
-    assert again["config"] == {"temperature": 0, "system_instruction": instructions, "tools": [declared]}
-    payload = {"systemInstruction": instructions, "contents": [QUESTION, FUNCTION]}
-    done = run("check", "-", "--provider", "gemini", "--fix", given=payload)
-    assert done.exit_code == 2 and "read but not written" in done.stderr
-    assert "S" in ran("convert", "-", "--to", "openai", given=payload).stdout
-
-
-def test_opaque_state_stays() -> None:
-    called = {**FUNCTION["parts"][0], "thoughtSignature": "c2ln"}
-    again, reported = fixed([QUESTION, {"role": "model", "parts": [called]}], "gemini")
-    assert '"thoughtSignature": "c2ln"' in json.dumps(again) and "left_out" not in reported
 
 
 def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
@@ -172,28 +149,7 @@ def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
         assert f"{place}not repaired: model: must be a string, is a number" in done.stderr
 
 
-def test_lines_are_repaired_on_lines(tmp_path: Path) -> None:
-    target = tmp_path / "fixed.jsonl"
-    histories = [[{"role": "system", "content": "S"}, USER], [USER], {"max_tokens": 3, "messages": [USER]}]
-    done = ran("check", "-", "--provider", "anthropic", "--fix", "-o", str(target), given=lines(histories))
-    first, second, third = map(json.loads, target.read_text().splitlines())
-    assert (set(first), len(second), third["max_tokens"]) == ({"system", "messages"}, 1, 3)
-    assert "line 1: a list of messages cannot hold all of it" in done.stderr
-    messages = ran(*CHECK, "--fix", given=lines([USER, CALLED, USER])).stdout.splitlines()
-    assert [json.loads(line)["role"] for line in messages] == ["user", "assistant", "tool", "user"]
-
-
 # Conversion
-
-
-@pytest.mark.parametrize("wire", ["openai-responses", "anthropic", "gemini", "quire"])
-def test_there_and_back_again(wire: str, tmp_path: Path) -> None:
-    there = tmp_path / "there.json"
-    ran("convert", "-", "--from", "openai", "--to", wire, "-o", str(there), given=GOOD)
-    if wire != "quire":
-        ran("check", str(there), "--provider", wire)
-    back = ran("convert", str(there), "--to", "openai")  # the format is guessed
-    assert json.loads(back.stdout)["messages"] == GOOD
 
 
 def test_what_is_not_written_is_reported() -> None:
@@ -208,16 +164,6 @@ def test_what_is_not_written_is_reported() -> None:
     audio = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
     done = ran("convert", "-", "--to", "anthropic", given=[{"role": "user", "content": [audio]}])
     assert "media_as_text" in done.stderr
-
-
-def test_lines_in_are_lines_out(tmp_path: Path) -> None:
-    for value, kind in ((lines([USER, USER]), dict), (lines([[USER], [USER]]), dict)):
-        out = ran("convert", "-", "--to", "anthropic", given=value).stdout.splitlines()
-        assert all(isinstance(json.loads(line), kind) for line in out)
-    items = ran("convert", "-", "--to", "quire", given=lines([USER, USER])).stdout
-    assert [json.loads(line)["kind"] for line in items.splitlines()] == ["message", "message"]
-    one = written(tmp_path / "one.jsonl", json.dumps({"messages": [USER]}) + "\n")
-    assert len(ran("convert", one, "--to", "anthropic").stdout.splitlines()) == 1
 
 
 # Counts

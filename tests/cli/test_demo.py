@@ -17,7 +17,6 @@ from quire.items import Mask, Summary, ToolCall, ToolResult, Undo
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import nothing_installed, ran
-from tests.models.answerers import NEEDS_LOCAL
 
 ADDRESS = "lamp-shop/1"
 FACT = "knock at the green gate"
@@ -62,15 +61,6 @@ def test_without_a_model_the_script_writes_the_summary(
     path = str(tmp_path / "demo.db")
     printed = ran("demo", "--store", path).stdout
     assert printed.startswith("There is no model on this machine") and "quire[local]" in printed
-    check(printed, path)
-
-
-@pytest.mark.fuzz
-@NEEDS_LOCAL
-def test_on_the_model_of_this_machine(tmp_path: Path) -> None:
-    path = str(tmp_path / "demo.db")
-    printed = ran("demo", "--store", path, "--seconds", "15").stdout
-    assert "on this machine, writes the summary" in printed
     check(printed, path)
 
 

@@ -96,19 +96,6 @@ def test_what_is_too_large_is_named(history: Any, says: str) -> None:
     assert says in refused(1, *FIT, given=history)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--budget", "0"), "--budget"),
-        (("--budget", "100", "--reserve", "100"), "leaves nothing"),
-        (("--budget", "100", "--to", "claude"), "there are openai"),
-        ((), "--budget"),
-    ],
-)
-def test_wrong_options_are_errors(options: tuple[str, ...], says: str) -> None:
-    assert says in refused(2, "fit", "-", *options, given=conversation())
-
-
 # explain
 
 
@@ -127,16 +114,6 @@ def test_what_became_of_an_item_and_its_content_on_request() -> None:
     data = ran_json(*asked, "--show", given=conversation())
     assert (data["number"], data["called"], data["fate"]) == (4, "tool result", "left out")
     assert data["content"].startswith("secret-0")
-
-
-def test_unknown_items_lines_and_options_are_errors() -> None:
-    for asked in ("0", "83", "-83", "abc"):
-        assert "items 1 to 82" in refused(1, *EXPLAIN, asked, "--budget", "1000", given=conversation())
-    both = lines([conversation(1), conversation(2)])
-    assert "--line" in refused(2, *EXPLAIN, "1", "--budget", "99", given=both)
-    assert "on line 3" in refused(2, *EXPLAIN, "1", "--budget", "9", "--line", "3", given=both)
-    assert ran_json(*EXPLAIN, "-1", "--budget", "1000", "--line", "2", given=both)["number"] == 10
-    assert refused(2, *EXPLAIN, "1", "--budget", "99", "--shwo", given=conversation())
 
 
 # simulate
@@ -167,14 +144,6 @@ def test_no_cache_serves_less_than_the_minimum_of_the_model(model: str, least: i
     assert (rows["default"]["cached_share"] > 0) == (least < 1000) and rows["keep-all"]["cached_share"] > 0
 
 
-def test_histories_on_lines_are_summed() -> None:
-    one, two = simulated(), simulated(given=lines([conversation(40), conversation(40)]))
-    assert (two["histories"], two["calls"]) == (2, 160)
-    for name, row in two["policies"].items():
-        assert row["compactions"] == 2 * one["policies"][name]["compactions"]
-        assert row["bill"] == one["policies"][name]["bill"]
-
-
 def test_money_tools_and_a_volatile_block() -> None:
     few = ("--policy", "default")
     known, unknown = simulated(*few), simulated(*few, "--model", "some-model")
@@ -188,16 +157,6 @@ def test_money_tools_and_a_volatile_block() -> None:
     assert armed["keep-all"]["peak"] > known["policies"]["keep-all"]["peak"] + 100
     assert armed["default"]["peak"] <= 2000 and armed["default"]["over_budget"] == 0
     assert armed["keep-all"]["cached_share"] > known["policies"]["keep-all"]["cached_share"]
-
-
-def test_the_table_and_calls_that_do_not_fit() -> None:
-    done = ran(*SIMULATE, given=conversation())
-    assert done.stderr == "" and all(name in done.stdout for name in POLICIES)
-    assert "40 calls, budget 2,000 tokens, gpt-5.6" in done.stdout and "USD" in done.stdout
-    assert "USD" not in ran(*SIMULATE, "--model", "some-model", given=conversation()).stdout
-    history = [{"role": "system", "content": "rule " * 2500}, *conversation(2)[1:]]
-    done = ran(*SIMULATE, "--policy", "default", given=history)
-    assert "! default: 4 calls could not be made to fit" in done.stdout
 
 
 def test_the_model_of_the_histories_counts() -> None:

@@ -7,20 +7,15 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire.items import ToolCall, ToolResult
 from quire.memory import Knowledge, Memory, recalled
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import (
     ENDINGS,
-    KEY,
-    NASTY,
-    UNSAFE,
     ran,
     ran_json,
     refused,
     run,
-    seeded,
 )
 
 QUESTION = "What was the code of my locker?"
@@ -90,18 +85,6 @@ def test_the_budget_the_limit_and_the_tiers(tmp_path: Path) -> None:
     assert "harbour" in both[0]["text"] and any("heliotrope" in row["text"] for row in both)
 
 
-def test_of_a_long_text_the_relevant_part_is_shown(tmp_path: Path) -> None:
-    logged = [f"line {number}: nothing of note on that day" for number in range(3_000)]
-    logged[2_000] = "line 2000: the locker of Ferris opens with heliotrope"
-    with Store.open(tmp_path / "chats.db") as store:
-        session = Session.open("ana/one", store=store)
-        session.append(ToolCall("c1", "read_log", "{}"), ToolResult("c1", "read_log", "\n".join(logged)))
-    asked = ("Which word opens the locker of Ferris?", "--scope", "ana", "--store", "chats.db")
-    (row,) = rows(*asked)
-    assert "Ferris opens with heliotrope" in row["text"] and row["fits"] and row["tokens"] <= 512
-    assert "Ferris opens with heliotrope" in ran("recall", *asked).stdout
-
-
 def test_where_there_is_nothing(tmp_path: Path) -> None:
     store = ("--store", lived(tmp_path / "chats.db"))
     reported = refused(1, "recall", QUESTION, *store)
@@ -111,18 +94,6 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     assert "nothing was found" in refused(1, "recall", " ", "--scope", "ana", *store)
     assert "tiers are" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
     assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
-
-
-def test_escapes_and_keys(tmp_path: Path) -> None:
-    store = seeded(tmp_path / "chats.db")
-    for more in ((), ("--json",)):
-        printed = ran("recall", "Q3", "--scope", "ana", "--store", store, *more).stdout
-        assert not any(sign in printed for sign in UNSAFE) and "smile" in printed
-    assert any(NASTY in row["text"] for row in rows("Q3", "--scope", "ana", "--store", store))
-    sealed = seeded(tmp_path / "sealed.db", key=KEY)
-    (tmp_path / "key").write_bytes(KEY)
-    asked = ("recall", "Q3", "--scope", "ana", "--store", sealed)
-    assert "Q3" in ran(*asked, "--key-file", "key").stdout and "is sealed" in refused(2, *asked)
 
 
 # knowledge
@@ -185,11 +156,3 @@ def test_documents_are_listed_without_content_and_removed_together() -> None:
     assert len(names()) == 2
     assert ran("knowledge", "rm", "hb/lamps.md", *WHERE).stdout == "hb/lamps.md: 1 chunk removed\n"
     assert names() == ["hb/tides.txt"] and b"dusk" not in Path("k.db").read_bytes()
-
-
-def test_sealed_documents_need_their_key(tmp_path: Path) -> None:
-    (tmp_path / "key").write_bytes(KEY)
-    ran("knowledge", "add", "handbook", *WHERE, "--key-file", "key")
-    assert "lamps.md" in ran("knowledge", "ls", *WHERE, "--key-file", "key").stdout
-    for command in (("ls",), ("rm", "x")):
-        assert "is sealed" in refused(2, "knowledge", *command, *WHERE)

@@ -14,7 +14,6 @@ from quire.stores import Store, Stored
 from tests.cli.command_line import (
     ENDINGS,
     KEY,
-    TOOL,
     conversation,
     lines,
     ran,
@@ -92,37 +91,6 @@ def test_several_histories_become_several_conversations_or_none(tmp_path: Path) 
     bad = written(many, lines([HELLO, [*HELLO, {"role": "user", "content": 5}]]))
     reported = refused(2, "import", bad, "new/", "--store", str(tmp_path / "new.db"))
     assert f"{bad}, line 2" in reported and "messages[2]" in reported and not (tmp_path / "new.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "format", "says"),
-    [
-        ("", "auto", "nothing in it"),
-        (lines([HELLO, []]), "auto", "line 2: no messages were found"),
-        (json.dumps(HELLO), "items", "$[0]"),
-        (json.dumps(HELLO), "csv", "no format 'csv'"),
-        ('[{"kind":"message","role":"user","content":5,"id":"a"}]', "auto", "$[0]"),
-        (
-            '[{"kind":"message","role":"user","content":"x","id":"a","created_at":1},'
-            '{"kind":"undo","target":"\\u001b[31m","id":"b","created_at":2}]',
-            "items",
-            "at revision 1",
-        ),
-    ],
-)
-def test_bad_files_are_errors_that_say_where(text: str, format: str, says: str, tmp_path: Path) -> None:
-    store, file = str(tmp_path / "chats.jsonl"), written(tmp_path / "bad.json", text)
-    reported = refused(2, "import", file, "ana/q3", "--store", store, "--format", format)
-    assert says in reported and reported.count("\n") == 1 and "\x1b" not in reported
-    assert not Path(store).exists() or ran_json("ls", "--store", store) == []
-
-
-def test_standard_input_tools_and_missing_files(tmp_path: Path) -> None:
-    store = str(tmp_path / "chats.db")
-    done = ran("import", "-", "ana/q3", "--store", store, given={"messages": HELLO, "tools": [TOOL]})
-    assert "1 tool definition" in done.stderr and len(view_of(store)) == 2
-    none = str(tmp_path / "none.json")
-    assert "cannot be read" in refused(2, "import", none, "ana/b", "--store", store)
 
 
 def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) -> None:

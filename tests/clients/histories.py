@@ -3,13 +3,6 @@
 from quire.items import Audio, File, Image, Item, Message, Note, Summary, ToolCall, ToolResult
 from quire.testing.conversations import PNG
 
-TOOLS = [
-    {
-        "name": "look_up",
-        "description": "Finds it.",
-        "parameters": {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]},
-    }
-]
 _CALL = ToolCall("call-1", "look_up", '{"q": "a"}')
 _OTHER = ToolCall("call:2|é", "look_up", '{"q": "b"}')
 

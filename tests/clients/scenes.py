@@ -51,6 +51,7 @@ class Exchange:
 
     def wait(self) -> None:
         """Say nothing more until the other side has gone."""
+        self._scene.keeps_waiting.set()
         self._http.connection.settimeout(PATIENCE)
         with suppress(OSError):
             while self._http.connection.recv(1024):
@@ -68,7 +69,7 @@ class Scene:
     def __init__(self, base_url: str, steps: Sequence[Step]) -> None:
         self.base_url = base_url
         self.requests: list[Exchange] = []
-        self.left = threading.Event()
+        self.keeps_waiting, self.left = threading.Event(), threading.Event()
         self._steps = steps
 
     def play(self, exchange: Exchange) -> None:

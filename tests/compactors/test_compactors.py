@@ -1,6 +1,5 @@
 """What the documentation promises of each compactor, of recording a plan, and of reading outputs back."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,15 +15,13 @@ from quire.compactors import (
     leaving_out,
     read_back,
     record,
-    transcript_text,
 )
-from quire.errors import InvalidLimit, InvalidValue, Irreducible, QuireError, WrongType
-from quire.items import Audio, Image, Item, Mask, Message, Note, Pin, Reasoning, Summary, ToolCall, ToolResult
+from quire.errors import InvalidLimit, InvalidValue
+from quire.items import Image, Item, Mask, Message, Note, Pin, Summary, ToolCall, ToolResult
 from quire.state import Pool, Transcript
 from quire.testing.plain import FourCharacters
 from quire.tokens import counter_for, schema_tokens
 from tests.counting import Items
-from tests.sections.asking import error_of
 
 TOKENS = FourCharacters()
 WIDE, TIGHT = Room(10**6, TOKENS), Room(100, TOKENS)
@@ -91,40 +88,6 @@ def test_a_pinned_summary_is_not_summarized_again() -> None:
     assert "merged" in ids(transcript).split()
 
 
-def test_what_cannot_shrink_is_named() -> None:
-    cascade = Cascade(ClearToolResults(), TruncateOldest(), ClearToolResults())
-    for big in (Message("system", "x" * 4000, id="big"), Message("user", "x" * 4000, id="big")):
-        for compactor in (TruncateOldest(), cascade):
-            with pytest.raises(Irreducible) as caught:
-                compactor.plan(Transcript([*turns(1), big]).view, Room(150, TOKENS))
-            assert "big" in caught.value.parts
-
-
-def test_wrong_settings_are_refused() -> None:
-    word: Any = "words"
-    wrong: list[tuple[Callable[[], Any], type[QuireError]]] = [
-        (lambda: TruncateOldest(floor=-1), InvalidLimit),
-        (lambda: TruncateOldest(floor=1.5), InvalidLimit),
-        (lambda: TruncateOldest(floor=0.9, ceiling=0.8), InvalidLimit),
-        (lambda: TruncateOldest(unit=word), InvalidValue),
-        (lambda: TruncateOldest(unit="messages", floor=0.5), WrongType),
-        (lambda: TruncateOldest(unit="messages", floor=30), InvalidLimit),
-        (lambda: ClearToolResults(keep=-1), InvalidLimit),
-        (lambda: ClearToolResults(stub="  "), InvalidValue),
-        (lambda: ClearToolResults(ceiling=2.0), InvalidLimit),
-        (lambda: Offload(larger_than=-1), InvalidLimit),
-        (lambda: Summarize(size=0), InvalidLimit),
-        (lambda: Summarize(prompt="Summarize."), InvalidValue),
-        (lambda: Summarize(prompt="Of {conversation}", guidance="short"), InvalidValue),
-        (lambda: Room(-1, TOKENS), InvalidLimit),
-        (lambda: Room(1, TOKENS, reads=-1), InvalidLimit),
-        (lambda: Cascade(), InvalidValue),
-        (lambda: Cascade(word), WrongType),
-    ]
-    for number, (call, error) in enumerate(wrong):
-        assert error_of(call) is error, number
-
-
 def test_all_results_but_the_newest_are_cleared_in_one_batch() -> None:
     transcript = calls(BULK, BULK, BULK, BULK)
     assert len(applied(ClearToolResults(keep=2, stub="[gone]"), transcript, TIGHT).edits) == 2
@@ -134,15 +97,6 @@ def test_all_results_but_the_newest_are_cleared_in_one_batch() -> None:
     view = calls(BULK, "short", BULK).view
     enough, too_little = (ClearToolResults(keep=1, at_least=saved + n, stub="gone") for n in (0, 1))
     assert enough.plan(view, TIGHT) and not too_little.plan(view, TIGHT) and not enough.plan(view, WIDE)
-
-
-def test_pinned_results_and_those_beside_a_pending_call_stay() -> None:
-    transcript = calls(BULK, BULK)
-    transcript.append(Pin("r1"))
-    transcript.extend([ToolCall("x", "look"), ToolCall("y", "look"), ToolResult("x", "look", BULK)])
-    for compactor in (ClearToolResults(keep=0), Offload(keep=0, larger_than=100)):
-        plan = compactor.plan(transcript.view, TIGHT)
-        assert plan is not None and [edit.target for edit in plan.edits if isinstance(edit, Mask)] == ["r2"]
 
 
 def test_a_bulky_output_moves_to_the_pool_and_comes_back() -> None:
@@ -211,15 +165,6 @@ def test_a_summary_stands_for_the_oldest_and_folds_an_earlier_one() -> None:
     assert transcript.view[0].id == "s" and transcript.view[1] == summaries[0]
 
 
-def test_the_size_of_a_summary_leaves_room() -> None:
-    plan = Summarize(unit="tokens").plan(Transcript(turns(20)).view, Room(400, TOKENS))
-    assert plan is not None and plan.request is not None and plan.request.size == 80
-    long = Summarize(floor=10, ceiling=20).plan(
-        Transcript(turns(20, 400)).view, Room(500, TOKENS, reads=10_000)
-    )
-    assert long is not None and long.after <= 500 and "tokens are shown" in long.reason
-
-
 def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
     view = Transcript([*turns(12), Message("user", "{conversation} {size}", created_at=20.0)]).view
     plan = Summarize(guidance="Keep all code.", size=77).plan(view, WIDE)
@@ -230,23 +175,6 @@ def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
     own = Summarize(prompt='As {"json": {size}}: {conversation}', floor=1, ceiling=2).plan(view, WIDE)
     assert own is not None and own.request is not None and isinstance(own.request.prompt[0], Message)
     assert own.request.prompt[0].text.startswith('As {"json": {size}}: user: xxx')
-
-
-def test_items_as_text() -> None:
-    lines = transcript_text(
-        [
-            Message("system", "Be brief."),
-            Message("user", ("look", Image(url="https://a.png"), Audio(data=b"a", transcript="said"))),
-            Reasoning("hm"),
-            ToolCall("c", "find", '{"q": 1}'),
-            ToolResult("c", "find", "y" * 5_000, True),
-            Note({"k": 1}),
-            Summary("so far"),
-        ]
-    ).splitlines()
-    assert lines[:2] == ["user: look [image at https://a.png] said", '[call of find] {"q": 1}']
-    assert lines[2].startswith("[find failed] yyy") and "[... 4,001 characters ...]" in lines[2]
-    assert lines[3:] == ['[note] {"k":1}', "[earlier summary] so far"]
 
 
 def test_a_summary_without_a_room_may_be_longer_than_what_it_stands_for() -> None:

@@ -55,14 +55,6 @@ def test_those_that_failed_or_were_discarded_are_listed_with_the_reason(shop: Se
     assert discarded["cost"] > 0, "it was paid for"
 
 
-def test_a_fork_knows_the_compactions_of_its_parent(own_shop: Served) -> None:
-    with Store.open(own_shop.store) as store:
-        Session.open(PARCELS, store=store).fork("later")
-    rows = listed(own_shop, f"{PARCELS}%2Flater")
-    assert {"summary": 1} in [row["kinds"] for row in rows]
-    assert all(row["attempt"] is None for row in rows)
-
-
 @pytest.mark.parametrize("by", ["default", "cut-to-25", "clear-in-batches", "summarize"])
 def test_a_preview_writes_nothing(own_shop: Served, by: str) -> None:
     def version() -> int:
@@ -77,14 +69,6 @@ def test_a_preview_writes_nothing(own_shop: Served, by: str) -> None:
     assert by != "summarize" or plan["request"]["cost"] > 0
 
 
-def test_a_preview_says_why_nothing_would_change(shop: Served) -> None:
-    for tokens, reason in ((100_000, "nothing to take out"), (1, "must stay")):
-        answer = shop.read("preview", address="lamp-shop/refund", by="default", tokens=tokens).data
-        assert answer["plan"] is None and reason in answer["reason"]
-    for by in ("keep-all", "none"):
-        assert shop.read("preview", address=PARCELS, by=by).status == 400
-
-
 def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
     before = len(listed(own_shop))
     assert own_shop.write("compact", address=PARCELS, by="default", tokens=60).data["fate"] == "kept"
@@ -96,19 +80,6 @@ def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
 
 
 # In the browser
-
-
-def test_a_summary_is_seen_beside_its_sources(shop: Served, page: Page) -> None:
-    page.goto(shop.url(VIEW))
-    sources = page.get_by_role("region", name="Sources")
-    expect(sources.get_by_text("Where is order 4711?")).to_be_visible()
-    expect(page.get_by_text(SUMMARY).first).to_be_visible()
-    page.get_by_role("button", name="Hide").click()
-    expect(sources).to_have_count(0)
-    expect(page.get_by_role("button", name="Undo").first).to_be_disabled()
-    expect(page.get_by_role("button", name="Undo").first).to_have_attribute(
-        "title", "Read-only: start the inspector with --write."
-    )
 
 
 def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Page) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from quire.inspector import app
 from quire.items import Message, ToolCall, ToolResult
 from quire.session import Session
@@ -79,19 +77,6 @@ def test_a_page_is_the_end_a_place_or_around_an_item(shop: Served) -> None:
     assert folded["rows"][0]["sort"] == "fold"
 
 
-def test_a_long_item_comes_in_stretches() -> None:
-    store = MemoryStore()
-    text = "".join(f"{number:06} " for number in range(40_000))
-    said = Session.open("ana/long", store=store).user(text)
-    with serving(app(store)) as served:
-        cut = served.read("transcript", address="ana/long").data["rows"][0]["item"]
-        assert cut["length"] == len(text) and len(cut["text"]) == 4_000
-        read = ""
-        while len(read) < len(text):
-            read += served.read("item", address="ana/long", id=said.id, start=len(read)).data["text"]
-        assert read == text
-
-
 def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     before = shop.read("compare", address=PARCELS, at=40, other_at=58).data
     changed = [row for row in before["rows"] if row["state"] == "changed"]
@@ -103,33 +88,6 @@ def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     assert "This is too late!" in texts
     same = shop.read("compare", address=PARCELS, other=PARCELS).data
     assert same["differences"] == 0
-
-
-def test_equal_stretches_of_a_comparison_are_folded() -> None:
-    store = MemoryStore()
-    session = Session.open("ana/long", store=store)
-    session.append(*(Message("user", f"said {number}") for number in range(50)))
-    with serving(app(store)) as served:
-        found = served.read("compare", address="ana/long", at=40).data
-        fold = next(row for row in found["rows"] if row.get("count"))
-        assert fold["count"] == 40 and found["differences"] == 10
-        opened = served.read("compare", address="ana/long", at=40, flat=1, start=fold["start"], limit=1).data
-        assert opened["rows"][0]["left"]["text"] == "said 0"
-
-
-@pytest.mark.parametrize(
-    ("name", "asked"),
-    [
-        ("transcript", {"address": PARCELS, "at": 10_000}),
-        ("transcript", {"address": PARCELS, "transcript": "nobody"}),
-        ("item", {"address": PARCELS, "id": "nothing"}),
-        ("compare", {"address": PARCELS, "other": "lamp-shop/nobody"}),
-        ("conversation", {"address": "lamp-shop/nobody"}),
-    ],
-)
-def test_what_is_not_there_is_a_sentence(shop: Served, name: str, asked: dict[str, Any]) -> None:
-    answer = shop.read(name, **asked)
-    assert answer.status in (400, 404) and answer.data["error"]
 
 
 # What a person sees and clicks
@@ -147,19 +105,6 @@ def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, pag
     expect(question).to_be_visible()
     page.get_by_role("button", name="Redo summary").last.click()
     expect(page.get_by_text("Stands for 22 items.")).to_be_visible()
-
-
-def test_a_mask_shows_its_stub_and_the_original_and_is_undone(own_shop: Served, page: Page) -> None:
-    open_parcels(page, own_shop)
-    page.get_by_role("button", name="Undo summary").click()
-    page.get_by_role("button", name="Show the original").first.click()
-    expect(page.get_by_text("Erfurt, belt").first).to_be_visible()
-    page.get_by_role("button", name="Show the stub").click()
-    masks = page.get_by_role("button", name="Show the original")
-    expect(masks).to_have_count(3)
-    page.get_by_role("button", name="Undo mask").first.click()
-    expect(masks).to_have_count(2)
-    expect(page.get_by_role("button", name="Redo mask")).to_be_visible()
 
 
 def test_the_slider_shows_any_version_by_keys_and_by_marks(shop: Served, page: Page) -> None:
@@ -202,20 +147,6 @@ def test_a_branch_is_begun_at_a_version_and_found_in_the_tree(
     tree.get_by_text("angry", exact=True).click()
     expect(page.get_by_text("This is too late!")).to_be_visible()
     expect(page.get_by_text("branched off here")).to_be_visible()
-
-
-def test_versions_and_branches_stand_side_by_side(shop: Served, page: Page) -> None:
-    open_parcels(page, shop)
-    page.get_by_role("link", name="compare with parcels/angry").click()
-    compared = page.get_by_role("region", name="Side by side")
-    expect(compared.get_by_text("This is too late!")).to_be_visible()
-    expect(compared.get_by_text(SUMMARY)).to_be_visible()
-    compared.get_by_label("compare with").select_option(label="parcels")
-    expect(page.get_by_text("Both sides show the same")).to_be_visible()
-    page.get_by_role("button", name="Stop comparing").click()
-    page.get_by_role("button", name="Compare", exact=True).click()
-    expect(compared.get_by_text(SUMMARY)).to_be_visible()
-    expect(compared.get_by_text("Where is order 4711?")).to_be_visible()
 
 
 def test_a_long_transcript_is_read_as_one_scrolls(page: Page) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from quire import Session
 from quire.inspector import app
-from quire.items import Message, use_clock
+from quire.items import use_clock
 from quire.stores import Store
 from tests.inspector.browsing import Locator, Page, expect
 from tests.inspector.serving import Served, serving
@@ -96,15 +96,6 @@ def test_conversations_without_a_scope_are_searched_together(crowd: Served) -> N
     assert {one["address"].partition("/")[0] for one in found} == {""}
 
 
-def test_all_pages_together_have_every_conversation_once(crowd: Served) -> None:
-    start, seen = 0, list[str]()
-    while start is not None:
-        page = crowd.read("conversations", start=start).data
-        seen += [row["conversation"] for row in page["rows"]]
-        start = page["next"]
-    assert seen == [f"talk-{number}" for number in reversed(range(120))]
-
-
 def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
     path = tmp_path / "chats.db"
@@ -120,66 +111,11 @@ def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
     assert "fault" not in rows["ana/open"]
 
 
-@pytest.mark.parametrize("name", ["chats.db", "chats.jsonl"])
-def test_a_store_has_the_name_of_its_file(tmp_path: Path, name: str) -> None:
-    with Store.open(tmp_path / name) as store, serving(app(store)) as served:
-        (source,) = served.ask("GET", f"{served.path}api/sources").data
-    assert source["label"] == name
-
-
-def test_a_scope_is_all_that_the_list_and_the_search_know(shop: Served) -> None:
-    with Store.open(shop.store) as store, serving(app(store, scope="lamp-shop")) as scoped:
-        page = scoped.read("conversations").data
-        assert {row["scope"] for row in page["rows"]} == {"lamp-shop"}
-        assert page["count"] == {"scopes": 1, "conversations": 4}
-        assert scoped.read("search", question="diary", within="ana/").status == 404
-        assert scoped.read("search", question="red bulbs").data["scope"] == "lamp-shop"
-
-
-def test_recall_finds_what_was_said_and_where(shop: Served) -> None:
-    found = shop.read("search", question="Do you have red bulbs?", within="lamp-shop/").data["found"]
-    best = next(hit for hit in found if "bulbs in red" in hit["text"])
-    assert best["address"] == PARCELS and "bulbs" in best["reason"]
-    with Store.open(shop.store) as store:
-        item = Session.open(PARCELS, store=store).view().get(best["item"])
-    assert isinstance(item, Message) and item.text == "Yes, we have bulbs in red."
-
-
 # On the page
 
 
 def names(page: Page) -> Locator:
     return page.get_by_role("list", name="conversations").get_by_role("link")
-
-
-def test_keys_go_through_the_rows_and_open_one(shop: Served, page: Page) -> None:
-    page.goto(shop.url())
-    expect(names(page)).to_have_count(5)
-    expect(names(page).nth(2)).to_contain_text("1 open call")
-    expect(page.get_by_text("5 in 2 scopes")).to_be_visible()
-    for key, row in (("j", 0), ("j", 1), ("k", 0)):
-        page.keyboard.press(key)
-        expect(names(page).nth(row)).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(shop.url("store/ana%2Fdiary/transcript"))
-    page.keyboard.press("Escape")
-    expect(names(page)).to_have_count(5)
-
-
-def test_keys_go_through_the_tabs_and_back(shop: Served, page: Page) -> None:
-    view = "store/lamp-shop%2Fparcels"
-    page.goto(shop.url(f"{view}/transcript"))
-    expect(page.get_by_role("link", name="Tools")).to_be_visible()
-    page.keyboard.press("2")
-    expect(page).to_have_url(shop.url(f"{view}/requests"))
-    page.keyboard.press("6")  # the faults, which are those of files
-    expect(page).to_have_url(shop.url(f"{view}/requests"))
-    page.goto(shop.url(f"{view}/request"))
-    expect(page.get_by_role("link", name="Tools")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page).to_have_url(shop.url(f"{view}/requests"))
-    page.keyboard.press("Escape")
-    expect(names(page)).to_have_count(5)
 
 
 def test_a_dialog_has_the_keys_until_it_is_closed(shop: Served, page: Page) -> None:
@@ -213,26 +149,6 @@ def test_typing_narrows_the_list_and_pages_follow(crowd: Served, page: Page) -> 
     expect(names(page)).to_have_count(50)
 
 
-def test_a_question_is_answered_with_quotes_that_lead_to_what_was_said(shop: Served, page: Page) -> None:
-    page.goto(shop.url())
-    page.get_by_role("button", name="What was said").click()
-    page.get_by_label("scope").select_option("lamp-shop (4)")
-    page.get_by_role("searchbox").fill("Do you have red bulbs?")
-    quote = page.get_by_role("list", name="quotes").get_by_role("link", name="bulbs in red")
-    quote.click()
-    expect(page).to_have_url(re.compile(r"lamp-shop%2Fparcels/transcript\?item=\w+$"))
-    expect(page.locator("[data-id]").filter(has_text="bulbs in red")).to_be_in_viewport()
-
-
-def test_the_latest_scope_is_searched_first_and_the_others_are_named(crowd: Served, page: Page) -> None:
-    page.goto(crowd.url())
-    page.get_by_role("button", name="What was said").click()
-    page.get_by_role("searchbox").fill("elephants")
-    expect(page.get_by_text("Nothing in south shares words")).to_be_visible()
-    page.get_by_role("button", name="north").click()
-    expect(page.get_by_text("Nothing in north shares words")).to_be_visible()
-
-
 def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page: Page) -> None:
     page.goto(own_shop.url())
     expect(names(page)).to_have_count(5)
@@ -243,8 +159,3 @@ def test_a_change_elsewhere_appears_and_is_marked_as_live(own_shop: Served, page
     with Store.open(own_shop.store) as store:
         Session.open(PARCELS, store=store).user("And now?")
     expect(names(page).nth(0)).to_contain_text("parcels")
-
-
-def test_an_empty_store_says_what_will_be_here(empty: Served, page: Page) -> None:
-    page.goto(empty.url())
-    expect(page.get_by_text("No conversations yet")).to_be_visible()

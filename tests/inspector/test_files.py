@@ -16,7 +16,6 @@ from quire.inspector import app
 from quire.integrations.logs.histories import History, histories_in
 from quire.stores import Store
 from quire.testing.broken import BrokenHistory, broken_histories
-from tests.cli.command_line import refused
 from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Answer, Served, serving
 
@@ -63,13 +62,6 @@ def test_the_faults_of_a_history_are_those_of_its_provider_and_the_repair_has_no
     assert not found["left"] and found["changes"] and whole["payload"] != one.broken
     for change in found["changes"]:
         assert change["before"] != change["after"] and change["place"]
-
-
-def test_a_repair_is_shown_message_by_message(served: Served) -> None:
-    found = served.read("faults", "file-1", address="file/user-speaks-before-the-result.json").data
-    moved = json.loads(found["changes"][0]["after"][0])
-    assert moved == json.loads(found["changes"][1]["before"][0]) and moved["role"] == "tool"
-    assert [(change["at"], len(change["before"])) for change in found["changes"]] == [(2, 0), (3, 1)]
 
 
 @pytest.mark.parametrize(
@@ -149,10 +141,6 @@ def test_a_store_that_is_dropped_is_to_be_opened(own_shop: Served, tmp_path: Pat
     assert answer.status == 400 and f"quire inspect agent.{ending}" in answer.data["error"]
 
 
-def test_a_conversation_of_a_store_has_no_faults_of_a_file(shop: Served) -> None:
-    assert shop.read("faults", address="lamp-shop/parcels").status == 400
-
-
 DROP = """([name, text]) => {
   const transfer = new DataTransfer();
   transfer.items.add(new File([text], name));
@@ -186,21 +174,6 @@ def test_a_history_that_is_dropped_shows_its_faults_and_the_repair(own_shop: Ser
     expect(page.get_by_text("How is the weather in Oslo?").first).to_be_visible()
 
 
-def test_files_are_chosen_and_a_bad_one_is_a_sentence(
-    own_shop: Served, page: Page, faults: list[str]
-) -> None:
-    page.goto(own_shop.url("store"))
-    page.get_by_label("files").set_input_files([LOGS / "claude-code.jsonl", LOGS / "requests.jsonl"])
-    expect(page.get_by_role("list", name="conversations").get_by_role("listitem")).to_have_count(4)
-    expect(page.get_by_text("a log of Claude Code, 2 conversations")).to_be_visible()
-    page.evaluate(DROP, ["notes.json", "no history"])
-    expect(page.get_by_role("alert")).to_contain_text("it is not JSON")
-    page.get_by_role("button", name="Dismiss").click()
-    expect(page.get_by_role("alert")).to_have_count(0)
-    assert faults and all("400" in fault for fault in faults)
-    faults.clear()
-
-
 def test_the_command_opens_a_folder() -> None:
     command = [sys.executable, "-m", "quire", "inspect", str(LOGS), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
@@ -214,8 +187,3 @@ def test_the_command_opens_a_folder() -> None:
             assert served.read("conversations").status == 404
         finally:
             running.terminate()
-
-
-@pytest.mark.parametrize("options", [["--write"], ["--scope", "ana"]], ids=" ".join)
-def test_options_of_a_store_are_refused_for_files(options: list[str]) -> None:
-    assert "files have no scopes" in refused(2, "inspect", str(LOGS / "codex.jsonl"), *options)

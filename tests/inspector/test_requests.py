@@ -92,23 +92,6 @@ def test_the_bytes_are_those_that_were_sent_by_section_and_item(shop: Served) ->
     assert [len(row["items"]) for row in found["rows"] if row["path"].startswith("tools")] == [0, 0]
 
 
-def test_a_long_segment_says_how_much_of_it_is_not_shown(own_shop: Served) -> None:
-    with Store.open(own_shop.store) as store:
-        session = Session.open("lamp-shop/long", store=store)
-        session.user("a" * 9_000)
-        context = session.build(Template(History(), budget=Budget(window=9_000)))
-        context.render("openai")
-        context.sent()
-    row = own_shop.read("bytes", address="lamp-shop/long").data["rows"][-1]
-    assert row["cut"][1] == row["size"] - len(row["text"]) > 0
-
-
-@pytest.mark.parametrize("query", [{"version": 1}, {"version": "x"}, {"version": -1}])
-def test_a_request_that_is_not_there(shop: Served, query: dict[str, Any]) -> None:
-    answer = shop.read("request", address=PARCELS, **query)
-    assert answer.status in (400, 404) and answer.data["error"]
-
-
 def test_a_request_of_which_something_was_forgotten(own_shop: Served) -> None:
     with Store.open(own_shop.store) as store:
         session = Session.open(PARCELS, store=store)
@@ -135,51 +118,3 @@ def test_the_strip_names_breaks_and_leads_to_a_request(page: Page, shop: Served)
     expect(difference).to_contain_text("messages[0]")
     page.get_by_role("link", name="← Before").click()
     expect(page.get_by_role("heading", name=f"Request {broken['version']}")).not_to_be_visible()
-
-
-def test_a_difference_has_its_price_at_the_models_prices(own_shop: Served, page: Page) -> None:
-    with Store.open(own_shop.store) as store:
-        session = Session.open("lamp-shop/long", store=store)
-        session.user("lamp " * 2_000)
-        template = Template(Instructions("Hi."), History(), budget=Budget(window=9_000), model="gpt-5.6")
-        for tools in ([], [{"name": "look", "parameters": {"type": "object"}}]):
-            context = session.build(template, tools=tools)
-            context.render("openai")
-            context.sent()
-    again = own_shop.read("requests", address="lamp-shop/long").data["rows"][1]["again"]
-    assert 2_000 < again < 2_020
-    page.goto(own_shop.url("store/lamp-shop%2Flong/requests"))
-    page.get_by_role("table", name="requests").get_by_role("link").first.click()
-    difference = page.get_by_role("region", name="Since request")
-    expect(difference).to_contain_text("new: look")
-    expect(difference).to_contain_text(f"{again:,} tokens written again, $0.0093")
-    expect(difference).to_contain_text("at tools")
-
-
-def test_candidates_are_filtered_and_lead_to_the_edit_that_hid_them(page: Page, shop: Served) -> None:
-    open_view(page, shop, "request", version=broken_by(shop, "edit")["version"])
-    expect(page.get_by_role("img", name=re.compile("of 540 tokens"))).to_be_visible()
-    expect(page.get_by_text("± ")).to_be_visible()
-    table = page.get_by_role("table", name="candidates")
-    count = table.get_by_role("row").count()
-    page.get_by_role("group", name="fate").get_by_role("button", name="summarised").click()
-    expect(table.get_by_role("row").nth(1)).to_contain_text("summarised")
-    assert table.get_by_role("row").count() < count
-    page.get_by_role("searchbox", name="search candidates").fill("no such words")
-    expect(page.get_by_text("Nothing matches")).to_be_visible()
-    page.get_by_role("searchbox", name="search candidates").fill("")
-    table.get_by_role("link", name="by this edit").first.click()
-    expect(page).to_have_url(re.compile(r"transcript\?item="))
-
-
-def test_the_bytes_are_shown_with_the_first_change_and_can_be_copied(page: Page, shop: Served) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    version = broken_by(shop, "edit")["version"]
-    open_view(page, shop, "request", version=version)
-    page.get_by_role("button", name="Bytes").click()
-    page.get_by_role("button", name="Go to the first change").click()
-    expect(page.locator("mark")).to_be_visible()
-    page.get_by_role("button", name="Copy all").click()
-    expect(page.get_by_role("status")).to_have_text("Copied")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == shop.read("bytes", address=PARCELS, version=version, whole=1).data["text"]

@@ -79,16 +79,6 @@ def test_a_decision_is_acted_on_by_the_next_turn(
     assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 404
 
 
-def test_a_decision_that_cannot_be_is_refused(own_shop: Served) -> None:
-    call = listed(own_shop)["open"][0]["call"]["id"]
-    crashed = listed(own_shop, CRASH)["open"][0]["call"]["id"]
-    for wrong in (None, 1, [True]):
-        assert own_shop.write("decide", address=REFUND, id=call, verdict=wrong).status == 400
-    assert own_shop.write("decide", address=CRASH, id=crashed, verdict=True).status == 409
-    assert own_shop.write("decide", address=REFUND, id=call, verdict=False).status == 200
-    assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 409
-
-
 # In the browser
 
 
@@ -102,17 +92,6 @@ def test_a_call_is_approved_here_and_its_result_appears(own_shop: Served, page: 
     expect(row.get_by_text("done")).to_be_visible()
     row.get_by_role("button", name="refund").click()
     expect(page.get_by_text("R-2049 is paid")).to_be_visible()
-
-
-def test_a_call_is_refused_with_a_reason(own_shop: Served, page: Page) -> None:
-    page.goto(own_shop.url(VIEW))
-    page.get_by_label("Reason").fill("only the shop may do that")
-    page.get_by_role("button", name="Refuse").click()
-    expect(page.get_by_role("table", name="Calls").get_by_text("refused")).to_be_visible()
-    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
-    resume(own_shop)
-    page.get_by_role("button", name="refund").click()
-    expect(page.get_by_text("This was not run: only the shop may do that.")).to_be_visible()
 
 
 def test_nothing_is_decided_where_nothing_is_written_and_what_may_have_been_done_is_marked(

@@ -19,7 +19,6 @@ from agent_framework import (
     tool,
 )
 
-from quire.errors import InvalidValue
 from quire.integrations.agent_framework import QuireHistory
 from quire.items import Message as Said, ToolCall, ToolResult
 from quire.providers import check
@@ -142,16 +141,6 @@ def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
     assert [one.to_dict() for one in asyncio.run(save_and_load())] == [one.to_dict() for one in said]
 
 
-def test_a_long_session_is_fitted_and_valid() -> None:
-    history = QuireHistory(1_500, "memory:")
-    script = [step for n in range(12) for step in (("look", json.dumps({"order": f"A{n}"})), "It is.")]
-    client = Scripted(script)
-    talk(history, client, *(f"Is A{number} open?" for number in range(12)))
-    assert len(history.session("s-1").view()) == 48
-    assert all(kept.tokens <= 1_500 for kept in history.session("s-1").receipts)
-    assert not any(map(faults, client.sent))
-
-
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     store = str(tmp_path / "quire.db")
     asked = """talk(QuireHistory(8_000, STORE), Scripted([("look", '{"order": "A13"}')]), "Is A13 open?")"""
@@ -161,12 +150,6 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     sent = as_chat(client.sent[0])
     assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
     assert not faults(client.sent[0])
-
-
-def test_a_run_without_a_session_is_refused() -> None:
-    history = QuireHistory(8_000, "memory:")
-    with pytest.raises(InvalidValue, match="session"):
-        asyncio.run(history.get_messages(None))
 
 
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:

@@ -21,7 +21,6 @@ pytest.importorskip("google.adk", reason="run by `make integrations`, in an envi
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.errors import StaleSessionError
-from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event, EventActions
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
@@ -102,22 +101,6 @@ def test_events_come_back_as_they_were(service: BaseSessionService) -> None:
     assert again.last_update_time == MARCH + 9
 
 
-def test_a_part_of_the_events_can_be_asked_for(service: BaseSessionService) -> None:
-    async def ask(**config: Any) -> list[str]:
-        return [one.id for one in (await loaded(service, **config)).events]
-
-    async def run() -> None:
-        await filled(service, 4)
-        assert await ask() == ["e0", "e1", "e2", "e3"]
-        assert await ask(num_recent_events=2) == ["e2", "e3"]
-        assert await ask(num_recent_events=0) == []
-        assert await ask(after_timestamp=MARCH + 1) == ["e1", "e2", "e3"]
-        assert await ask(after_timestamp=MARCH + 1, num_recent_events=1) == ["e3"]
-        assert (await loaded(service, num_recent_events=1)).state == {"step": 4}
-
-    asyncio.run(run())
-
-
 def test_state_is_of_the_session_the_user_or_the_app(service: BaseSessionService) -> None:
     async def run() -> None:
         given = {"app:tax": 0.1, "user:name": "Ann", "step": None, "temp:x": 1}
@@ -161,26 +144,6 @@ def test_sessions_are_listed_and_deleted(service: BaseSessionService) -> None:
     asyncio.run(run())
 
 
-def test_an_id_is_used_once(service: BaseSessionService) -> None:
-    async def run() -> None:
-        await filled(service)
-        with pytest.raises(AlreadyExistsError):
-            await service.create_session(**ANN, session_id=" s-1 ")
-        made = [(await service.create_session(**ANN)).id for _ in range(2)]
-        assert len(set(made)) == 2
-
-    asyncio.run(run())
-
-
-def test_partial_events_are_not_kept(service: BaseSessionService) -> None:
-    async def run() -> None:
-        session = await filled(service, 1)
-        await service.append_event(session, event(2, "Hel").model_copy(update={"partial": True}))
-        assert len(session.events) == len((await loaded(service)).events) == 1
-
-    asyncio.run(run())
-
-
 # --- sessions: what ours does besides -----------------------------------------------------------------------
 
 
@@ -219,20 +182,6 @@ def test_an_event_of_a_session_that_is_gone_is_refused() -> None:
             await service.append_event(session, event(4))
 
     asyncio.run(run())
-
-
-def test_shared_state_of_a_process_that_was_killed_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def run() -> Any:
-        session = await filled(QuireSessionService(tmp_path / "q.db"))
-        dying = QuireSessionService(tmp_path / "q.db")
-        session = await loaded(dying)
-        monkeypatch.setattr(dying, "_share", lambda *_: None)
-        await dying.append_event(session, event(5, user__name="Ann"))
-        return (await loaded(QuireSessionService(tmp_path / "q.db"))).state
-
-    assert asyncio.run(run()) == {"step": 3, "user:name": "Ann"}
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -313,16 +262,6 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert len(kept.receipts) == 3 and kept.spending.usage.cache_read == 180
     pair = [item for item in kept.view() if isinstance(item, ToolCall | ToolResult)]
     assert pair[0].call_id == pair[1].call_id
-
-
-def test_a_long_session_is_fitted_and_kept_whole() -> None:
-    answers = [one for n in range(12) for one in (("look", {"order": f"A{n}"}), "It is.")]
-    model = scripted(answers)
-    questions = [f"Is A{number} open?" for number in range(12)]
-    session, plugin = talk(MemoryStore(), model, *questions, window=1_500)
-    assert len(session.events) == 48 and len(plugin.session(session, "support").view()) == 47
-    assert len(model.sent[-1]) < 30 and not any(map(faults, model.sent))
-    assert model.sent[-1][0].role == "user"
 
 
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:

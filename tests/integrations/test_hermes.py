@@ -83,21 +83,6 @@ def test_the_log_goes_on_where_hermes_goes_on_with_the_shorter_list() -> None:
     assert len(made.session.view()) == 4 * 112
 
 
-def test_a_list_that_fits_is_returned_as_it_is() -> None:
-    made = engine(MemoryStore())
-    history = turns(0, 3)
-    assert made.compress(history) == history and made.compression_count == 0
-
-
-def test_the_log_of_a_process_that_was_killed_is_whole(tmp_path: Path) -> None:
-    store = str(tmp_path / "q.db")
-    killed.run_killed(__name__, f"engine({store!r}).compress(turns(0, 60)); killed.die()")
-    made = engine(store)
-    assert results(made) == [f"A{number}" for number in range(60)]
-    again = made.compress(turns(0, 61))  # what Hermes has kept itself
-    assert not faults(again) and results(made) == [f"A{number}" for number in range(61)]
-
-
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     made = engine(MemoryStore(), 8_000)
     short = made.compress(turn(1, "\n".join(f"line {number} of many" for number in range(5_000))))
@@ -206,16 +191,6 @@ def lose(home: str) -> None:
     os.environ["HERMES_HOME"] = home
     QuireEngine.handle_tool_call = lambda *_, **__: killed.die()  # type: ignore[assignment,method-assign]
     converse(Path(home), "Read it back.", turns(0, 900))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_agent_of_hermes_goes_on_past_its_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    made = converse(tmp_path, "And now?", turns(0, 900))
-    assert isinstance(made, QuireEngine)
-    sent = Service.sent[-1]["messages"]
-    assert len(sent) < 3_600 and not faults(sent)
-    assert results(made) == [f"A{number}" for number in range(900)]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -85,13 +85,6 @@ def test_requests_fit_the_window_and_the_state_stays_whole(is_async: bool) -> No
     assert session.receipts[-1].explain(results[0]).fate == "left out"
 
 
-def test_messages_that_fit_are_sent_as_they_are() -> None:
-    model = ScriptedChat(script=looking(2))
-    agent = create_agent(model, [look], middleware=[QuireMiddleware(32_000, MemoryStore())])
-    state = run(agent, [HumanMessage([{"type": "text", "text": "Look"}]), HumanMessage("twice.")])
-    assert model.requests[-1] == state[:-1]
-
-
 BLOCKS: dict[str, list[Any]] = {
     "an image": [HumanMessage([{"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}])],
     "a file of the provider": [HumanMessage([{"type": "file", "file_id": "file-1"}])],
@@ -108,16 +101,6 @@ def test_blocks_of_all_kinds_are_sent(messages: list[Any]) -> None:
     model = ScriptedChat(script=lambda _: AIMessage("I see."))
     run(create_agent(model, [], middleware=[QuireMiddleware(32_000, MemoryStore())]), messages)
     assert [one.content for one in model.requests[0]] == [one.content for one in messages]
-
-
-def test_the_system_prompt_and_the_tools_take_their_room() -> None:
-    quire = QuireMiddleware(32_000, MemoryStore())
-    for thread, prompt, tools in [("a", None, []), ("b", "Look. " * 500, []), ("c", None, [look, read_book])]:
-        model = ScriptedChat(script=lambda _: AIMessage("Yes."))
-        agent = create_agent(model, tools, system_prompt=prompt, middleware=[quire])
-        run(agent, [HumanMessage("Are you there?")], config={"configurable": {"thread_id": thread}})
-    plain, prompted, tooled = (quire.session(thread).receipts[0].tokens for thread in "abc")
-    assert prompted > plain + 500 and tooled > plain + 20
 
 
 def test_usage_is_recorded() -> None:
@@ -212,8 +195,14 @@ def reader(path: str, page_that_kills: int | None, *idempotent: str) -> Any:
     )
 
 
-@ASYNC
-@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
+@pytest.mark.parametrize(
+    ("idempotent", "is_async"),
+    [
+        ((), True),
+        (("look",), False),
+        *(pytest.param(*row, marks=pytest.mark.fuzz) for row in (((), False), (("look",), True))),
+    ],
+)
 def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(
     tmp_path: Path, idempotent: tuple[str, ...], is_async: bool
 ) -> None:

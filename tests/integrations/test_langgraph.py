@@ -5,7 +5,6 @@
 import asyncio
 import operator
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 from zlib import decompress
 
@@ -21,7 +20,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from quire.errors import Conflict, InvalidValue
 from quire.integrations.langgraph import QuireSaver
 from quire.items import Note
 from quire.stores import MemoryStore, Store, items_in
@@ -246,21 +244,6 @@ def test_two_processes_write_to_one_thread(store: str) -> None:
         assert said(other) == [8]
 
 
-def test_writes_of_many_threads_are_all_kept() -> None:
-    with kept("sqlite") as held, held.shelf.open() as another:
-        savers = [QuireSaver(held.store), QuireSaver(another)]
-        at: Any = {"configurable": {"thread_id": "t1", "checkpoint_id": put(savers[0], "t1", "begun")}}
-
-        def write(number: int) -> None:
-            savers[number % 2].put_writes(at, [("said", number)], f"task {number}")
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(write, range(40)))
-        for saver in savers:
-            tuple_ = saver.get_tuple(at)
-            assert tuple_ and sorted(value for _, _, value in tuple_.pending_writes or ()) == [*range(40)]
-
-
 def test_scopes_are_apart() -> None:
     store = MemoryStore()
     put(QuireSaver(store, scope="ana"), "t1", "for ana")
@@ -272,14 +255,3 @@ def test_a_copy_of_a_saver_with_more_types_reads_the_same_threads() -> None:
     saver = QuireSaver("memory:")
     put(saver, "t1", "hello")
     assert said(saver.with_allowlist([("tests.integrations.chat", "ScriptedChat")])) == "hello"  # type: ignore[arg-type]
-
-
-def test_mistakes_are_refused() -> None:
-    saver = QuireSaver("memory:")
-    put(saver, "t1", "hello")
-    put(saver, "t2", "there")
-    with pytest.raises(Conflict):
-        saver.copy_thread("t1", "t2")
-    with pytest.raises(InvalidValue, match="keep_latest or delete"):
-        saver.prune(["t1"], strategy="keep_some")
-    assert (said(saver), said(saver, "t2")) == ("hello", "there")

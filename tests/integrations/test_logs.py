@@ -91,15 +91,6 @@ def test_a_compaction_hides_what_it_replaced_and_can_be_undone(name: str) -> Non
     assert len(transcript.view) == len(items) - 1
 
 
-def test_plain_histories_are_no_logs() -> None:
-    for wire in ("openai", "openai-responses", "anthropic", "gemini"):
-        history: list[Item] = [Message("user", "Rain?"), ToolCall("c1", "look", "{}")]
-        history += [ToolResult("c1", "look", "rain"), Message("assistant", "Yes.")]
-        payload = provider_for(wire).render(history).payload
-        for values in ([payload], [payload, payload], next(iter(payload.values()))):
-            assert read_log(values) is None, (wire, values)
-
-
 def test_a_sub_agent_in_a_file_of_its_own_is_a_conversation() -> None:
     lines = [line for line in values_in("claude-code") if line.get("isSidechain")]
     log = read_log([{**line, "agentId": "a1"} for line in lines])

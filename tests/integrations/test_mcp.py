@@ -162,10 +162,6 @@ async def undo_and_redo(client: Client) -> None:
 # Tools and resources
 
 
-def test_every_tool_once(store: Store) -> None:
-    served(store, every_tool)
-
-
 def test_reading_changes_nothing(store: Store) -> None:
     before = {place: store.read(place) for place in store.places()}
     served(store, every_tool)
@@ -180,34 +176,11 @@ def test_only_a_server_that_writes_can_undo(store: Store) -> None:
     served(store, undo_and_redo, write=True)
 
 
-def test_tools_say_whether_they_change_anything(store: Store) -> None:
-    tools = served(store, Client.list_tools, write=True).tools
-    assert all(tool.annotations and not tool.annotations.destructive_hint for tool in tools)
-    assert [tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint] == [
-        "undo"
-    ]
-    assert all(tool.description and tool.output_schema for tool in tools)
-    assert tools == served(store, Client.list_tools, write=True).tools
-
-
 def test_what_never_changes_may_be_kept_for_an_hour_by_one_client(store: Store) -> None:
     read = served(store, lambda client: client.read_resource(f"quire://{ADDRESS}/views/main/2"))
     assert (read.ttl_ms, read.cache_scope) == (3_600_000, "private")
     templates = served(store, Client.list_resource_templates).resource_templates
     assert all(one.uri_template.startswith("quire://{scope}/{conversation}/") for one in templates)
-
-
-def test_new_entries_are_seen(tmp_path: Path) -> None:
-    store = seeded(Store.open(tmp_path / "chats.db"))
-
-    async def twice(client: Client) -> list[int]:
-        lengths = [(await answer(client, "show", address=ADDRESS))["length"]]
-        with Store.open(tmp_path / "chats.db") as other:  # as another process would
-            Session.open(ADDRESS, store=other).user("Are you there?")
-        return [*lengths, (await answer(client, "show", address=ADDRESS))["length"]]
-
-    with store:
-        assert served(store, twice) == [6, 7]
 
 
 # Long answers

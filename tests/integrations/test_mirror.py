@@ -99,11 +99,6 @@ def faults(messages: list[Chat]) -> list[Any]:
     return list(check({"model": "gpt-5.6", "messages": messages}, "openai"))
 
 
-def test_messages_come_back_as_they_are() -> None:
-    shown = mirror_of("memory:").fit(TURN)
-    assert all(one is other for one, other in zip(shown.messages, TURN, strict=True))
-
-
 def test_only_what_is_new_is_recorded() -> None:
     mirror = mirror_of("memory:")
     mirror.fit(TURN)
@@ -119,18 +114,6 @@ def test_a_conversation_is_recognised_when_it_is_opened_again() -> None:
     again = mirror_of(store)
     again.fit(json.loads(json.dumps([*TURN, user("And closed?")])))
     assert len(again.session.view()) == len(TURN) + 1
-
-
-def test_a_call_without_a_result_is_answered() -> None:
-    poisoned = [user("Which?"), called("c1", "c2"), found("c2"), user("Are you there?")]
-    sent = mirror_of("memory:").fit(poisoned).messages
-    assert faults(poisoned) and not faults(sent)
-    assert sent[:2] == poisoned[:2] and sent[3:] == poisoned[2:]
-
-
-def test_a_result_without_a_call_is_not_sent() -> None:
-    orphan = [found("c9"), user("Which?")]
-    assert mirror_of("memory:").fit(orphan).messages == orphan[1:]
 
 
 def test_the_answer_is_recorded_with_what_it_used() -> None:
@@ -201,12 +184,6 @@ def test_a_piece_that_is_read_back_fits_a_small_window() -> None:
     assert sent[-1]["content"] == piece
     wrong: Any = None
     assert "handle" in mirror.read_back(wrong) and "output-1" in mirror.read_back("output-1")
-
-
-def test_a_template_without_a_history_is_refused() -> None:
-    session = Session.open("acme/one", store="memory:")
-    with pytest.raises(InvalidValue, match="History"):
-        Mirror(session, Template(budget=Budget(window=1_000)), ChatCodec())
 
 
 async def _fit_async(mirror: Mirror[Chat]) -> list[Chat]:

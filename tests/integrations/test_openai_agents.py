@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from quire import Budget, Session, Template
 from quire.compactors import Summarize
 from quire.errors import InvalidValue
-from quire.items import Hide, Summary
+from quire.items import Summary
 from quire.models import Scripted
 from quire.providers import check
 from quire.sections import History
@@ -184,24 +184,6 @@ def test_anything_comes_back_byte_for_byte(native: Json) -> None:
     assert json.dumps(items_of(session_of(store))) == json.dumps([native, *NATIVE])
 
 
-def test_two_sessions_of_a_conversation_share_their_items(tmp_path: Path) -> None:
-    one, other = session_of(tmp_path / "q.db"), session_of(tmp_path / "q.db")
-    add(one, user("Where is order 7?"))
-    add(other, answered("In the depot."))
-    add(one, user("And now?"))
-    assert (
-        items_of(other)
-        == items_of(one)
-        == [
-            user("Where is order 7?"),
-            answered("In the depot."),
-            user("And now?"),
-        ]
-    )
-    assert pop(other) == user("And now?")
-    assert items_of(one) == items_of(other)
-
-
 def test_a_long_text_is_stored_once(tmp_path: Path) -> None:
     text = "a sentence that nobody would want to keep twice"
     add(
@@ -244,29 +226,6 @@ def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> No
         log = session.conversation.view().recorded()
         assert len(log) >= recorded
         recorded = len(log)
-
-
-def test_what_is_popped_is_hidden_and_stays_in_the_log() -> None:
-    session = session_of("memory:")
-    add(session, user("Where is order 7?"), answered("In the depot."))
-    assert pop(session) == answered("In the depot.")
-    assert pop(session) == user("Where is order 7?")
-    add(session, user("Where is order 8?"))
-    view = session.conversation.view()
-    assert [item.content for item in view] == ["Where is order 8?"]  # type: ignore[union-attr]
-    assert any(isinstance(item, Hide) for item in view.recorded())
-    assert "In the depot." in [getattr(item, "content", None) for item in view.recorded()]
-
-
-def test_a_cleared_session_begins_anew_and_loses_nothing() -> None:
-    session = session_of("memory:")
-    agent, model = agent_with(assistant_message("In the depot."), assistant_message("Hello."))
-    run(session, agent, "Where is order 7?")
-    asyncio.run(session.clear_session())
-    run(session, agent, "Hello?")
-    assert sent(model) == [user("Hello?")]
-    assert [one.get("role") for one in items_of(session)] == ["user", "assistant"]
-    assert session.conversation.find("depot")
 
 
 def test_what_is_forgotten_does_not_come_back() -> None:
@@ -385,18 +344,6 @@ def test_reasoning_without_ids_is_recorded_as_the_runner_saves_it(streamed: bool
     reasoning = [one for one in items_of(session) if one.get("type") == "reasoning"]
     assert [one.get("id") for one in reasoning] == [None]
     assert without_ids(sent(model)) == without_ids(items_of(session)[:-1])
-
-
-def test_each_request_fits_the_window_and_nothing_is_lost() -> None:
-    session = session_of("memory:", window=4_000)
-    texts = [f"{number}: " + "a long answer of the agent. " * 40 for number in range(20)]
-    agent, model = agent_with(*map(assistant_message, texts))
-    for number in range(20):
-        run(session, agent, f"Question {number}?")
-    assert len(items_of(session)) == 40
-    assert len(sent(model)) < 30
-    assert sent(model)[-1]["content"] == "Question 19?"
-    assert all(kept.tokens <= 4_000 for kept in session.conversation.receipts)
 
 
 def test_an_output_without_room_is_sent_as_a_stub_that_can_be_read_back() -> None:
@@ -534,15 +481,6 @@ def test_both_models_of_the_sdk_take_what_is_sent(kind: Any) -> None:
 # Several agents
 
 
-def test_a_hand_off_goes_on_in_the_same_conversation() -> None:
-    billing, second = agent_with(assistant_message("It is paid."), name="Billing")
-    agent, _ = agent_with(call("c1", "transfer_to_billing"), handoffs=[billing])
-    session = session_of("memory:")
-    run(session, agent, "Is order 7 paid?")
-    assert without_ids(sent(second)) == without_ids(items_of(session)[:-1])
-    assert len(session.conversation.receipts) == 2
-
-
 def test_a_hand_off_that_rewrites_the_history_is_a_conversation_of_its_own() -> None:
     billing, second = agent_with(call("c2"), assistant_message("It is paid."), name="Billing")
     agent, _ = agent_with(
@@ -570,22 +508,6 @@ def test_an_agent_that_is_a_tool_has_a_conversation_of_its_own() -> None:
 
 
 # Crashes, and what cannot be fitted
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_tool_that_fails_leaves_its_call(streamed: bool) -> None:
-    @function_tool(failure_error_function=None)
-    def look_up(order: int) -> str:
-        """Look an order up."""
-        raise OSError("the network is down")
-
-    session = session_of("memory:")
-    agent, model = agent_with(call("c1"), assistant_message("I could not look it up."), tools=[look_up])
-    with pytest.raises(Exception, match="the network is down"):
-        run(session, agent, "Where is order 7?", streamed)
-    run(session, agent, "Well?", streamed)
-    kinds = [one.get("type", one.get("role")) for one in sent(model)]
-    assert kinds == ["user", "function_call", "function_call_output", "user"]
 
 
 def lose(path: str) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from quire import (
     Budget,
     Image,
     Message,
-    Node,
     Note,
     Reasoning,
     Session,
@@ -27,14 +24,13 @@ from quire import (
 from quire.agent import tool
 from quire.agent.builtin import recall_tools
 from quire.compactors import Summarize
-from quire.errors import ModelFailed, OverBudget, RateLimited
+from quire.errors import ModelFailed, RateLimited
 from quire.integrations.logs import read_log
 from quire.items import Item, Span, kind_of
 from quire.memory import Recall
 from quire.models import Retries, Scripted
 from quire.providers import Parsed, check
 from quire.sections import History, Instructions
-from quire.session import Calling, hook
 from quire.stores import MemoryStore
 from quire.tokens import Usage
 from tests.clients.scenes import stage
@@ -43,7 +39,6 @@ from tests.models.answerers import NEEDS_SDK, model_at
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
 
-from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -326,20 +321,6 @@ def test_a_failure_is_told_by_its_name_alone(traces: Traces) -> None:
     assert SECRET not in traces.text()
 
 
-def test_a_refused_call_and_a_context_over_its_budget(traces: Traces) -> None:
-    @hook(Calling)
-    def refuse(event: Calling) -> None:
-        raise PermissionError
-
-    agent = agent_of([*traces.hooks(), refuse], ToolCall("c1", "look", '{"word": "a"}'), "No.", tools=[look])
-    assert agent.ask_sync("go").text == "No."
-    assert not [span for span in traces.spans if span.name == "execute_tool look"]
-    small = Template(Instructions("word " * 100), budget=Budget(window=50))
-    with pytest.raises(OverBudget):
-        opened(traces.hooks()).build(small)
-    assert attributes(traces.spans[-1])["error.type"] == "OverBudget"
-
-
 def test_a_context_has_its_budget_and_what_it_leaves_out(traces: Traces) -> None:
     session = opened(traces.hooks())
     for number in range(40):
@@ -412,18 +393,6 @@ def test_a_recall(traces: Traces, how: str, content: bool) -> None:
     }
 
 
-def test_the_conversations_of_a_node(traces: Traces) -> None:
-    async def main() -> None:
-        async with Node(hooks=traces.hooks()) as node:
-            node.add("helper", lambda session: Agent(session, model=Scripted(["Hello."]), name="helper"))
-            await asyncio.gather(*(node.send("helper", "hi", conversation=name) for name in "ab"))
-
-    asyncio.run(main())
-    turns = [span for span in traces.spans if span.name == "invoke_agent helper"]
-    found = {attributes(span)["gen_ai.conversation.id"] for span in turns}
-    assert found == {"helper%2F/a", "helper%2F/b"} and all(span.parent is None for span in turns)
-
-
 OTHER_WIRES: dict[str, Callable[[], Scripted]] = {
     "generate_content m|gcp.gemini": lambda: Scripted(["Hi."], wire="gemini", name="m"),
     "chat m|anthropic": lambda: Scripted(["Hi."], wire="anthropic", name="m"),
@@ -436,19 +405,3 @@ def test_operations_and_providers_have_their_names(traces: Traces, told: str) ->
     Agent(opened(traces.hooks()), model=OTHER_WIRES[told]()).ask_sync("Hello?")
     name, provider = told.split("|")
     assert attributes(traces.one(name))["gen_ai.provider.name"] == provider
-
-
-def test_without_a_provider_of_its_own_the_global_one_is_used() -> None:
-    agent = agent_of(instrument(), "Hello.")  # none is set here: nothing is recorded, and all works
-    assert agent.ask_sync("Hello?").text == "Hello." and agent.session.hooks.failures == []
-    assert not trace.get_current_span().is_recording()
-
-
-def test_opentelemetry_is_not_imported_unless_it_is_asked_for() -> None:
-    code = (
-        "import sys; from quire import Agent; from quire.models import Scripted\n"
-        "Agent(model=Scripted(['Hello.'])).ask_sync('Hello?')\n"
-        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"

@@ -44,7 +44,7 @@ from quire import Budget, Session, Template
 from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
-from quire.items import JSON, Message, Reasoning, ToolCall, ToolResult
+from quire.items import JSON, Message, ToolCall, ToolResult
 from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
@@ -139,31 +139,6 @@ def test_an_agent_answers_and_its_conversation_is_kept() -> None:
 
 def _told(messages: list[ModelMessage]) -> list[Any]:
     return [PydanticCodec().identity(message) for message in messages]
-
-
-def test_what_fits_is_sent_and_the_history_stays_whole() -> None:
-    model = Scripted()
-    agent, capability = agent_of(model, window=400)
-    history = [message for n in range(50) for message in (asked(f"Question {n}?"), said(f"Answer {n}."))]
-    result = run(agent, "The last one?", message_history=[*history], conversation_id="q3")
-    (sent,) = model.requests
-    assert 2 < len(sent) < 60 and sent[-1].parts[-1].content == "The last one?"  # type: ignore[union-attr]
-    assert result.all_messages()[: len(history)] == history
-    assert capability.session("q3").receipts[-1].entries[0].fate == "left out"
-
-
-def test_requests_begin_with_what_the_request_before_sent() -> None:
-    answers = [called(f"c{n}") for n in range(30)]
-    model = Scripted(*answers)
-    agent, _ = agent_of(model)
-
-    @agent.tool_plain
-    def look() -> str:
-        return "three orders"
-
-    run(agent, "Look often.", usage_limits=None)
-    for before, after in zip(model.requests, model.requests[1:], strict=False):
-        assert after[: len(before)] == before
 
 
 POISONED: list[tuple[str, list[ModelMessage]]] = [
@@ -292,15 +267,6 @@ def test_a_message_of_any_kind_comes_back_from_the_log(message: ModelMessage) ->
     ]
     kept = JSON.decode(JSON.encode(marked))
     assert recorded_messages(kept) == [message]
-
-
-def test_parts_are_the_items_of_their_kind() -> None:
-    items = [item for message in MESSAGES[:4] for item in PydanticCodec().read(message)]
-    kinds = [Message, Message, Message, Reasoning, Message, Reasoning, Reasoning, ToolCall, ToolCall]
-    assert [type(item) for item in items] == [*kinds, ToolResult, ToolResult]
-    thought, failed = items[3], items[-1]
-    assert isinstance(thought, Reasoning) and thought.text == "Hm." and thought.state is not None
-    assert isinstance(failed, ToolResult) and failed.is_error and failed.text == "Not there."
 
 
 def look_at_orders(path: str, prompt: str | None, order_that_kills: int | None, *idempotent: str) -> str:

@@ -48,7 +48,10 @@ Opening = Callable[[], ConversationStore]
 _numbers = count(1)
 
 
-@pytest.fixture(params=["theirs", "memory", "sqlite", "jsonl", "sealed", "postgres"])
+OTHERS = [pytest.param(kind, marks=pytest.mark.fuzz) for kind in ("memory", "jsonl", "sealed", "postgres")]
+
+
+@pytest.fixture(params=["theirs", "sqlite", *OTHERS])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
     """Gives the same store each time, as another process would open it."""
     if request.param == "theirs":
@@ -114,28 +117,11 @@ RICH: list[ModelMessage] = [
 ]
 
 
-async def texts(store: ConversationStore, conversation_id: str) -> list[ModelMessage] | None:
-    loaded = await store.load(conversation_id)
-    return None if loaded is None else loaded.messages
-
-
 @awaited
 async def test_messages_of_all_kinds_come_back_equal(opened: Opening) -> None:
     await opened().save(Conversation(conversation_id="a", messages=[*RICH]), scope="ana")
     loaded = await opened().load("a", scope="ana")
     assert loaded is not None and loaded.messages == RICH
-
-
-@awaited
-async def test_a_save_adds_what_is_new_and_each_entry_can_be_read(opened: Opening) -> None:
-    conversation = Conversation(conversation_id="a", messages=said())
-    first = await opened().save(conversation)
-    conversation.messages += said()
-    second = await opened().save(conversation)
-    assert [entry.message for entry in first + second] == conversation.messages
-    assert await opened().load_entries("a") == first + second
-    assert await opened().load_entries("a", limit=3) == (first + second)[1:]
-    assert [await opened().read_entry(entry.id) for entry in first] == first
 
 
 @awaited
@@ -196,15 +182,6 @@ async def test_a_record_comes_back_equal(opened: Opening) -> None:
     kept.usage.input_tokens, kept.usage.details = 7, {"cached": 3}
     await opened().write_record(kept, expected_revision=None)
     assert await opened().read_record("a") == kept
-
-
-@awaited
-async def test_a_deletion_of_another_revision_is_refused(opened: Opening) -> None:
-    await opened().save(Conversation(conversation_id="a", messages=said()))
-    for conversation_id in ("a", "b"):
-        with pytest.raises(ConversationConflict):
-            await opened().delete_record(conversation_id, expected_revision="another")
-    assert await texts(opened(), "a") is not None
 
 
 @awaited

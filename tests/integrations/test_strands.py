@@ -28,7 +28,7 @@ pytest.importorskip("strands", reason="run by `make integrations`, in an environ
 from strands import Agent, tool
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models import Model
-from strands.session import FileSessionManager, SessionRepository
+from strands.session import SessionRepository
 from strands.types.exceptions import ContextWindowOverflowException, SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
@@ -147,14 +147,6 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert len(manager.session.receipts) == 3
     usage = manager.session.spending.usage
     assert usage.cache_read == 15 and usage.input == sum(len(str(one)) // 5 for one in model.sent)
-
-
-def test_a_long_session_is_fitted_and_stays_whole() -> None:
-    model = Scripted([one for n in range(12) for one in (("look", {"order": f"A{n}"}), "It is.")])
-    questions = [f"Is A{number} open?" for number in range(12)]
-    agent, manager = talk(MemoryStore(), model, *questions, window=1_500)
-    assert len(agent.messages) == len(manager.session.view()) == 48
-    assert len(model.sent[-1]) < 30 and not any(map(faults, model.sent))
 
 
 def test_a_long_loop_of_tools_is_fitted() -> None:
@@ -277,14 +269,7 @@ def test_a_session_of_another_manager_is_taken_whole(tmp_path: Path) -> None:
     assert len(again.messages) == 14
 
 
-# --- sessions: what Strands' own repository does, ours does -------------------------------------------------
-
-
-@pytest.fixture(params=["files", "quire-memory", "quire-sqlite"])
-def repository(request: pytest.FixtureRequest, tmp_path: Path) -> SessionRepository:
-    if request.param == "files":
-        return FileSessionManager("other", storage_dir=str(tmp_path))
-    return QuireSessionRepository("memory:" if request.param == "quire-memory" else tmp_path / "q.db")
+# --- sessions -----------------------------------------------------------------------------------------------
 
 
 def message(number: int, text: str = "Hello") -> SessionMessage:
@@ -297,36 +282,6 @@ def filled(repository: SessionRepository, count: int = 5) -> None:
     repository.create_agent("s-1", SessionAgent("ann", {"step": 1}, {}))
     for number in range(count):
         repository.create_message("s-1", "ann", message(number, f"Message {number}"))
-
-
-def test_a_session_comes_back(repository: SessionRepository) -> None:
-    assert repository.read_session("s-1") is None
-    filled(repository)
-    session, agent = repository.read_session("s-1"), repository.read_agent("s-1", "ann")
-    assert session is not None and session.session_type == SessionType.AGENT
-    assert agent is not None and agent.state == {"step": 1}
-    assert repository.read_agent("s-1", "bob") is None
-    found = repository.list_messages("s-1", "ann")
-    assert [one.message for one in found] == [message(n, f"Message {n}").message for n in range(5)]
-    assert [one.message_id for one in repository.list_messages("s-1", "ann", limit=2, offset=1)] == [1, 2]
-    assert repository.read_message("s-1", "ann", 9) is None
-
-
-def test_agents_and_messages_are_updated(repository: SessionRepository) -> None:
-    filled(repository)
-    before = repository.read_agent("s-1", "ann")
-    repository.update_agent("s-1", SessionAgent("ann", {"step": 2}, {}))
-    after = repository.read_agent("s-1", "ann")
-    assert before is not None and after is not None
-    assert after.state == {"step": 2} and after.created_at == before.created_at
-    redacted = message(4, "secret")
-    redacted.redact_message = message(4, "[redacted]").message
-    repository.update_message("s-1", "ann", redacted)
-    assert repository.list_messages("s-1", "ann")[-1].to_message() == redacted.redact_message
-    with pytest.raises(SessionException):
-        repository.update_agent("s-1", SessionAgent("bob", {}, {}))
-    with pytest.raises(SessionException):
-        repository.update_message("s-1", "ann", message(9))
 
 
 def test_a_number_that_another_process_has_used_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.errors import Damaged, InvalidValue, Unencodable, WrongType
-from quire.items import JSON, KINDS, MAX_DEPTH, Item, Message, Note, Pin, ToolCall, Unknown, kind_of
+from quire.errors import Damaged, InvalidValue, Unencodable
+from quire.items import JSON, KINDS, MAX_DEPTH, Item, Message, Note, ToolCall, Unknown, kind_of
 from quire.testing.items import FEW, FIELDS, batches, json_values, of_kind, same, texts
 
 pytestmark = pytest.mark.laws
@@ -41,14 +41,6 @@ def test_a_batch_comes_back_equal(batch: list[Item]) -> None:
     assert same(JSON.decode(written), batch)
     assert written == b"[" + b",".join(map(JSON.encode_item, batch)) + b"]" == JSON.encode(tuple(batch))
     assert same(JSON.decode(json.dumps(json.loads(written), indent=2).encode()), batch)
-
-
-def test_only_items_are_written() -> None:
-    text: Any = "text"
-    with pytest.raises(WrongType):
-        JSON.encode_item(text)
-    with pytest.raises(WrongType):
-        JSON.encode([Pin("t"), text])
 
 
 def test_the_arguments_of_a_call_are_not_touched() -> None:

@@ -1,8 +1,6 @@
 """Documents are read into blocks and cut into chunks; what cannot be read is refused with the reason."""
 
-import os
 import re
-import sys
 import tomllib
 from collections import Counter as Tally
 from io import BytesIO
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
-from quire.errors import Damaged, InvalidLimit, InvalidValue, MissingExtra, TooLarge, WrongType
+from quire.errors import Damaged, InvalidValue, TooLarge, WrongType
 from quire.items import Note
 from quire.memory.documents import MAX_BYTES, Block, Document, chunks, read_document
 from quire.tokens import Counter, Measured, counter_for
@@ -148,25 +146,6 @@ def test_what_cannot_be_read_is_refused(
         read_document(content, **options)
 
 
-def test_files(tmp_path: Path) -> None:
-    file = tmp_path / "guide.md"
-    file.write_text("# Guide\n\nWords.")
-    assert (read_document(file).source, read_document(file).title) == (str(file), "Guide")
-    assert read_document(file, name="here").source == "here"
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidValue, match="is no file"):
-        read_document(tmp_path / "pipe")
-
-
-@pytest.mark.parametrize(
-    ("library", "name"), [("markdown_it", "a.md"), ("selectolax.lexbor", "a.html"), ("pypdf", "a.pdf")]
-)
-def test_a_missing_library_is_named(library: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=r"quire\[documents\]"):
-        read_document(b"words", name=name)
-
-
 def test_pdf() -> None:
     data = Path(__file__).with_name("report.pdf").read_bytes()
     writer = pypdf.PdfWriter(clone_from=BytesIO(data))
@@ -239,15 +218,6 @@ def test_sentences_lines_and_rows_stay_whole() -> None:
     first, *others = chunks(table, tokens=80)
     assert first.text.startswith("no | place | state") and not first.lead
     assert others and all(chunk.shown.startswith("no | place | state\n") for chunk in others)
-
-
-def test_limits_of_chunks() -> None:
-    document = Document("d", "D", "text/plain", (Block("paragraph", "Hello."),))
-    assert chunks(Document("d", "D", "text/plain")) == []
-    with pytest.raises(InvalidLimit, match="at least"):
-        chunks(document, tokens=8)
-    with pytest.raises(WrongType):
-        chunks(document, tokens="many")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])

@@ -37,15 +37,6 @@ def test_evidence_anywhere_in_a_long_result_is_quoted(where: int) -> None:
     assert block.count("\n") > 4, "others have room beside it"
 
 
-def test_the_receipt_says_what_was_too_long() -> None:
-    store = MemoryStore()
-    long = opened("ana/other", store).user("The locker of Ferris " + "and so on " * 55)
-    session = opened("ana/one", store)
-    session.user("Where is the locker of Ferris?")
-    entry = built(session, History(), Recall(tokens=80)).receipt.explain(long)
-    assert entry.fate == "left out" and "longer than the room" in entry.reason
-
-
 @pytest.mark.parametrize(
     ("called", "gave", "question", "answer"),
     [

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from weakref import ref
 
 import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import QuireError
 from quire.items import JSON, Hide, Message, Note, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
-from quire.memory import Leaf, Memory, memory as module
+from quire.memory import Leaf, Memory
 from quire.memory.following import Follower
 from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
@@ -250,27 +249,3 @@ def test_an_index_that_continues_from_a_snapshot_is_one_read_from_the_log(
     along, fresh = Memory(store, "ana", index=follower.index), Memory(store, "ana")
     assert along.recent(limit=999) == fresh.recent(limit=999)
     assert along.episodes("one") == fresh.episodes("one")
-
-
-# Memories that are shared
-
-
-def test_unused_memories_are_released_and_find_the_same_when_they_come_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "MOST_LEAVES", 0)
-    store, asked = MemoryStore(), list[str]()
-    for nth in range(6):
-        opened(f"user{nth}/house", store).append(Message("user", f"The locker word is heliotrope {nth}."))
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return [[1.0, float(len(text))] for text in texts]
-
-    used, gone = Memory.of(store, "user0"), ref(Memory.of(store, "user1", embed=embed))
-    before = [hit.leaf for hit in Memory.of(store, "user1").search("locker word").hits]
-    for nth in range(2, 6):
-        Memory.of(store, f"user{nth}").catch_up()
-    assert Memory.of(store, "user0") is used and gone() is None
-    asked.clear()
-    assert [hit.leaf for hit in Memory.of(store, "user1").search("locker word").hits] == before and asked

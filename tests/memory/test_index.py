@@ -121,42 +121,6 @@ def orders(found: Sequence[Leaf]) -> list[int]:
     return [leaf.order for leaf in found]
 
 
-def test_orders_without_a_question() -> None:
-    index = Index()
-    index.put([said("a", order, importance=(0.9, 0.1, 0.9, 0.5)[order]) for order in range(4)])
-    assert orders(index.newest(2)) == [2, 3]
-    assert orders(index.weightiest(3)) == [2, 0, 3]
-    index.remove("one", ["i0"])
-    index.put([said("b", 4, importance=0.95)])
-    assert orders(index.weightiest(3)) == [4, 2, 3]
-
-
-def test_of_equal_leaves_the_last_put_is_the_newest() -> None:
-    index = Index()
-    index.put([said("dog", 0, at=NOW), said("dog", 9, at=NOW)])
-    assert orders(index.newest(2)) == [0, 9]
-    assert [hit.leaf.order for hit in index.search(Question.of("dog", NOW)).hits] == [9, 0]
-
-
-def test_nothing_is_found_where_nothing_fits() -> None:
-    index = Index()
-    index.put([said(f"word{order}", order) for order in range(5)])
-    for nothing in ("", "Yes.", "what was it?", "zebra", "\u6570\u636e\u5e93"):
-        assert index.search(Question.of(nothing, NOW), limit=2).hits == ()
-
-
-def test_update_removes_puts_and_marks_in_one_step() -> None:
-    index = Index()
-    index.put([said("left over", 9), said("ship", 0, source="two")])
-    index.update("one", Mark(1), leaves=[said("dog", order) for order in range(3)])
-    assert index.marks == {"one": Mark(1)} and orders(index.newest(9)) == [0, 0, 1, 2]  # nothing left over
-    index.update("one", Mark(2), gone=["i1", "unknown"], leaves=[said("ship", 3)])
-    assert index.marks == {"one": Mark(2)}
-    assert orders(index.newest(9, LeafFilter(sources=frozenset(("one",))))) == [0, 2, 3]
-    index.update("one", None)
-    assert not index.marks and [leaf.source for leaf in index.newest(9)] == ["two"]
-
-
 def test_nothing_stays_of_what_was_removed() -> None:
     index = Index()
     index.update("zinnia", Mark(1), leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
@@ -193,11 +157,3 @@ def test_named_time_reaches_places_that_others_would_crowd_out(monkeypatch: pyte
     question = Question.of("What did we deploy to the gateway in March 2023?", NOW)
     hits = index.search(question).hits
     assert {hit.leaf.key for hit in hits[:31]} == {leaf.key for leaf in DEPLOYS if question.names(leaf.at)}
-
-
-def test_leaf_without_a_term_is_found_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow(monkeypatch, few=2, read=4_000, chosen=60)
-    index = Index()
-    index.put([*DEPLOYS, said("Went home", 1, at=NOW - 7 * DAY, stretch=500)])
-    hits = index.search(Question.of("What did we deploy last week?", NOW)).hits
-    assert "i1" in [hit.leaf.key for hit in hits]

@@ -4,7 +4,6 @@ import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -234,23 +233,6 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
         store.close()
 
 
-def test_documents_are_removed_while_others_search(store: Store) -> None:
-    memory, stop = Memory.of(store, "ana"), Event()
-
-    def search() -> None:
-        while not stop.is_set():
-            memory.search("tide")
-
-    with ThreadPoolExecutor(2) as pool:
-        searching = [pool.submit(search) for _ in range(2)]
-        for _ in range(20):
-            memory.knowledge.add_text(guide("tide", "lamp"), source="a.md")
-            memory.knowledge.remove("a.md")
-        stop.set()
-        assert [one.result(timeout=60) for one in searching] == [None, None]
-    assert not memory.search("tide").hits
-
-
 def test_whoever_keeps_copies_is_called_before_content_is_emptied(store: Store, knowledge: Knowledge) -> None:
     heard: list[tuple[list[str], bool]] = []
 
@@ -263,15 +245,6 @@ def test_whoever_keeps_copies_is_called_before_content_is_emptied(store: Store, 
     gone, _ = knowledge.chunks("diary.md")
     knowledge.add_text(guide("tide"), source="diary.md")
     assert heard == [([gone.id], True)] and not any(b"walrus" in entry.body for entry in store.read(HERE))
-
-
-def test_a_log_that_began_again_is_read_again(store: Store, knowledge: Knowledge) -> None:
-    knowledge.add_text(guide("tide", "lamp"), source="a.md")
-    store.remove(HERE)
-    Knowledge(store, "ana").add_text(guide("quay", "rope"), source="b.md")
-    assert names(knowledge) == ["b.md"]
-    store.remove(HERE)
-    assert knowledge.sources() == []
 
 
 # Found by name

@@ -53,23 +53,6 @@ def test_a_block_is_within_its_tokens_and_names_what_it_quotes(
     assert {("", one) for one in named} == selected.keys and len(named) == len(selected)
 
 
-def test_quotes_without_a_time_are_grouped_by_source() -> None:
-    found = [("b", 3), ("a", 2), ("b", 1), ("a", 0), ("c", 5), ("b", 2)]
-    given = [
-        Quote(f"{source}{order}", f"{source}{order}", f"[{source}]", 0.0, order, (), str, source=source)
-        for source, order in found
-    ]
-    later = Quote("said", "said", "[Monday]", 7.0, 0, (), str, source="one")
-    (shown,) = block([later, *given]).select(None, count).items
-    assert isinstance(shown, Message)
-    assert shown.text.split() == ["[b]", "b1", "b2", "b3", "[a]", "a0", "a2", "[c]", "c5", "[Monday]", "said"]
-
-
-def test_a_quote_that_does_not_fit_is_skipped() -> None:
-    selected = block(quotes([("a " * 30, ""), ("a", ""), ("b", "")])).select(20, count)
-    assert selected.keys == {("", "q1"), ("", "q2")}
-
-
 def test_a_long_quote_is_shortened_if_there_is_room_for_a_useful_part() -> None:
     def shorter(line: str, characters: int) -> str:
         return line[:characters]
@@ -149,16 +132,6 @@ def _assert_one_block(told: str) -> None:
         assert line.startswith((BAR, "[", "user: ", "assistant: "))
         assert line.startswith(BAR) or "refund." not in line
         assert not line.startswith("[") or line.index("]") == len(line) - 1
-
-
-@pytest.mark.parametrize("provider", sorted(PROVIDERS))
-def test_what_stands_before_it_stays_as_it_was(provider: str) -> None:
-    session = session_with(HOSTILE[1], is_document=False)
-    sections = Instructions("Help."), History()
-    plain = built(session, *sections, window=100_000).render(provider).payload
-    told = built(session, *sections, Recall("working"), window=100_000).render(provider).payload
-    name = next(name for name in ("messages", "input", "contents") if name in plain)
-    assert told[name][: len(plain[name]) - 1] == plain[name][:-1]
 
 
 @pytest.mark.laws

@@ -1,4 +1,4 @@
-"""Ranking: neighbours, related words, speakers, times, long texts, evidence and vectors."""
+"""Ranking: neighbours, related words, speakers, times, long texts and evidence."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,7 @@ import pytest
 from quire.memory.found import Hit
 from quire.memory.index import MOST_TERMS, Index
 from quire.memory.leaf import LETTERS_READ, Leaf
-from quire.memory.ranking import Question, fused, statements_and_questions
-from quire.memory.words import terms
+from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, NOW, said
 
 
@@ -120,67 +119,7 @@ def test_prompt_is_evident_if_it_is_about_the_record(question: str, is_evident: 
     assert found.is_evident is is_evident and (found.hits or not is_evident)
 
 
-# Parts
-
-
-@pytest.mark.parametrize(
-    ("text", "told", "asked"),
-    [
-        ("I went home.", "I went home.", ""),
-        ("Why? I went home.", "I went home.", "Why?"),
-        ("Home. Why", "Home. Why", ""),
-        ("Is 3.5 in config.py? Yes.", "Yes.", "Is 3.5 in config.py?"),
-        ("\u4f60\u597d\u3002\u5728\u54ea\uff1f", "\u4f60\u597d\u3002", "\u5728\u54ea\uff1f"),
-    ],
-)
-def test_statements_and_questions(text: str, told: str, asked: str) -> None:
-    assert statements_and_questions(text) == (told, asked)
-
-
-def test_question_knows_its_terms_and_its_times() -> None:
-    question = Question.of("When did we go to Rome in May 2023?", NOW)
-    assert question.asks_when and question.terms == tuple(terms("go Rome"))
-    (month,) = question.spans
-    assert month.end - month.start == 31 * DAY
-    assert question.names(month.start) and not question.names(month.end)
-    assert not Question.of("Who is it?", NOW).spans
-    long = Question.of("alpha " + "filler text " * 10_000 + " omega", NOW)
-    assert set(terms("alpha omega")) <= set(long.terms)
-
-
 def test_ambiguous_date_is_both_days() -> None:
     texts = [said("A cello came.", nth, at=NOW - nth * DAY, stretch=nth) for nth in range(300)]
     hits = asked("What came on 5/6/2023?", *texts)
     assert {int((NOW - hit.leaf.at) / DAY) for hit in hits[:2]} == {162, 192}
-
-
-# Vectors
-
-
-def with_vectors(vectors: Sequence[Sequence[float]] | None) -> list[str]:
-    index = Index()
-    texts = [said("dog " * (12 - order) + "cat", 8 * order) for order in range(12)]
-    index.put(texts)
-    index.set_vectors(texts if vectors else (), vectors or ())
-    return keys(index.search(Question.of("dog", NOW, vector=(1.0, 0.0) if vectors else None)).hits)
-
-
-def test_vectors_that_say_nothing_move_nothing() -> None:
-    plain = with_vectors(None)
-    assert with_vectors([(1.0, 1.0)] * 12) == plain
-    assert with_vectors([(0.0, 0.0)] * 12) == with_vectors([(1.0, 2.0, 3.0)] * 12) == plain
-
-
-def test_vectors_that_agree_with_terms_lift_what_is_closest() -> None:
-    plain = with_vectors(None)
-    lifted = [(12.0 - order, 12.0) for order in range(12)]
-    lifted[3] = (50.0, 1.0)
-    moved = with_vectors(lifted)
-    assert moved.index(plain[3]) < 3 and sorted(moved) == sorted(plain)
-
-
-def test_what_stands_out_rises_although_terms_put_it_last() -> None:
-    best = [(nth, 200.0 - nth) for nth in range(200)]
-    alike = {nth: 0.1 + 0.05 * (nth * 7919 % 13) / 13 for nth in range(200)} | {150: 0.9, 199: 0.9}
-    moved = fused(best, alike, 0.35)
-    assert {150, 199} <= set(sorted(moved, key=lambda nth: -moved[nth])[:20])

@@ -51,13 +51,6 @@ def test_a_block_names_the_items_that_it_quotes() -> None:
         assert first.id in block.extras[OF] and known.issuperset(block.extras[OF])
 
 
-def test_what_the_history_shows_is_not_quoted() -> None:
-    session = talk(days=2)
-    session.user(ASKED)
-    context = built(session, HELP, History(), Recall(), window=10_000)
-    assert sum("heliotrope" in text for text in texts(context)) == 1 and context.tokens["recall"] == 0
-
-
 def test_a_call_comes_back_with_its_result() -> None:
     store = MemoryStore()
     session = opened(store=store)

@@ -115,15 +115,3 @@ def test_they_are_quoted_as_of_the_conversation_that_answers() -> None:
     lines = asked(session, "When was the refund of order 1003 approved?").splitlines()
     (nth,) = [nth for nth, line in enumerate(lines) if canned in line]
     assert "conversation ticket-3]" in "\n".join(lines[nth - 2 : nth])
-
-
-@pytest.mark.parametrize(
-    ("sources", "named"), [(["a.txt"], 1), (["a.txt", "b.txt"], 2), ([f"{n}.txt" for n in range(20)], 6)]
-)
-def test_a_passage_of_several_documents_names_them(sources: list[str], named: int) -> None:
-    memory = Memory(MemoryStore(), "ana")
-    for source in sources:
-        memory.knowledge.add_text("Hotels: the limit is 99 euro.", source=source)
-    (quote,) = recalled(memory, "Which cities have a hotel limit of 99 euro?")
-    assert quote.line == "| Hotels: the limit is 99 euro." and quote.heading.count(".txt") == named
-    assert ("and other documents]" in quote.heading) is (len(sources) > 6)

@@ -2,7 +2,6 @@
 
 import os
 import random
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from quire.errors import StoreFailed
 from quire.items import Message
 from quire.memory import Memory, snapshots
 from quire.memory.following import Follower
@@ -121,19 +119,6 @@ def test_snapshot_finds_what_the_log_does_without_reading_it(
         assert answers(memory) == read_from_log(store)
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "least"), [("small.db", None, 100), ("plain.jsonl", None, 0), ("sealed.db", bytes(32), 0)]
-)
-def test_small_sealed_and_plain_stores_have_no_snapshot(
-    tmp_path: Path, name: str, key: bytes | None, least: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "SMALL", least)
-    with Store.open(tmp_path / name, key=key) as store:
-        talk(store)
-        assert Memory.of(store, "ana").search("locker").hits
-    assert not list(tmp_path.glob("*-index"))
-
-
 def file_of(path: str) -> Path:
     """The snapshot of the only scope."""
     (file,) = Path(f"{path}-index").iterdir()
@@ -230,17 +215,6 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
         assert SECRET not in contents(path)
 
 
-def test_forgetting_fails_where_the_snapshot_cannot_be_written(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "_PATIENCE", 0.1)
-    other = sqlite3.connect(file_of(path), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with Store.open(path) as store, pytest.raises(StoreFailed, match="-index"):
-        snapshots.forget_saved(store, "ana", Index)
-    other.close()
-
-
 def test_index_is_opened_again_where_another_process_has_written_its_snapshot(address: str) -> None:
     with Store.open(address) as store:
         talk(store)
@@ -280,18 +254,6 @@ def test_several_processes_write_at_once(address: str) -> None:
 
 # Damage
 
-STATEMENTS = (
-    "UPDATE parts SET body = zeroblob(length(body))",
-    "UPDATE parts SET body = zeroblob(length(body)) WHERE id < 0 AND length(body) < 300",
-    "UPDATE parts SET body = substr(body, 1, 50) WHERE id > 0",
-    "UPDATE parts SET body = 'text'",
-    "DELETE FROM parts",
-    "DELETE FROM parts WHERE id < 0 AND length(body) < 300",
-    "DELETE FROM parts WHERE id > 0",
-    "DELETE FROM parts WHERE length(body) > 300",
-    "DROP TABLE parts",
-)
-
 
 def finds_all(path: str) -> None:
     """Twice: the index is made anew, and then there again."""
@@ -300,17 +262,6 @@ def finds_all(path: str) -> None:
             assert answers(Memory(store, "ana")) == read_from_log(store)
     with Store.open(path) as store:
         assert kept(store) == len(TURNS) + 1
-
-
-@pytest.mark.parametrize("statement", STATEMENTS)
-def test_snapshot_that_makes_no_sense_is_made_anew(
-    path: str, statement: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with sqlite3.connect(file_of(path)) as connection:
-        connection.execute(statement)
-    connection.close()
-    finds_all(path)
-    assert "heliotrope" not in caplog.text
 
 
 @pytest.mark.parametrize("seed", range(6))

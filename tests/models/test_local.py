@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidLimit, InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
+from quire.errors import InvalidValue, MissingExtra, ModelFailed, WindowExceeded, WrongType
 from quire.items import Image, Message
 from quire.models import Local
 from quire.testing.conversations import TOOLS
@@ -20,7 +20,6 @@ from tests.models.answerers import (
     NEEDS_LOCAL,
     QUESTION,
     answered,
-    each_row,
     in_loop,
     shared_local,
     text_of,
@@ -63,21 +62,6 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     (tmp_path / "words.gguf").write_text("once upon a time")
     with pytest.raises(InvalidValue, match="is not a GGUF file"):
         Local(tmp_path / "words.gguf")
-
-
-@each_row(
-    "options kind",
-    ({"context": 0}, InvalidLimit),
-    ({"context": "large"}, WrongType),
-    ({"threads": 0}, InvalidLimit),
-)
-def test_wrong_options_are_refused(
-    options: dict[str, Any], kind: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    without(monkeypatch)
-    (tmp_path / "a.gguf").write_bytes(b"GGUF")
-    with pytest.raises(kind):
-        Local(tmp_path / "a.gguf", **options)
 
 
 @needs_local

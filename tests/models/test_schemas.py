@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
-from quire.agent.answer import AnswerType
 from quire.errors import ModelFailed
 from quire.items import Message
-from quire.models import AnswerShape, Model, Scripted, shape_for, shape_of
-from quire.providers import fields_in, subschemas
+from quire.models import AnswerShape, Model, Scripted, shape_for
+from quire.providers import fields_in
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
 from tests.clients.speaking import begun, error, fails, says, send, sends
@@ -45,14 +43,6 @@ RECURSIVE: Json = {
 
 
 # --- what is sent ----------------------------------------------------------------------------------------
-
-
-@each
-def test_a_model_that_takes_a_schema_is_sent_it_as_it_is(wire: str) -> None:
-    shape = shape_for(wire, NAMES[wire], PLAIN, [TOOL])
-    assert (shape.sent, shape.is_enforced) == (PLAIN, True)
-    unknown = shape_for(wire, "somebody-elses", PLAIN)
-    assert (unknown.sent, unknown.is_enforced) == (PLAIN, False)
 
 
 @each
@@ -123,28 +113,6 @@ def test_what_anthropic_is_sent() -> None:
 def test_what_gemini_is_sent_and_enforces(field: Json, sent: Json, is_enforced: bool) -> None:
     shape = shape_for("gemini", "gemini-3-pro", an_object(x=field))
     assert shape == AnswerShape(an_object(x=sent), is_enforced)
-
-
-class Cat(BaseModel):
-    kind: Literal["cat"]
-
-
-class Dog(BaseModel):
-    kind: Literal["dog"]
-
-
-class Pet(BaseModel):
-    pet: Annotated[Cat | Dog, Field(discriminator="kind")]
-
-
-def test_gemini_enforces_a_tagged_union() -> None:
-    answer = AnswerType(Pet)
-    assert answer is not None and answer.schema is not None
-    shape = shape_of(Model("google:gemini-3-pro"), answer.schema)
-    assert shape.is_enforced and shape.sent is not None
-    found = [inner for _, inner in subschemas(shape.sent)]
-    assert [inner["enum"] for inner in found if "enum" in inner] == [["cat"], ["dog"]]
-    assert not any({"const", "discriminator"} & inner.keys() for inner in found)
 
 
 @each

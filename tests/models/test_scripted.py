@@ -120,33 +120,6 @@ def test_a_payload_that_the_provider_would_refuse_is_refused() -> None:
     assert model.requests == []
 
 
-@each_row("replies", "hello", b"hello", Parsed(()), CALL, None, 3)
-def test_replies_are_a_list(replies: Any) -> None:
-    with pytest.raises(WrongType, match="replies are a list"):
-        Scripted(replies)
-
-
-@each_row("reply", 3, None, b"x", [1], ["text"], {"role": "assistant"})
-def test_what_is_no_reply_is_refused(reply: Any) -> None:
-    def giving(_: Rendered) -> Any:
-        return reply
-
-    for script in (reply, giving):
-        with pytest.raises(WrongType, match="a reply is"):
-            ask(Scripted([script]))
-
-
-@each_row(
-    "replies options said",
-    ([Message("user", "Hello")], {}, "not as the user"),
-    ([], {"wire": "telex"}, "no provider 'telex'"),
-    ([], {"name": ""}, "the name of a model is empty"),
-)
-def test_roles_wires_and_names_are_checked(replies: Any, options: Any, said: str) -> None:
-    with pytest.raises(InvalidValue, match=said):
-        Scripted(replies, **options)
-
-
 # --- texts that a model writes for other packages --------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from quire.agent import tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Task
-from quire.session import Adding, Calling, hook
+from quire.session import Adding, hook
 from tests.programs.coding import assert_whole, coder_of, ended, opened, said, scenario, solving
 
 
@@ -141,31 +141,6 @@ async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, 
     code = CAUGHT.format(call, "RuntimeError")
     assert told in await answer_of(code, pay, ask_person, approver=approver, session=session)
     assert paid == [] and [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
-
-
-@scenario
-async def test_a_call_that_is_forgotten_while_somebody_decides_is_not_run() -> None:
-    paid.clear()
-    session = opened()
-
-    def forget_and_agree(call: ToolCall) -> bool:
-        session.forget(call.id)
-        return True
-
-    code = CAUGHT.format("pay(3)", "RuntimeError")
-    assert "forgotten" in await answer_of(code, pay, session=session, approver=forget_and_agree)
-    assert paid == []
-
-
-@scenario
-async def test_a_hook_may_refuse_a_call() -> None:
-    @hook(Calling)
-    def refuse(event: Calling) -> None:
-        raise ValueError(event.name)
-
-    session = opened(hooks=[refuse])
-    assert "refused" in await answer_of(CAUGHT.format("digits()", "RuntimeError"), digits, session=session)
-    assert [kind for kind, _ in said(session)] == ["user", "call", "error", "assistant"]
 
 
 @pytest.mark.parametrize("programs", [["caught"], ["uncaught", "caught"]])

@@ -7,7 +7,7 @@ import pytest
 
 from quire import Message, Session
 from quire.agent import tool
-from quire.errors import CapReached, InvalidValue, ModelFailed, WrongType
+from quire.errors import CapReached, InvalidValue
 from quire.models import Scripted
 from quire.programs import Coder, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
@@ -17,7 +17,6 @@ from tests.programs.coding import (
     assert_whole,
     coder_of,
     ended,
-    fenced,
     opened,
     said,
     scenario,
@@ -153,14 +152,6 @@ async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed
 
 
 @scenario
-async def test_a_model_that_fails_ends_its_attempt_alone() -> None:
-    coder = coder_of(ModelFailed("it is out"), ADDING, candidates=2)
-    answer = await coder.answer(solving(), QUESTION)
-    assert answer.value == {"result": "4"}
-    assert [type(fault) for tried in answer.attempts for fault in tried.faults] == [ModelFailed]
-
-
-@scenario
 async def test_a_given_program_is_run_without_a_model() -> None:
     coder = Coder(session=opened())
     answer = await coder.run(solving(), ADDING, QUESTION)
@@ -173,26 +164,6 @@ async def test_a_given_program_is_run_without_a_model() -> None:
     assert failed.value.has_acted and said(coder.session) == [ASKED, *CALLED, FOUR]
     with pytest.raises(InvalidValue, match="was given none"):
         await coder.answer(solving(), QUESTION)
-
-
-@scenario
-async def test_the_input_is_checked_before_anything_begins() -> None:
-    coder = coder_of(ADDING)
-    with pytest.raises(InvalidValue, match="problem"):
-        await coder.answer(solving(), {"problm": "What is 2+2?"})
-    wrong: list[tuple[Any, Any]] = [("solve", {}), (solving(), "?")]
-    for task, given in wrong:
-        with pytest.raises(WrongType):
-            await coder.answer(task, given)
-    unfit: Any = None
-    with pytest.raises(WrongType, match=r"Coder\.run"):
-        await coder.run(solving(), unfit, QUESTION)
-    assert coder.session.transcripts == ("main",)
-    options = ({"session": 3}, {"bounds": 3}, {"kept": 3}, {"model": 3}, {"candidates": 0}, {"main": ""})
-    for wrong_option in options:
-        unfit = wrong_option
-        with pytest.raises((WrongType, InvalidValue, ValueError)):
-            Coder(**unfit)
 
 
 # --- replies ---------------------------------------------------------------------------------------------
@@ -254,22 +225,6 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
 async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
     coder = coder_of(Message("assistant", reply), rounds=1)
     assert (await coder.answer(Task("say"), {"input": "x"})).value == value
-
-
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        (fenced("output = 'a'") + fenced("output = 'b'"), "2 blocks"),
-        ("```python\nx = (\n```\nNo:\n```python\noutput = ''\n```", "2 blocks"),
-        ("```python\n\n```", "no program"),
-        ("I cannot do this.", "SyntaxError"),
-    ],
-)
-@scenario
-async def test_a_reply_with_no_program_or_several_costs_a_round(reply: str, told: str) -> None:
-    coder = coder_of(Message("assistant", reply), "output = 'second'", rounds=2)
-    answer = await coder.answer(Task("say"), {"input": "x"})
-    assert answer.value == "second" and told in str(answer.attempts[0].faults[0])
 
 
 # --- ending early ----------------------------------------------------------------------------------------

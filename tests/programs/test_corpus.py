@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from quire import agent
 from quire.programs import Bounds, Coder, ProgramFault, Sandbox, Task
@@ -36,8 +37,11 @@ LIMITS = {
 """Words by which a fault of the kind `limit` names its bound."""
 
 
-def rows(name: str) -> Iterator[Any]:
-    return map(json.loads, Path(__file__).with_name(name).read_text().splitlines())
+some_or_all = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.fuzz)])
+
+
+def rows(name: str, every: int) -> Iterator[Any]:
+    return map(json.loads, Path(__file__).with_name(name).read_text().splitlines()[::every])
 
 
 def plain(value: Any) -> Any:
@@ -71,9 +75,10 @@ def task_of(row: Any, calls: list[Any]) -> Task:
     )
 
 
-async def test_a_program_gives_a_value_or_has_a_fault() -> None:
+@some_or_all
+async def test_a_program_gives_a_value_or_has_a_fault(every: int) -> None:
     coder = Coder()
-    for row in rows("programs.jsonl"):
+    for row in rows("programs.jsonl", every):
         calls, found, begun = list[Any](), dict[str, Any](), len(coder.session.transcripts)
         try:
             answer = await coder.run(task_of(row, calls), row["code"], row["inputs"])
@@ -84,10 +89,11 @@ async def test_a_program_gives_a_value_or_has_a_fault() -> None:
         assert {**found, "calls": calls} == row["expected"], row["code"]
 
 
-async def test_no_program_leaves_its_sandbox_or_uses_it_up() -> None:
+@some_or_all
+async def test_no_program_leaves_its_sandbox_or_uses_it_up(every: int) -> None:
     os.environ["QUIRE_SECRET"] = SECRETS[0]
     sandbox = Sandbox()
-    for row in rows("hostile.jsonl"):
+    for row in rows("hostile.jsonl", every):
         calls: list[Any] = []
 
         async def given(value: Any = None, calls: list[Any] = calls) -> int:

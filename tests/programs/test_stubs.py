@@ -99,51 +99,6 @@ def test_any_schema_becomes_python_that_the_checker_accepts(
 
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string"}
-FILTER = {
-    "type": "object",
-    "properties": {"kind": {"enum": ["a", "b"]}, "deep": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["kind"],
-}
-FOUND = {
-    "type": "object",
-    "properties": {"name": TEXT, "score": NUMBER, "parts": {"type": "array", "items": FILTER}},
-    "required": ["name", "score", "parts"],
-}
-SEARCH = Declared(
-    "search",
-    "Find things.",
-    {
-        "type": "object",
-        "properties": {"filter": FILTER, "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
-        "required": ["limit"],
-    },
-    {"type": "array", "items": {"anyOf": [FOUND, {"type": "null"}]}},
-)
-
-
-def test_the_exact_text_has_all_types() -> None:
-    text = stubs_of([SEARCH])
-    assert (
-        "async def search(limit: int | None, filter: SearchFilter = ...) -> list[SearchResultItem | None]:\n"
-        '    """Find things."""' in text
-    )
-    assert (
-        "class SearchFilter(TypedDict):\n    kind: Literal['a', 'b']\n    deep: NotRequired[list[int]]"
-        in text
-    )
-    assert "    name: str\n    score: float\n    parts: list[SearchResultItemParts" in text
-
-
-def test_the_loose_text_keeps_keys_of_what_is_received_and_types_of_what_is_given() -> None:
-    inputs = {"type": "object", "properties": {"row": FOUND, "count": NUMBER}}
-    text = stubs_of([SEARCH], inputs, FOUND, loose=True)
-    assert (
-        "async def search(limit: int | None, filter: SearchFilter = ...) -> list[SearchResultItem]:" in text
-    )
-    assert "class SearchFilter(TypedDict):\n    kind: Literal['a', 'b']" in text
-    assert "class SearchResultItem(TypedDict):\n    name: Any\n    score: Any\n    parts: list[" in text
-    assert "class Output(TypedDict):\n    name: str\n    score: float" in text
-    assert "row: Row\ncount: Any" in text and "class Row(TypedDict):\n    name: Any" in text
 
 
 def test_a_description_cannot_break_out_of_its_quotes() -> None:

@@ -77,13 +77,6 @@ def test_results_belong_to_their_calls(wire: str) -> None:
     assert [item.call_id for item in results(items)] == ["b", "a", "b_2", "a_2"]
 
 
-def test_parallel_calls_under_one_id_have_their_results_in_order() -> None:
-    call = {"id": "a", "function": {"name": "f", "arguments": "{}"}}
-    answers = [{"role": "tool", "tool_call_id": "a", "content": text} for text in "123"]
-    found = results(read("openai", [{"role": "assistant", "tool_calls": [call, call]}, *answers]))
-    assert [(item.call_id, item.text) for item in found] == [("a", "1"), ("a_2", "2"), ("a_2", "3")]
-
-
 def test_calls_without_ids_are_counted_and_paired_by_name_and_order() -> None:
     chat: list[Json] = [
         {"role": "assistant", "tool_calls": [{"function": {"name": "f"}}, {"function": {"name": "g"}}]},

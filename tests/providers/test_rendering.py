@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from quire.errors import Downgraded, InvalidValue, WrongType
+from quire.errors import Downgraded, InvalidValue
 from quire.items import (
     Audio,
     ConfigChange,
@@ -147,14 +147,6 @@ def test_each_item_goes_out_by_its_rule(wire: str, row: str) -> None:
 
 
 @on_each_wire
-def test_results_stand_in_the_order_of_their_calls(wire: str) -> None:
-    calls = [ToolCall(f"c{n}", "look", "{}") for n in range(3)]
-    results = [ToolResult(f"c{n}", "look", str(n)) for n in (2, 0, 1)]
-    payload = sent(wire, ask, *calls, *results, Message("user", "So?")).payload
-    assert calls_and_results(wire, payload) == (["c0", "c1", "c2"], ["c0", "c1", "c2"])
-
-
-@on_each_wire
 def test_a_late_result_takes_the_place_of_the_neutral_one(wire: str) -> None:
     provider, transcript = PROVIDERS[wire], Transcript([ask, look, Message("user", "Still there?")])
     before = provider.render(transcript.view, model=MODELS[wire])
@@ -212,14 +204,6 @@ def test_calls_under_one_id_get_ids_of_their_own(wire: str) -> None:
     rendered = sent(wire, ask, look, found, Message("user", "Again."), look, found)
     calls, results = calls_and_results(wire, rendered.payload)
     assert calls == results and len(set(calls)) == 2
-
-
-@on_each_wire
-def test_a_renamed_tool_gets_its_own_name_back_in_the_answer(wire: str) -> None:
-    rendered = sent(wire, ask, tools=[{"name": "wetter heute!", "parameters": {"type": "object"}}])
-    (name,) = rendered.names
-    assert rendered.names == {name: "wetter heute!"} and name in json.dumps(rendered.payload)
-    assert rendered.tools == ("wetter heute!",)
 
 
 @on_each_wire
@@ -309,27 +293,6 @@ def test_strict_raises_for_a_loss_and_not_for_a_harmless_change(wire: str) -> No
 # --- the result of rendering -----------------------------------------------------------------------------
 
 
-@on_each_wire
-def test_a_rendering_can_be_passed_as_keyword_arguments(wire: str) -> None:
-    rendered = sent(wire, ask)
-    assert dict(**rendered) == rendered == rendered.payload and rendered[HISTORY[wire]]
-    assert list(rendered) == [*rendered.payload] and len(rendered) == len(rendered.payload)
-    assert rendered.get("nothing") is None and "nothing" not in rendered
-    assert "downgrades" in repr(rendered) and rendered.model == MODELS[wire]
-
-
-@on_each_wire
-def test_one_more_message_shares_the_messages_before(wire: str) -> None:
-    provider, transcript = (
-        PROVIDERS[wire],
-        Transcript([ask, Message("assistant", "Hello."), Message("user", "So?")]),
-    )
-    first = provider.render(transcript.view, model=MODELS[wire])
-    transcript.extend([Message("assistant", "Again."), Message("user", "More.")])
-    second = provider.render(transcript.view, model=MODELS[wire])
-    assert first.shared[HISTORY[wire]][0] is second.shared[HISTORY[wire]][0]
-
-
 def spoil(value: Any) -> None:
     """Edit all of a payload in place."""
     if isinstance(value, dict):
@@ -396,14 +359,6 @@ def test_values_that_a_caller_puts_into_a_payload_stay_the_callers() -> None:
 def test_the_prefix_tells_whether_what_was_sent_is_the_same(wire: str) -> None:
     assert sent(wire, ask).prefix == sent(wire, ask).prefix != sent(wire, Message("user", "Stop.")).prefix
     assert sent(wire, ask).bare().payload == {} and sent(wire, ask).bare().prefix == sent(wire, ask).prefix
-
-
-@on_each_wire
-def test_only_items_are_rendered(wire: str) -> None:
-    provider: Any = PROVIDERS[wire]
-    for items in (["Go."], "Go."):
-        with pytest.raises(WrongType):
-            provider.render(items)
 
 
 def test_a_cache_plan_is_checked() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.items import Hide, Mask, Message, Span, ToolResult
+from quire.items import Hide, Message, Span, ToolResult
 from quire.providers import HISTORY, PROVIDERS
 from quire.state import Transcript
 from quire.testing.answers import OPENAIS_OWN, answer, owner
@@ -78,41 +78,6 @@ def test_while_nothing_is_edited_all_state_goes_back(
             transcript.append(ToolResult(call.call_id, call.name, "found"))
     rendered = provider.render(transcript.view, model=model, tools=TOOLS)
     assert {sealed for _, sealed in seals(wire, rendered.payload)} == made
-
-
-@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
-def test_after_an_edit_of_what_came_before_the_state_is_left_out_with_a_note(wire: str, model: str) -> None:
-    provider = PROVIDERS[wire]
-    transcript = Transcript(
-        [Message("user", "Hello.", id="first"), Message("assistant", "Hello.", id="second")]
-    )
-    transcript.append(Message("user", "Look it up."))
-    sent = provider.render(transcript.view, model=model, tools=TOOLS)
-    transcript.extend(provider.parse(answer(wire, model, 1, 1, 7, 1), sent=sent, model=model).items)
-    transcript.append(Message("user", "And now?"))
-    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
-    transcript.append(Hide((Span("first", "second"),)))
-    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
-    assert seals(wire, rendered.payload) == []
-    assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}
-    assert "hm" not in json.dumps(rendered.payload), "a thought was turned into text"
-
-
-@pytest.mark.parametrize(("wire", "model"), WITH_STATE)
-def test_a_mask_in_the_reply_itself_takes_its_state_away(wire: str, model: str) -> None:
-    provider, transcript = PROVIDERS[wire], Transcript([Message("user", "Look it up.")])
-    sent = provider.render(transcript.view, model=model, tools=TOOLS)
-    items = provider.parse(answer(wire, model, 1, 1, 7, 1), sent=sent, model=model).items
-    transcript.extend(items)
-    for call in transcript.view.pending():
-        transcript.append(ToolResult(call.call_id, call.name, "found"))
-    transcript.append(Message("user", "And now?"))
-    assert seals(wire, provider.render(transcript.view, model=model, tools=TOOLS).payload)
-    said = next(item for item in items if isinstance(item, Message))
-    transcript.append(Mask(said.id, "[cleared]"))
-    rendered = provider.render(transcript.view, model=model, tools=TOOLS)
-    assert seals(wire, rendered.payload) == []
-    assert "state_stale" in {downgrade.change for downgrade in rendered.downgrades}
 
 
 def only_thought(wire: str, response: dict[str, Any]) -> dict[str, Any]:

@@ -204,14 +204,6 @@ def test_what_is_no_definition_is_refused() -> None:
             read_tools([{"name": "look", "parameters": an_object(q={"default": value})}])
 
 
-def test_more_tools_than_a_wire_takes_are_refused() -> None:
-    for wire, most in (("openai", 128), ("gemini", 512)):
-        tools = [{"name": f"f{number:03}"} for number in range(most + 1)]
-        assert len(functions(rendered(wire, *tools[:most]))) == most
-        with pytest.raises(InvalidValue, match=f"at most {most}"):
-            rendered(wire, *tools)
-
-
 # --- schemas ---------------------------------------------------------------------------------------------
 
 TRANSLATED: list[tuple[Any, Any]] = [
@@ -352,15 +344,6 @@ def test_tools_are_sorted_and_names_fit_the_wire() -> None:
         made = rendered(wire, {"name": "look up!"}, {"name": "b"}, {"name": "x" * 200})
         names = [function["name"] for function in functions(made)]
         assert names[0] == "b" and made.names == {names[1]: "look up!", names[2]: "x" * 200}
-
-
-def test_aliases_reach_examples_and_only_the_top() -> None:
-    schema = an_object(**{"$a": TEXT, "b": an_object(**{"$in": TEXT})})
-    made = rendered("anthropic", {"name": "f", "input_schema": schema, "input_examples": [{"$a": "x"}]})
-    (function,) = functions(made)
-    (alias,) = made.parameters["f"]
-    assert function["input_schema"] == an_object(**{alias: TEXT, "b": an_object(**{"$in": TEXT})})
-    assert function["input_examples"] == [{alias: "x"}] and changes(made) == ["name_renamed"]
 
 
 def test_what_else_names_a_property_with_an_alias_is_refused_on_that_wire() -> None:

@@ -1,10 +1,8 @@
 """The sections that the laws are tested with, and how to ask them."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
-from quire.errors import QuireError
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.sections import (
     Ask,
@@ -87,12 +85,3 @@ SECTIONS: list[Section] = [
 def asked(section: Section, ask: Ask) -> Any:
     """What a section returns."""
     return asyncio.run(section.items(ask))
-
-
-def error_of(call: Callable[[], Any]) -> type[QuireError] | None:
-    """The class of the error that a call raises."""
-    try:
-        call()
-    except QuireError as error:
-        return type(error)
-    return None

@@ -1,14 +1,13 @@
 """What the documentation promises of each section, and of content that becomes items."""
 
 import asyncio
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from quire.errors import InvalidLimit, InvalidValue, QuireError, UnknownKey, WrongType
+from quire.errors import InvalidValue, WrongType
 from quire.items import (
     Hide,
     Image,
@@ -41,7 +40,7 @@ from quire.state import Pool, Transcript
 from quire.testing.sections import INBOX
 from quire.testing.templates import items_from
 from quire.tokens import Definition, Share
-from tests.sections.asking import asked, error_of
+from tests.sections.asking import asked
 
 LOOK: Definition = {"name": "look", "description": "Look it up.\nSlowly."}
 ADD: Definition = {"type": "function", "function": {"name": "add"}}
@@ -74,13 +73,6 @@ def ids(history: History, transcript: Transcript, input_id: str | None = None) -
 
 def texts(items: Any) -> list[str]:
     return [item.text for item in items if isinstance(item, Message)]
-
-
-def test_a_whole_history_is_the_view_itself() -> None:
-    view = talk().view
-    for history in (History(), History(messages=100), History(turns=2)):
-        assert asked(history, Ask(views={"main": view})) is view
-    assert asked(History("side"), Ask(views={"side": view, "main": talk().view})) is view
 
 
 def is_reply(item: Item) -> bool:
@@ -150,32 +142,6 @@ def test_a_transform_keeps_ids_and_times() -> None:
     assert [item.id for item in items] == [item.id for item in view if item.id != "t"]
     last = items[-1]
     assert isinstance(last, Message) and last.content == "DONE." and last.created_at == view[-1].created_at
-
-
-def test_wrong_arguments_are_refused() -> None:
-    ask = Ask(views={"main": talk().view})
-    text: Any = "user"
-    wrong: list[tuple[Callable[[], Any], type[QuireError]]] = [
-        (lambda: History(messages=1, turns=1), InvalidValue),
-        (lambda: History(messages=0), InvalidLimit),
-        (lambda: History(keeps="first"), InvalidValue),
-        (lambda: History(where=text), WrongType),
-        (lambda: asked(History("side"), ask), UnknownKey),
-        (lambda: asked(History(transform=lambda item: text), ask), WrongType),
-        (lambda: asked(History(transform=lambda item: Pin("s")), ask), WrongType),
-        (lambda: Instructions(" \n"), InvalidValue),
-        (lambda: Input(required=False), InvalidValue),
-        (lambda: ToolGuide(text), WrongType),
-        (lambda: Pooled("q2"), WrongType),
-        (lambda: Custom("time", text), WrongType),
-        (lambda: settings_of(SimpleNamespace(name="x")), WrongType),
-        (lambda: settings_of(SimpleNamespace(name="", items=asked)), InvalidValue),
-        (lambda: Settings("x", stability=text), InvalidValue),
-        (lambda: Settings("x", keeps=text), InvalidValue),
-        (lambda: Settings("x", **cast(Any, {"requried": False})), InvalidValue),
-    ]
-    for number, (call, error) in enumerate(wrong):
-        assert error_of(call) is error, number
 
 
 def test_instructions_are_the_same_in_every_turn_and_run() -> None:

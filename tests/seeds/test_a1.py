@@ -1,7 +1,7 @@
 """Promises of A1's page on context: messages, named contexts, what lands in `main`, files and compaction."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,10 @@ from quire.bridges.a1 import (
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed, ProgramFault
+from tests.bridges.a1.conftest import (
+    runtime as runtime,
+)
 from tests.bridges.a1.test_programs import writing
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """Run each test in a runtime and a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    with Runtime() as runtime:
-        yield runtime
 
 
 class Trip(BaseModel):

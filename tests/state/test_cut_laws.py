@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from quire.errors import Irreducible
-from quire.items import Item, Message, Span, Summary, ToolCall, ToolResult
+from quire.items import Item, Message
 from quire.state import Transcript, View, newest, structural, truncate
 from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
 from quire.testing.plain import FourCharacters, PlainTranscript
@@ -99,24 +99,3 @@ def test_a_cut_keeps_as_much_as_may_be_kept(ops: list[Op]) -> None:
         if cut is not None:
             trial.append(cut)
         assert len(trial.view) == wanted, tokens
-
-
-def test_a_group_that_ended_before_the_cut_goes_though_another_reaches_over_it() -> None:
-    transcript = Transcript(
-        [
-            *(Message("user", "u0", id="u0"), ToolCall("b", "look", id="cb"), Message("user", "u1", id="u1")),
-            *(ToolCall("a", "look", id="ca"), Message("user", "u2", id="u2")),
-            *(ToolResult("a", "look", "A", id="ra"), Message("user", "u3", id="u3")),
-            *(ToolResult("b", "look", "B", id="rb"), Message("user", "u4", id="u4")),
-        ]
-    )
-    cut = truncate(transcript.view, tokens=4, counter=Items())
-    assert cut is not None
-    transcript.append(cut)
-    assert [item.id for item in transcript.view] == ["cb", "u3", "rb", "u4"]
-
-
-def test_a_summary_stays_where_it_stands() -> None:
-    transcript = Transcript([Message("user", f"u{number}", id=f"u{number}") for number in range(8)])
-    transcript.append(Summary("gist", (Span("u1", "u3"),), id="gist"))
-    assert [item.id for item in newest(transcript.view, tokens=3, counter=Items())] == ["gist", "u6", "u7"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, ToolCall, ToolResult
+from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.state import Answers, Transcript, groups, merge_all, pending_calls
 
 
@@ -45,14 +45,6 @@ def test_a_call_its_results_its_reasoning_and_its_reply_are_one_group() -> None:
     assert Transcript(items).view.groups() == found
 
 
-def test_an_edit_does_not_part_a_reply_from_its_call() -> None:
-    for edit in (Hide((Span("a", "a"),), id="e"), Mask("a", "[gone]", id="e"), Pin("a", id="e")):
-        transcript = Transcript([asked("a"), asked("b"), Message("assistant", "look", id="w"), edit])
-        transcript.append(ToolCall("c", "t", id="call"))
-        for found in (transcript.view.groups(), groups(transcript.recorded()), groups(transcript.view)):
-            assert ["w", "call"] in [[item.id for item in group.items] for group in found]
-
-
 def test_calls_of_one_reply_are_answered_in_their_order() -> None:
     items: list[Item] = [asked(), call("a"), call("b"), result("a")]
     assert [waiting.id for waiting in Transcript(items).view.pending()] == ["b"]
@@ -91,17 +83,6 @@ def test_parent_and_child_have_their_own_results(first: str) -> None:
     if first == "child":
         parent.append(result("parent"))
     assert together(parent) == [{"parent", "of parent"}, {"child", "of child"}]
-
-
-def test_a_stale_result_of_a_child_answers_no_later_call() -> None:
-    parent = Transcript([asked(), call("first")])
-    child = parent.fork()
-    child.append(result("late"))
-    parent.extend([result("first"), asked("again"), call("second", name="delete")])
-    merge_all(parent, child, agent_id="kid")
-    assert [waits.id for waits in parent.view.pending()] == ["second"]
-    parent.append(result("second", name="delete"))
-    assert together(parent) == [{"first", "of first"}, {"second", "of second"}, {"of late"}]
 
 
 def test_what_a_copy_answered_is_answered_in_its_parent() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quire.errors import DuplicateId, InvalidLimit, InvalidValue, WrongType
+from quire.errors import InvalidLimit, WrongType
 from quire.items import (
     JSON,
     ConfigChange,
@@ -15,8 +15,6 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
-    Undo,
-    Unknown,
 )
 from quire.state import Transcript, brief, config_at, fork_scoped, merge_all, merge_result, plan_summary
 
@@ -79,36 +77,6 @@ def test_a_fork_of_the_last_turns_shows_the_summaries_inside_them() -> None:
     assert shown(fork_scoped(parent, turns=1)) == "s S3 u2 z"
 
 
-def test_a_group_goes_or_stays_with_its_beginning() -> None:
-    parent = Transcript([Message("system", "s", id="s"), user("u0"), ToolCall("c0", "slow", id="t0")])
-    parent.extend([user("u1"), ToolResult("c0", "slow", "found", id="x0"), ToolCall("c1", "slow", id="t1")])
-    parent.extend([user("u2"), ToolResult("c1", "slow", "found", id="x1"), assistant("a")])
-    assert shown(fork_scoped(parent, turns=2)) == "s u1 t1 u2 x1 a"
-    assert shown(fork_scoped(parent, turns=1)) == "s u2 a"
-
-
-def test_a_brief_has_no_past() -> None:
-    child = brief("Do it.", "The task", agent_id="sub")
-    assert [(i.agent_id, i.text) for i in child.view if isinstance(i, Message)] == [
-        *(("sub", "Do it."), ("sub", "The task"))
-    ]
-    with pytest.raises(InvalidValue):
-        brief(" ")
-
-
-def test_a_merge_appends_the_childs_items_with_its_own_edits() -> None:
-    parent = conversation(2)
-    child = fork_scoped(parent, turns=1)
-    child.extend([ToolCall("k", "read", id="kt"), ToolResult("k", "read", "long", id="kx")])
-    child.extend([Mask("kx", "[cleared]", id="m"), Mask("x0", "[not mine]", id="n")])
-    parent.append(user("w"))
-    assert ids(merge_all(parent, child)) == "kt kx m"
-    assert shown(parent) == "s u0 t0 x0 a0 u1 t1 x1 a1 w kt kx"
-    assert parent.view.fate("kx").state == "masked"
-    assert parent.view.fate("x0").state == "shown"
-    assert merge_all(parent, child) == []
-
-
 @pytest.mark.parametrize("agent_id", [None, "sub"])
 def test_what_is_merged_is_a_reply_of_its_own(agent_id: str | None) -> None:
     parent = Transcript([user("u"), ToolCall("c", "slow", id="call", agent_id="sub")])
@@ -152,51 +120,6 @@ def looked_up() -> tuple[Transcript, Transcript]:
     return parent, child
 
 
-def test_a_later_edit_of_what_was_merged_comes_along() -> None:
-    parent, child = looked_up()
-    mask = Mask("r", "[cleared]", id="mask")
-    for edit in (
-        mask,
-        Undo("mask", id="back"),
-        Undo("back", id="again"),
-        Pin("k", id="pin"),
-        Undo("pin", id="n"),
-    ):
-        child.append(edit)
-        assert ids(merge_all(parent, child)) == edit.id
-    assert parent.view.fate("r") == ("masked", "mask")
-    assert merge_all(parent, child) == []
-
-
-def test_what_was_undone_before_it_was_merged_stays_behind() -> None:
-    parent, child = looked_up()
-    child.extend([Hide((Span("k", "r"),), id="hide"), Undo("hide", id="back")])
-    assert merge_all(parent, child) == []
-    child.append(Undo("back"))
-    assert ids(merge_all(parent, child)) == "hide"
-    assert shown(parent) == shown(child) == "past asked more"
-
-
-def test_a_later_summary_spares_what_the_parent_recorded_in_between() -> None:
-    parent, child = looked_up()
-    parent.append(user("meanwhile"))
-    child.extend([user("found"), user("last"), Summary("all of it", (Span("k", "found"),), id="gist")])
-    merge_all(parent, child)
-    assert shown(child) == "past asked gist last"
-    assert shown(parent) == "past asked gist meanwhile last"
-
-
-def test_edits_of_what_was_inherited_stay_behind() -> None:
-    parent = Transcript([user("past"), user("old"), user("asked"), Mask("past", "[cleared]", id="parents")])
-    child = fork_scoped(parent, turns=1)
-    child.append(assistant("answer"))
-    merge_all(parent, child)
-    child.extend([Undo("parents", id="shown"), Mask("old", "[cleared]"), Pin("old", id="kept")])
-    child.extend([Undo("kept"), user("next"), Hide((Span("old", "answer"),))])
-    assert ids(merge_all(parent, child)) == "next"
-    assert parent.view.fate("past") == ("masked", "parents")
-
-
 def test_an_edit_that_the_parent_refuses_stays_behind(caplog: pytest.LogCaptureFixture) -> None:
     parent, child = looked_up()
     parent.append(Pin("r"))
@@ -235,24 +158,6 @@ def test_instructions_configuration_and_tasks_stay_behind(stored: bool) -> None:
     child.extend([user("more"), Summary("low", (Span(child.recorded()[1].id, "answer"),), id="gist")])
     merge_all(parent, child)
     assert shown(parent) == "rules asked tools gist too more", "also over the task"
-
-
-def test_another_item_with_the_same_id_is_refused() -> None:
-    parent, child = Transcript([user("u"), user("x")]), Transcript([assistant("y"), assistant("x")])
-    with pytest.raises(DuplicateId):
-        merge_all(parent, child)
-    assert shown(parent) == "u x"
-
-
-def test_an_item_of_a_newer_version_comes_unmarked() -> None:
-    parent = Transcript([user("past")])
-    child = parent.fork()
-    made = Unknown(name="dream", fields={"depth": 3}, id="dream")
-    child.extend([user("one"), made, user("two")])
-    merge_all(parent, child)
-    assert parent.get("dream") == made
-    child.append(Hide((Span("one", "dream"),), id="hide"))
-    assert ids(merge_all(parent, child)) == "hide"
 
 
 def test_a_summary_of_a_child_is_a_plan_first() -> None:

@@ -1,11 +1,9 @@
 """Notes by key and windows of the newest: bounds, order, forks, errors."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.errors import InvalidLimit, InvalidValue, UnknownKey, WrongType
+from quire.errors import InvalidValue, UnknownKey
 from quire.items import Note
 from quire.state import Pool
 
@@ -64,11 +62,3 @@ def test_what_a_pool_refuses() -> None:
     with pytest.raises(InvalidValue):
         pool.add(Note("no key"))
     assert pool.remove("a").key == "a" and pool.clear() == []
-
-
-def test_limits_are_whole_numbers_from_one() -> None:
-    for limit, error in ((0, InvalidLimit), (-1, InvalidLimit), (2.0, WrongType)):
-        makers: list[Callable[..., object]] = [Pool, Pool().fork]
-        for make in makers:
-            with pytest.raises(error):
-                make(limit=limit)

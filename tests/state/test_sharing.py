@@ -1,16 +1,12 @@
-"""What forks, views and edits share: memory, threads, lazy segments, memos."""
+"""What forks, views and edits share: memory, and what was counted."""
 
-import threading
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quire.errors import DuplicateId, UnknownId, WrongType
-from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Transcript, View, keep_memo, memos, truncate
-from quire.testing.plain import FourCharacters
+from quire.items import Hide, Item, Mask, Message, Pin, Span, Summary
+from quire.state import Transcript, View, truncate
 from tests.counting import Items, calls_of, held_by
 
 
@@ -72,24 +68,6 @@ def test_what_became_of_all_items_is_told_in_one_go(kind: str) -> None:
     assert many < 2.4 * few
 
 
-def test_a_fork_does_not_see_what_came_into_the_shared_segment_later() -> None:
-    parent = filled(300)
-    child = parent.fork()
-    with pytest.raises(WrongType):
-        parent.extend([Message("user", "left behind", id="behind"), None])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
-    parent.extend([ToolCall("c", "slow", id="p1"), Message("user", "there?", id="p2")])
-    parent.append(ToolResult("c", "slow", "done", id="p3"))
-    child.append(Message("user", "mine", id="x"))
-    assert "p1" not in child and "x" not in parent and "behind" not in parent
-    with pytest.raises(UnknownId):
-        child.get("p2")
-    child.extend([Message("user", "of the same id", id="p2"), Message("user", "last", id="y")])
-    child.append(Hide((Span("x", "p2"),)))
-    assert shown(child)[-2:] == ["00000299", "y"] and shown(parent)[-3:] == ["p1", "p2", "p3"]
-    with pytest.raises(DuplicateId):
-        child.append(Message("user", "again", id="00000007"))
-
-
 def test_nothing_is_counted_twice() -> None:
     class Once(Items):
         key = "once"
@@ -110,45 +88,3 @@ def test_nothing_is_counted_twice() -> None:
     transcript.append(edit)
     assert transcript.view.tokens(counter) == 10
     assert counter.asked == 103, "the child counts the message that its parent counts, too"
-
-
-def test_readers_count_while_a_writer_appends() -> None:
-    counter, transcript = FourCharacters(), filled(500)
-    stop = threading.Event()
-
-    def write() -> None:
-        for number in range(500, 4_000):
-            transcript.append(Message("user", f"secret {number}", id=f"{number:08d}"))
-        stop.set()
-
-    def read() -> list[tuple[int, int]]:
-        seen: list[tuple[int, int]] = []
-        while not stop.is_set():
-            view = transcript.view
-            seen.append((len(view), view.tokens(counter)))
-            child = transcript.fork()
-            child.append(Message("assistant", "aside"))
-            assert len(child.view) >= len(view)
-        return seen
-
-    with ThreadPoolExecutor(3) as pool:
-        readers = [pool.submit(read) for _ in range(2)]
-        pool.submit(write).result()
-    fresh = filled(4_000)
-    for reader in readers:
-        for length, tokens in reader.result()[:: max(1, len(reader.result()) // 20)]:
-            assert tokens == fresh.at(length).tokens(FourCharacters())
-
-
-def test_a_reader_continues_from_where_an_earlier_view_ended() -> None:
-    transcript = filled(3)
-    before = transcript.view
-    transcript.append(Message("user", "more", id="more"))
-    assert [item.id for item in transcript.view.added_since(before) or ()] == ["more"]
-    transcript.append(Mask("00000000", "[cleared]"))
-    assert transcript.view.added_since(before) is None
-    keep_memo(before, "a text", "computed")
-    for number in range(10):
-        keep_memo(before, number, number)
-    assert memos(transcript.view)["a text"] == "computed"
-    assert [key for key in memos(before) if isinstance(key, int)] == [6, 7, 8, 9]

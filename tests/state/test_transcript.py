@@ -7,13 +7,10 @@ from quire.errors import (
     DuplicateId,
     EditRefused,
     LastUserMessage,
-    OutOfRange,
     SplitsGroup,
     UnknownId,
-    WrongType,
 )
 from quire.items import (
-    ConfigChange,
     Hide,
     Item,
     Mask,
@@ -26,7 +23,7 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.state import Transcript, config_at, view_after
+from quire.state import Transcript, view_after
 
 
 def user(item_id: str, text: str = "hello") -> Message:
@@ -67,14 +64,6 @@ def users(count: int) -> Transcript:
     return Transcript(user(f"u{number}") for number in range(count))
 
 
-@pytest.mark.parametrize("wrong", ["text", 3, None, {"role": "user"}, Span("a", "b")])
-def test_only_items_are_taken(wrong: object) -> None:
-    transcript = users(1)
-    with pytest.raises(WrongType):
-        transcript.append(wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert shown(transcript) == "u0"
-
-
 def test_a_batch_is_recorded_whole_or_not_at_all() -> None:
     transcript = a_turn_with_tools()
     before, fork = shown(transcript), transcript.fork()
@@ -104,14 +93,6 @@ def test_unknown_ids_are_errors() -> None:
         with pytest.raises(UnknownId):
             transcript.append(edit)
     assert len(transcript) == 1
-
-
-@pytest.mark.parametrize("revision", [-1, 2, 10**9])
-def test_revisions_out_of_range_are_errors(revision: int) -> None:
-    with pytest.raises(OutOfRange):
-        users(1).at(revision)
-    with pytest.raises(IndexError):
-        users(1).recorded(revision)
 
 
 Step = tuple[Item, str | type[Exception]]
@@ -254,39 +235,6 @@ def test_fates_name_the_edit() -> None:
     ]
 
 
-def test_nothing_joins_a_reply_that_is_hidden() -> None:
-    transcript = Transcript([user("u"), assistant("a"), Hide(over("a"), id="h")])
-    transcript.extend([ToolCall("c", "t", id="call"), Undo("h")])
-    assert [group.items[0].id for group in transcript.view.groups()] == ["u", "a", "call"]
-
-
-def test_a_fork_closes_the_open_calls() -> None:
-    transcript = Transcript([user("u1"), ToolCall("c", "slow", id="t1")])
-    closing = transcript.fork().view[-1]
-    assert isinstance(closing, ToolResult)
-    assert (closing.call_id, closing.extras) == ("c", {"quire.closed": "fork"})
-    assert shown(transcript) == "u1 t1"
-    assert [call.id for call in transcript.view.pending()] == ["t1"]
-
-
-def test_the_past_knows_which_calls_were_open() -> None:
-    transcript = Transcript([user("u"), ToolResult("k", "t", "of another", id="x")])
-    transcript.extend([ToolCall("k", "t", id="k"), ToolResult("k", "t", "found", id="r")])
-    assert [call.id for call in transcript.at(3).pending()] == ["k"]
-    assert transcript.view.pending() == transcript.at(4).pending() == []
-
-
-def test_a_view_is_a_sequence() -> None:
-    view = a_turn_with_tools().view
-    assert (len(view), view[0].id, view[-1].id) == (9, "u1", "u2")
-    assert [item.id for item in view[1:3]] == ["r1", "a1"]
-    assert [item.id for item in view[::4]] == ["u1", "t2", "u2"]
-    assert view[100:] == [] and view.index(view[3]) == 3
-    for index in (9, -10):
-        with pytest.raises(OutOfRange):
-            view[index]
-
-
 def test_edits_can_be_tried_on_a_view() -> None:
     transcript = Transcript([user("u1"), assistant("a1"), user("u2"), ToolCall("c", "read", id="call")])
     gist = Summary("gist", over("u1", "a1"), id="S")
@@ -299,24 +247,3 @@ def test_edits_can_be_tried_on_a_view() -> None:
         view_after(transcript.view, [gist, Hide(over("call"))])
     with pytest.raises(DuplicateId):
         view_after(transcript.view, [Mask("u1", "a", id="m"), Mask("u1", "b", id="m")])
-
-
-def test_the_last_configuration_counts_whatever_is_shown() -> None:
-    transcript = Transcript(
-        [
-            *(Message("system", "first", id="1"), Message("user", "hello", id="2")),
-            *(ConfigChange("second", ("search",), id="3"), ConfigChange(tools=(), id="4")),
-            *(Message("developer", ("third", "rule"), id="5"), Message("user", "and?", id="6")),
-        ]
-    )
-    expected = {"1": ("first", None), "2": ("first", None), "3": ("second", ("search",)), "4": ("second", ())}
-    for edit in (Hide(over("1", "5"), id="h"), Undo("h"), Summary("rules", over("3", "5"), id="s")):
-        transcript.append(edit)
-        view = transcript.view
-        assert {item_id: config_at(view, item_id) for item_id in expected} == expected
-        assert config_at(view) == config_at(view, "6") == ("third\nrule", ())
-        assert config_at(view, separator=" ").instructions == "third rule"
-    assert config_at(view, "s") == expected["3"], "it stands where the first item that it covers is"
-    assert config_at(Transcript().view) == (None, None)
-    with pytest.raises(UnknownId):
-        config_at(view, "nobody")

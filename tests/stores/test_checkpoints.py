@@ -6,13 +6,12 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
-from typing import Any
 
 import psycopg
 import pytest
 
-from quire.errors import OutOfRange, StoreDamaged
-from quire.stores import MemoryStore, Opening, Place, Sealed, Store
+from quire.errors import StoreDamaged
+from quire.stores import MemoryStore, Opening, Sealed, Store
 from quire.stores.salvage import check, salvage
 from tests.stores.keeping import FILES, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
 
@@ -170,39 +169,3 @@ def test_a_sealed_checkpoint_shows_nothing_and_opens_where_it_was_written_with_i
         assert sealed.open_checkpoint(HERE) is None
         assert inside.write_checkpoint(THERE, 6, found.head, [1], {2: parts[2]})
         assert sealed.open_checkpoint(THERE) is None and sealed.read_parts(THERE, [2]) == {}
-
-
-@pytest.mark.parametrize("name", [*KEEPING, "json lines"])
-def test_parts_have_numbers_from_one_on(name: str) -> None:
-    with kept(name) as held:
-        held.store.append(HERE, [entry("one")], expected=0)
-        for number in (0, -1, 1 << 31, 1 << 70):
-            with pytest.raises(OutOfRange):
-                held.store.write_checkpoint(HERE, 1, b"", [], {number: b""})
-        with pytest.raises(OutOfRange):
-            held.store.write_checkpoint(HERE, 0, b"", [], {})
-        assert held.store.read_parts(HERE, [-1, 1 << 31, 1 << 32, 1 << 70]) == {}
-        assert held.store.write_checkpoint(Place("", "none"), 1, b"", [], {}) is False
-
-
-def test_each_verb_is_one_query_on_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    execute = psycopg.Connection[Any].execute
-
-    def counted(self: Any, query: Any, *values: Any, **options: Any) -> Any:
-        asked.append(query)
-        return execute(self, query, *values, **options)
-
-    with kept(POSTGRES) as held:
-        filled(held.store)
-        monkeypatch.setattr(psycopg.Connection, "execute", counted)
-        for verb in (
-            lambda: held.store.open_checkpoint(HERE),
-            lambda: held.store.read_at(HERE, range(1, 10)),
-            lambda: held.store.read_parts(HERE, [1, 2]),
-            lambda: held.store.versions_of(HERE, "main"),
-            lambda: held.store.write_checkpoint(HERE, 9, b"head", [1, 2], {1: b"a", 3: b"b"}),
-        ):
-            asked.clear()
-            assert verb()
-            assert len(asked) == 1

@@ -118,13 +118,3 @@ def test_what_is_no_file_or_no_store_is_refused_and_left(tmp_path: Path) -> None
     for name in ("folder.jsonl", "null.jsonl"):
         with pytest.raises(StoreFailed, match="not a file"):
             Store.open(tmp_path / name)
-
-
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    (tmp_path / "link.jsonl").symlink_to(tmp_path / "kept.jsonl")
-    with Store.open(tmp_path / "link.jsonl") as store:
-        fill(store, HERE, "one")
-        store.replace(HERE, {1: b"{}"})
-    assert (tmp_path / "link.jsonl").is_symlink()
-    with Store.open(tmp_path / "kept.jsonl") as store:
-        assert store.read(HERE)[0].body == b"{}"

@@ -72,7 +72,3 @@ def test_a_newer_or_an_older_database_is_left(url: str, direct: "psycopg.Connect
         with pytest.raises(error, match=words):
             PostgresStore(url)
         assert direct.execute(FOUND).fetchall() == [(version,)]
-
-
-def test_only_a_database_is_migrated() -> None:
-    assert "only a PostgreSQL database" in refused(2, "migrate", "chats.db")

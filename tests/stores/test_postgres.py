@@ -32,14 +32,6 @@ def cut_all(connection: "psycopg.Connection[Any]") -> None:
     )
 
 
-def test_many_who_open_an_empty_database_at_once_all_succeed(url: str) -> None:
-    with ThreadPoolExecutor(6) as threads:
-        stores = list(threads.map(PostgresStore, [url] * 6))
-    for number, one in enumerate(stores):
-        assert one.append(HERE, [entry("x")], expected=number) == number + 1
-        one.close()
-
-
 def test_connections_lost_between_and_in_appends_lose_and_double_nothing(
     store: PostgresStore, direct: "psycopg.Connection[Any]"
 ) -> None:

@@ -3,7 +3,6 @@
 import base64
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -100,23 +99,7 @@ def test_what_was_moved_changed_or_sealed_with_another_key_is_damage(
     ]
 
 
-@pytest.mark.parametrize("key", [b"", b"x" * 31, "x" * 32, 5])
-def test_a_key_is_32_bytes(tmp_path: Path, key: object) -> None:
-    with pytest.raises(InvalidValue):
-        Store.open(tmp_path / "kept.db", key=key)  # type: ignore[arg-type]
-
-
 def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(MissingExtra, match=r"quire\[sealed\]"):
         Store.open("memory:", key=KEY)
-
-
-def test_key_and_durability_are_given_where_a_store_is_opened(inside: Store) -> None:
-    assert Store.open(inside) is inside
-    with pytest.raises(InvalidValue):
-        Store.open(inside, key=KEY)
-    with pytest.raises(InvalidValue):
-        Store.open(inside, durable="power")
-    with pytest.raises(InvalidValue):
-        Store.open("memory:", durable="never")  # type: ignore[arg-type]

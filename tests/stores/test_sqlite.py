@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from quire.errors import InvalidValue, NewerStore, StoreDamaged, StoreFailed
+from quire.errors import NewerStore, StoreDamaged, StoreFailed
 from quire.memory.knowledge import Knowledge
-from quire.stores import Entry, JSONLinesStore, Place, SQLiteStore, Store
+from quire.stores import Entry, Place, SQLiteStore, Store
 from tests.stores.keeping import HERE, THERE, entry, fill, held_in, read_by_another
 
 
@@ -45,22 +45,6 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
         with pytest.raises(error):
             Store.open(path)
         assert not path.is_file() or path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("opened", "address"),
-    [
-        *((Store.open, address) for address in ("a\0b.db", "sqlite:///a\0b.db", "a\0b.jsonl")),
-        *((Store.open, "sqlite:///:memory:"), (SQLiteStore, "a\0b.db"), (JSONLinesStore, "a\0b.jsonl")),
-    ],
-)
-def test_an_address_that_cannot_be_one_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[str], Store], address: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidValue):
-        opened(address)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_are_their_owners_alone(tmp_path: Path) -> None:
@@ -215,6 +199,35 @@ sys.stdin.readline()
 for number in range(20):
     Store.open(f"{sys.argv[1]}/{number}.{sys.argv[2]}").close()
 """
+
+
+def test_what_another_begins_and_removes_between_two_statements_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, selected = sqlite3.connect, list[str]()
+
+    def begin_or_remove(statement: str) -> None:
+        if statement.lstrip().startswith("SELECT"):
+            selected.append(statement)
+            if other.version(HERE):
+                other.remove(HERE)
+            else:
+                other.append(HERE, [entry("one")], expected=0)
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_trace_callback(begin_or_remove)
+        return connection
+
+    with SQLiteStore(tmp_path / "kept.db") as other, SQLiteStore(other.path) as store:
+        assert other.version(HERE) == 0
+        monkeypatch.setattr(sqlite3, "connect", traced)  # for the first read of `store`
+        for _ in range(3):
+            assert store.version(HERE) in (0, 1)
+            assert len(store.read(HERE)) in (0, 1)
+            assert store.conversations(HERE.scope).keys() <= {HERE.conversation}
+            assert len(store.recent()) in (0, 1)
+        assert len(selected) > 12
 
 
 @pytest.mark.parametrize("ending", ["db", "jsonl"])

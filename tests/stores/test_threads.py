@@ -1,7 +1,6 @@
 """Threads of Quire's own, which tools that hang do not take; and processes that are forked."""
 
 import asyncio
-import contextvars
 import threading
 from pathlib import Path
 
@@ -9,26 +8,10 @@ import pytest
 
 from quire.errors import StoreFailed
 from quire.stores import Entry, Store
-from quire.stores.threads import STORE, Threads
+from quire.stores.threads import STORE
 from tests.stores.keeping import HERE, in_child
 
-ASKED = contextvars.ContextVar("asked", default="nobody")
-
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-
-
-@forks
-def test_they_serve_one_loop_after_the_other_also_in_a_forked_process() -> None:
-    async def asked() -> tuple[str, str]:
-        ASKED.set("ana")
-        return await threads.do(lambda: threading.current_thread().name), await threads.do(ASKED.get)
-
-    threads = Threads("mine")
-    name, who = asyncio.run(asked())
-    assert name.startswith("mine") and who == "ana"
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(threads.do(divmod, 1, 0))
-    assert in_child(lambda: asyncio.run(threads.do(pow, 7, 2))) == 49
 
 
 @forks

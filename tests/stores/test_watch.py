@@ -75,15 +75,6 @@ def test_a_thousand_watch_in_one_thread_and_each_is_told_of_its_own(name: str) -
         assert others == [1] * 997
 
 
-def test_one_who_fails_keeps_nobody_from_being_told(caplog: pytest.LogCaptureFixture) -> None:
-    with kept("sqlite") as held:
-        held.store.watch(HERE, list[int]().pop)
-        told = watching(held.store, HERE)
-        held.open().append(HERE, [entry("one")], expected=0)
-        assert told.after(1)
-        assert "IndexError" in caplog.text
-
-
 @pytest.mark.parametrize("name", ["memory", *LASTING])
 def test_those_who_wait_are_woken_when_the_store_is_closed(name: str) -> None:
     with kept(name) as held:
@@ -123,14 +114,6 @@ def test_only_an_append_that_somebody_watches_notifies(
     direct.execute("NOTIFY others, 'and nothing more'")
     heard = [found.payload.split()[1] for found in direct.notifies(timeout=60, stop_after=2)]
     assert heard == ["1", "nothing"]
-
-
-def test_leases_end_with_the_watching(store: PostgresStore, direct: "psycopg.Connection[Any]") -> None:
-    watching(store, HERE)
-    direct.execute("UPDATE quire.watchers SET until = now() - interval '1 s', listener = 'of a dead one'")
-    watching(store, THERE)
-    found = direct.execute("SELECT listener = 'of a dead one' FROM quire.watchers").fetchall()
-    assert found == [(False,)]
 
 
 def test_an_append_that_began_before_the_watching_is_not_missed(url: str, store: PostgresStore) -> None:

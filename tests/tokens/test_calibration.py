@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Message, Transcript
-from quire.errors import InvalidLimit, WrongType
 from quire.tokens import Calibrated, Measured, schema_tokens
 
 COUNTER = Measured()
@@ -63,13 +62,6 @@ def test_one_odd_report_moves_little_and_a_lasting_change_is_followed() -> None:
     assert calibrated.total(10_000) == pytest.approx(16_000, rel=0.02)
 
 
-def test_a_small_first_request_and_one_with_uncounted_parts_prove_nothing() -> None:
-    calibrated = Calibrated(COUNTER)
-    calibrated.learn(100, reported=300)
-    calibrated.learn(5_000, reported=50_000)
-    assert calibrated.factor == 1
-
-
 def test_counts_stay_valid_and_tools_are_corrected_as_totals_are() -> None:
     calibrated, message = Calibrated(COUNTER), Message("user", "How did Q3 compare with Q2?")
     calibrated.learn(10_000, 15_000)
@@ -78,17 +70,6 @@ def test_counts_stay_valid_and_tools_are_corrected_as_totals_are() -> None:
     assert items == COUNTER.count(message)
     together = calibrated.total(items + schema_tokens(TOOLS, COUNTER))
     assert calibrated.total(items) + calibrated.count_tools(TOOLS) == pytest.approx(together, abs=1)
-
-
-def test_reports_are_counts() -> None:
-    rows: list[tuple[Any, Any, type[Exception]]] = [
-        (0, 5, InvalidLimit),
-        (5, -1, InvalidLimit),
-        (5, 1.5, WrongType),
-    ]
-    for counted, reported, error in rows:
-        with pytest.raises(error):
-            Calibrated(COUNTER).learn(counted, reported)
 
 
 @given(st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=30))

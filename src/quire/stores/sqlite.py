@@ -431,6 +431,9 @@ class SQLiteStore(Store):
                 return row[2], _version_in(row)
             if _sums(self._place_in(row)) != _sums(place):
                 raise damaged(place, 0, "an index leads to another conversation, or its name is damaged")
+        if not connection.in_transaction:  # another may begin it between the two statements
+            with in_transaction(connection, "BEGIN"):
+                return self._standing(connection, place)
         if connection.execute(f"{_COUNT} {_BY_SUMS}", _sums(place)).fetchone() != (len(rows),):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0

@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
@@ -22,17 +20,9 @@ from quire.bridges.a1 import (
     get_runtime,
     new_context,
 )
-from quire.errors import Damaged, DuplicateId, InvalidValue
 from quire.items import Message as Words, ToolCall, ToolResult
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": '{"fruit": "pear"}'}}
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    monkeypatch.chdir(tmp_path)
-    with Runtime() as runtime:
-        yield runtime
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
@@ -44,14 +34,6 @@ def saved(path: str) -> Any:
 
 
 # Messages
-
-
-async def test_the_verbs_return_messages_with_a_local_time_and_the_id_of_a_uuid() -> None:
-    context, before = Context(), datetime.now()  # noqa: TID251
-    message = context.user("pears")
-    assert context.messages == [message] and before <= message.timestamp <= datetime.now()  # noqa: TID251
-    assert UUID(message.message_id).hex == message.message_id
-    assert context.to_dict_list() == [{"role": "user", "content": "pears"}]
 
 
 @pytest.mark.parametrize(
@@ -69,25 +51,6 @@ def test_wrong_fields_are_refused_and_only_messages_are_taken_all_or_none(fields
     with pytest.raises(TypeError):
         context.extend([Message(role="user", content=""), fields])  # type: ignore[list-item]  # pyright: ignore
     assert len(context) == 0
-
-
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [CALL],
-        [{"function": {"name": "weigh", "arguments": {"fruit": "pear"}}}],
-        [{"id": "1", "name": "weigh", "arguments": "{}"}],
-        [{"anything": [1, None]}, {}],
-        [],
-    ],
-)
-def test_tool_calls_are_dictionaries_of_any_shape(calls: list[dict[str, Any]]) -> None:
-    context = Context()
-    for content in ("", "Let me see."):
-        context.assistant(content, tool_calls=calls)
-        assert context.messages[-1].tool_calls == calls and context[-1].content == content
-    dumped = json.loads(json.dumps([message.model_dump() for message in context]))
-    assert Context(Message(**fields) for fields in dumped).messages == context.messages
 
 
 _messages = st.builds(
@@ -134,14 +97,6 @@ def test_changing_the_list_of_messages_changes_the_context() -> None:
     assert texts(Context.from_file("basket.json")) == ["plums", "all fruit"]
     messages.clear()
     assert len(context) == 0 and isinstance(messages, list)
-
-
-def test_a_message_is_in_a_context_once() -> None:
-    context = Context()
-    first = context.user("pears")
-    with pytest.raises(DuplicateId):
-        context.append(first)
-    assert texts(context) == ["pears"]
 
 
 def test_items_of_the_engine_are_messages_too(runtime: Runtime) -> None:
@@ -223,29 +178,6 @@ def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> No
         assert len(runtime.CTX) == 0 and not Path("missing.json").exists()
 
 
-def test_a_device_or_a_pipe_is_no_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(InvalidValue, match="not a regular file"):
-            Context.from_file(path)
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "path"),
-    [
-        (Context, b"[", "$"),
-        (Context, b'[{"content": "\xff"}]', "$"),
-        (Context, b'[{"role": "user", "content": "a"}, {"role": "user"}]', "$[1]"),
-        (Runtime, b'{"contexts": {"main": [{"role": "user", "content": 3}]}}', "$.contexts[...][0].content"),
-    ],
-)
-def test_a_damaged_file_is_an_error_with_a_path(kind: Any, text: bytes, path: str) -> None:
-    Path("basket.json").write_bytes(text)
-    with pytest.raises(Damaged, match=r"basket\.json") as raised:
-        kind.from_file("basket.json", keep_updated=True)
-    assert raised.value.path == path and Path("basket.json").read_bytes() == text
-
-
 # Compaction
 
 
@@ -258,17 +190,6 @@ def test_several_calls_of_one_message_count_as_one_message() -> None:
             context.tool("5 kg", name="weigh", tool_call_id=f"{n}{letter}")
     TruncateOldest(max_messages=8).compact({"main": context})
     assert [message.role for message in context] == ["user", "assistant", "tool", "tool"] * 2
-
-
-def test_instructions_open_calls_and_the_last_question_stay(caplog: pytest.LogCaptureFixture) -> None:
-    context = Context()
-    context.system("Sell fruit.")
-    context.user("pears?")
-    context.assistant("", tool_calls=[CALL])
-    TruncateOldest(max_messages=1).compact({"main": context})
-    assert [message.role for message in context] == ["system", "user", "assistant"] and caplog.text
-    with pytest.raises(ValueError, match="max_messages"):
-        TruncateOldest(max_messages=0)
 
 
 def test_a_strategy_runs_after_messages_that_leave_no_call_open_and_may_replace_contexts() -> None:
@@ -291,14 +212,3 @@ def test_a_strategy_runs_after_messages_that_leave_no_call_open_and_may_replace_
         main.user("figs?")
         assert sizes == [1, 3, 4, 5] and texts(main) == ["They talked of fruit."]
         assert runtime.CTX["main"] is main
-
-
-def test_an_error_of_a_strategy_is_raised_after_the_message_is_recorded() -> None:
-    class Broken(Compact):
-        def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
-            raise RuntimeError("no")
-
-    with Runtime(compact=Broken(), file_path="all.json", keep_updated=True):
-        with pytest.raises(RuntimeError, match="no"):
-            get_context().user("pears")
-        assert len(get_context()) == len(saved("all.json")["contexts"]["main"]) == 1

@@ -1,9 +1,8 @@
 """Tools, models, agents and their programs, beyond what the page on context shows."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from quire.bridges.a1 import (
     Runtime,
     Strategy,
     Tool,
-    TruncateOldest,
     get_context,
     get_runtime,
     tool,
@@ -25,13 +23,6 @@ from quire.errors import InvalidValue, ModelFailed, WrongType
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.programs import ProgramFailed
-
-
-@pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    monkeypatch.chdir(tmp_path)
-    with Runtime() as runtime:
-        yield runtime
 
 
 class Order(BaseModel):
@@ -53,9 +44,7 @@ async def fire(pots: int) -> dict[str, int]:
     return {"hours": pots * 2}
 
 
-PLAIN = "output = {'total': pots * 3}"
 FIRING = "fired = await fire(pots=pots)\noutput = {'total': fired['hours']}"
-BROKEN = "await fire(pots=pots)\noutput = {'total': 1 // (pots - pots)}"
 
 
 def writing(*programs: str, **options: Any) -> Runtime:
@@ -120,15 +109,6 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
 # Models
 
 
-async def test_an_llm_records_question_calls_and_answer_in_its_context() -> None:
-    model = Scripted([calling("fire", pots=2), "Four hours."])
-    desk = get_context("desk")
-    desk.system("You own a kiln.")
-    assert await LLM(model)("How long?", tools=[fire], context=desk) == "Four hours."
-    assert roles(desk) == ["system", "user", "assistant", "tool", "assistant"]
-    assert "kiln" in str(model.requests[0].payload) and desk.session.spending.tokens > 0
-
-
 async def test_an_llm_answers_in_a_new_intermediate_context_with_a_value_of_a_schema(
     runtime: Runtime,
 ) -> None:
@@ -181,42 +161,7 @@ async def test_a_strategy_may_be_given_for_one_program_and_unknown_inputs_are_re
         await runtime.jit(potter(), pots=1, strategy="careful")  # type: ignore[arg-type]  # pyright: ignore
 
 
-async def test_without_generate_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIRE_MODEL", "nonsense:kiln-1")
-    with pytest.raises(Exception, match="nonsense"):
-        await Runtime().jit(potter(), pots=1)
-
-
-async def test_programs_record_in_what_main_shows_after_it_was_cleared() -> None:
-    with writing(PLAIN) as runtime:
-        get_context().user("before")
-        get_context().clear()
-        await get_runtime().jit(potter(), pots=2)
-        assert [json.loads(message.content) for message in get_context()] == [{"pots": 2}, {"total": 6}]
-        assert len(runtime.get_full_context("main")) == 2
-
-
-async def test_a_runtime_file_has_what_programs_did_and_contexts_stay_short() -> None:
-    runtime = writing(PLAIN, file_path="all.json", keep_updated=True, compact=TruncateOldest(max_messages=2))
-    for pots in (1, 2):
-        await runtime.jit(potter(), pots=pots)
-    contexts = json.loads(Path("all.json").read_text())["contexts"]
-    assert [json.loads(one["content"]) for one in contexts["main"]] == [{"pots": 2}, {"total": 6}]
-    assert {"attempt_a", "attempt_b"} <= set(contexts)
-
-
 # Compiled programs
-
-
-async def test_a_kept_program_is_found_without_a_model() -> None:
-    with writing(PLAIN, cache_dir="kept"):
-        compiled = await get_runtime().aot(potter())
-    assert "pots * 3" in compiled.code and len(list(Path("kept").iterdir())) == 1
-    mute = Scripted(lambda _: "no program")
-    found = Runtime(generate=mute, cache_dir="kept")
-    assert await (await found.aot(potter()))(pots=1) == Bill(total=3) and not mute.requests
-    with pytest.raises(ProgramFailed):  # another description is another task
-        await found.aot(potter(description="Fire pots."))
 
 
 async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
@@ -231,20 +176,3 @@ async def test_a_compiled_program_acts_in_the_runtime_that_is_current() -> None:
         for run in (compiled, compiled.execute):
             with pytest.raises(InvalidValue, match="pots"):
                 await run(**wrong)
-
-
-async def test_a_compiled_program_is_a_tool_of_another_agent() -> None:
-    compiled = await writing(FIRING).aot(potter(fire))
-    with writing("bill = await potter(pots=pots)\noutput = {'total': bill['total'] + 1}") as runtime:
-        assert await get_runtime().jit(Agent("shop", "", Order, Bill, [compiled]), pots=2) == Bill(total=5)
-    main = runtime.CTX["main"]
-    assert roles(main) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
-    called = [message.tool_calls[0]["function"]["name"] for message in main if message.tool_calls]
-    assert called == ["potter", "fire"]
-
-
-async def test_executing_a_compiled_program_records_the_call_and_what_the_program_called() -> None:
-    compiled = await writing(FIRING).aot(potter(fire))
-    assert await get_runtime().execute(compiled, pots=2) == Bill(total=4)
-    called = [message.tool_calls[0]["function"]["name"] for message in get_context() if message.tool_calls]
-    assert called == ["potter", "fire"]

@@ -12,13 +12,10 @@ from quire.bridges.autonomy import (
     Agent,
     AgentReference,
     ContextTemplate,
-    ConversationHistorySection,
     Model,
     Node,
-    SystemInstructionsSection,
-    system_message,
 )
-from quire.errors import InvalidLimit, InvalidValue, Stopped, WrongType
+from quire.errors import InvalidLimit
 from quire.items import use_clock
 from quire.models import Scripted
 from quire.providers import Rendered
@@ -68,15 +65,6 @@ async def test_a_text_a_content_or_messages_can_be_sent(message: Any) -> None:
         assert await agent.memory.get_message_count(*HERE) == 2
 
 
-@pytest.mark.parametrize("message", [None, 7, "", [], {"role": "assistant", "content": "x"}])
-async def test_what_is_no_message_of_the_user_is_refused(message: Any) -> None:
-    async with Node() as node:
-        agent, _ = await started(node)
-        with pytest.raises((WrongType, InvalidValue)):
-            await agent.send(message, *HERE)
-        assert await agent.memory.get_message_count(*HERE) == 0
-
-
 async def test_an_answer_and_its_stream_have_words_calls_and_results() -> None:
     async with Node() as node:
         agent, _ = await started(node, looks, "It is dark.", looks, "It is dark.", tools=[look])
@@ -87,20 +75,6 @@ async def test_an_answer_and_its_stream_have_words_calls_and_results() -> None:
         pieces = "".join(words(one) for one in streamed if one.get("partial"))
         whole = [one["role"] for one in streamed if not one.get("partial")]
         assert pieces == "It is dark." and whole == ["assistant", "tool"]
-
-
-async def test_conversations_and_agents_are_apart() -> None:
-    async with Node() as node:
-        model = Scripted(lambda _: "noted")
-        agents = [await Agent.start(node, "Listen.", name, model=model) for name in ("ear-1", "ear-2")]
-        await agents[0].send("line 1.", "ana", "a")
-        await agents[0].send("line 2.", "ana", "b")
-        await agents[1].send("line 3.", "ana", "a")
-        assert lines(await agents[0].memory.get_messages_only("ana", "a")) == [1]
-        with pytest.raises(InvalidValue, match="ear-1"):
-            await Agent.start(node, name="ear-1")
-    with pytest.raises(Stopped):
-        await agents[0].send("too late")
 
 
 async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp_path: Path) -> None:
@@ -135,42 +109,7 @@ async def test_a_timeout_is_an_error_and_what_was_said_is_kept(later: Callable[[
         assert await agent.memory.get_message_count(*HERE) >= 2
 
 
-async def test_an_answer_that_ends_early_says_why_and_that_is_not_kept() -> None:
-    async with Node() as node:
-        agent, _ = await started(node, looks, "Later.", tools=[look], max_iterations=1)
-        *_, last = await agent.send("How is it?", *HERE)
-        assert last["phase"] == "limit_reached" and "max_iterations" in words(last)
-        assert await agent.memory.get_message_count(*HERE) == 3
-        assert words((await agent.send("And now?", *HERE))[-1]) == "Later."
-
-
 # What the model sees
-
-
-async def test_a_failing_section_is_left_out_and_the_receipt_says_so(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    template = ContextTemplate([SystemInstructionsSection("Be kind."), Base("weather", fails=True)])
-    template.add_section(ConversationHistorySection())
-    async with Node() as node:
-        agent, model = await started(node, context_template=template)
-        await agent.send("Good day", *HERE)
-        assert [one["role"] for one in sent(model)] == ["system", "user"]
-        context = await node.worker("keeper", *HERE).agent.preview()
-        assert "weather" in str(context.receipt) and "it failed: LookupError" in str(context.receipt)
-    assert "section weather failed and is left out" in caplog.text
-
-
-async def test_sections_can_be_changed_while_an_agent_runs() -> None:
-    extra, template = Base("extra", enabled=False), ContextTemplate([ConversationHistorySection()])
-    template.add_section(extra, 0)
-    async with Node() as node:
-        agent, model = await started(node, context_template=template)
-        await agent.send("one", *HERE)
-        extra.set_enabled(True)
-        template.add_section(SystemInstructionsSection([system_message("Be kind.")]), 0)
-        await agent.send("two", *HERE)
-        assert [len(sent(model, n)) for n in (0, 1)] == [1, 5] and sent(model)[0]["content"] == "Be kind."
 
 
 class Filtered(Base):
@@ -189,23 +128,6 @@ async def test_a_call_whose_result_a_section_leaves_out_is_not_made_again() -> N
         assert "done; the result is left out" in sent(model)[-1]["content"], "in the turn under way"
         await agent.send("And now?", *HERE)
         assert [one["content"] for one in sent(model)] == ["How is it?", "Dark.", "And now?"]
-
-
-class Loud(Base):
-    """A history of the user's own, which changes the messages that it read."""
-
-    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Any) -> list[Any]:
-        messages = await memory.get_messages_only(scope, conversation)
-        for message in messages:
-            message["content"] = str(message["content"]["text"]).upper()
-        return list(messages)
-
-
-async def test_a_section_can_change_the_messages_that_it_read() -> None:
-    async with Node() as node:
-        agent, model = await started(node, context_template=ContextTemplate([Loud("conversation_history")]))
-        await agent.send("How is it?", *HERE)
-        assert [one["content"] for one in sent(model)] == ["HOW IS IT?"]
 
 
 async def test_the_oldest_are_left_out_in_steps_and_stay_in_the_memory() -> None:
@@ -297,30 +219,3 @@ async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> N
     assert 99 in first.values() and 5 in second.values() and 99 not in second.values()
     with pytest.raises(InvalidLimit):
         Model("openai:gpt-4o", max_tokens=0)
-
-
-@pytest.mark.parametrize(
-    ("options", "fault", "named"),
-    [
-        ({"colour": "red"}, InvalidValue, "colour"),
-        ({"instructions": 7}, WrongType, "instructions"),
-        ({"model": object()}, WrongType, "model"),
-        ({"tools": "look"}, WrongType, "a tool is a function"),
-        ({"context_template": [Base()]}, WrongType, "context_template"),
-        ({"context_summary": "yes"}, WrongType, "context_summary"),
-        ({"context_summary": {"colour": 1}}, TypeError, "colour"),
-        ({"max_tokens_in_short_term_memory": 0}, InvalidValue, "max_tokens"),
-        ({"subagents": ["poet"]}, WrongType, "subagents"),
-        ({"subagents": {"poet": {"instructions": " "}}}, InvalidValue, "instructions"),
-        ({"subagents": {"poet": {"instructions": "x", "mood": 1}}}, InvalidValue, "mood"),
-        ({"name": "a/b"}, InvalidValue, "slash"),
-    ],
-)
-async def test_a_wrong_option_is_named_when_the_agent_is_started(
-    options: dict[str, Any], fault: type[Exception], named: str
-) -> None:
-    given: dict[str, Any] = {"instructions": "Help.", **options}
-    async with Node() as node:
-        with pytest.raises(fault, match=named):
-            await Agent.start(node, **given)
-        assert node.agents == ()

@@ -23,7 +23,7 @@ from quire.bridges.autonomy import (
     create_default_template,
     system_message,
 )
-from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.errors import WrongType
 from quire.items import Image
 from quire.models import Scripted
 
@@ -152,18 +152,6 @@ async def test_a_failing_section_is_left_out_with_a_warning(caplog: pytest.LogCa
         await ContextTemplate([failing]).build_context(Memory(), *HERE)
 
 
-def test_sections_are_found_added_and_removed_by_name() -> None:
-    template = ContextTemplate([Base("a"), Base("b")])
-    template.add_section(Base("c"), 1)
-    assert template.get_section_names() == ["a", "c", "b"] and template.sections[1].name == "c"
-    assert template.remove_section("a") and not template.remove_section("a")
-    assert template.get_section("a") is None and repr(template) == "ContextTemplate([c, b])"
-    with pytest.raises(InvalidValue, match="'b'"):
-        template.add_section(Base("b"))
-    with pytest.raises(WrongType, match="get_messages"):
-        template.add_section(object())
-
-
 async def test_the_default_template_describes_the_tools_that_are_enabled() -> None:
     plain = create_default_template([system_message("Be kind.")])
     assert plain.get_section_names() == [
@@ -274,23 +262,6 @@ async def test_a_memory_of_somebody_else_is_summarized_and_nothing_is_hidden(tri
         told = {one for asked in section.summary_model.asked for one in lines(asked)}
         seen = lines(shown)
         assert seen == list(range(seen[0], n + 1)) and set(range(seen[0])) <= told and len(shown) <= 10
-
-
-async def test_later_sections_read_how_many_messages_there_are_in_all() -> None:
-    section, memory = SummarizedHistorySection(Writer()), await memory_of(*map(line, range(25)))
-    await build(section, memory)
-    *_, last = await ContextTemplate([section, Base("count")]).build_context(memory, *HERE)
-    assert last["content"]["text"] == "count: 25"
-
-
-def test_a_section_tells_its_limits_and_refuses_wrong_ones() -> None:
-    section = SummarizedHistorySection(Writer(), floor=3, ceiling=7, size=99)
-    assert (section.floor, section.ceiling, section.size, section.batch_size) == (3, 7, 99, 4)
-    assert section.instructions is None and isinstance(section.summary_model, Writer)
-    with pytest.raises(InvalidLimit):
-        SummarizedHistorySection(Writer(), size=0)
-    with pytest.raises(WrongType):
-        SummarizedHistorySection(None)
 
 
 async def test_clearing_the_cache_gives_up_what_is_being_written() -> None:

@@ -4,10 +4,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import pytest
-
 from quire.bridges.loom import InMemoryVectorStore, KnowledgeItem, LoomMemory, Task, VectorKnowledgeBase
-from quire.errors import InvalidLimit, InvalidValue, Unencodable, WrongType
 from quire.items import use_clock
 from tests.bridges.loom.test_tasks import contents, letter
 
@@ -99,24 +96,6 @@ def test_tasks_are_kept_in_a_store_apart_by_node(tmp_path: Path) -> None:
     assert LoomMemory("cook", store=path).get_l1_tasks() == []
 
 
-@pytest.mark.parametrize(
-    ("task", "fault", "named"),
-    [
-        ("count", WrongType, "Task"),
-        (job("x", result=object()), Unencodable, "result"),
-        (job("x", session_id="~knowledge"), InvalidValue, "reserved"),
-        (job("x", -1.0), InvalidLimit, "importance"),
-    ],
-)
-def test_what_a_memory_cannot_hold_is_refused(task: Any, fault: type[Exception], named: str) -> None:
-    memory = LoomMemory("butler")
-    with pytest.raises(fault, match=named):
-        memory.add_task(task)
-    with pytest.raises(InvalidLimit):
-        memory.get_l1_tasks(limit=0)
-    assert memory.get_l1_tasks() == []
-
-
 # Knowledge
 
 
@@ -145,9 +124,3 @@ async def test_filters_apply_to_metadata_and_source() -> None:
     assert await base.query("window", filters={"colour": "red"}) == [] == await base.query("zzz")
     kept = await base.get_by_id("attic")
     assert kept is not None and kept.relevance == 0 and await base.get_by_id("cellar") is None
-
-
-async def test_an_item_with_the_same_id_is_replaced() -> None:
-    base = await knowledge_of(attic="skylight")
-    await base.add_item(KnowledgeItem("attic", "a lantern"))
-    assert [item.content for item in await base.query("lantern skylight")] == ["a lantern"]

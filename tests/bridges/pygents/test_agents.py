@@ -23,7 +23,6 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
-from quire.errors import Damaged
 
 
 @pytest.fixture
@@ -255,23 +254,3 @@ async def test_an_agent_survives_serialization_in_the_middle_of_a_turn(baker: Ag
     assert restored.context_queue.items == baker.context_queue.items
     assert ids(restored.context_pool) == ["salt"]
     assert [turn.tool.name for turn in restored.pending_turns] == ["save", "bake"]
-
-
-def test_only_name_description_and_tools_are_required(baker: Agent) -> None:
-    agent = Agent.from_dict({"name": "cook", "description": "Cooks", "tool_names": ["bake"]})
-    assert agent.pending_turns == [] and agent.context_queue.limit == 10 and agent.context_pool.limit is None
-    assert Agent.from_dict({**agent.to_dict(), "name": "chef", "is_paused": True}).is_paused
-
-
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        ({"tool_names": None}, "$.tool_names"),
-        ({"queue": [{"tool_name": 3}]}, "$.queue[0].tool_name"),
-        ({"context_pool": {"items": [3]}}, "$.context_pool.items[0]"),
-    ],
-)
-def test_damaged_values_are_named_by_their_path(baker: Agent, change: Any, path: str) -> None:
-    with pytest.raises(Damaged) as raised:
-        Agent.from_dict({**baker.to_dict(), "name": "cook", **change})
-    assert raised.value.path == path and "cook" not in AgentRegistry

@@ -1,7 +1,6 @@
 """Queues, pools and their hooks, beyond what the page on context shows."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from quire.bridges.pygents import (
     hook,
 )
 from quire.errors import Damaged, Unencodable
-from quire.state import Pool
 
 Item = ContextItem[Any]
 
@@ -61,12 +59,6 @@ async def test_content_that_cannot_be_written_is_kept_and_its_path_is_named() ->
 # Pools
 
 
-async def test_the_notes_of_a_pool_are_a_pool_of_the_engine() -> None:
-    pool = await pool_of("blue", limit=4)
-    notes = pool.notes()
-    assert isinstance(notes, Pool) and notes.limit == 4 and notes.get("blue").description == "tile blue"
-
-
 async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> None:
     @hook(ContextPoolHook.BEFORE_ADD)
     async def wait(pool: ContextPool, item: Item) -> None:
@@ -80,22 +72,6 @@ async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> No
     task.cancel()
     await asyncio.wait([task])
     assert ids(pool) == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    "event", [ContextPoolHook.BEFORE_ADD, ContextPoolHook.BEFORE_REMOVE, ContextPoolHook.BEFORE_CLEAR]
-)
-async def test_adding_removing_and_clearing_can_be_refused(event: ContextPoolHook) -> None:
-    @hook(event)
-    async def refuse(*args: Any) -> None:
-        raise PermissionError
-
-    pool = await pool_of("a", limit=1)
-    pool.hooks = [refuse]
-    verbs = {"before_add": lambda: pool.add(tile("b")), "before_remove": lambda: pool.remove("a")}
-    with pytest.raises(PermissionError):
-        await verbs.get(event.value, pool.clear)()
-    assert ids(pool) == ["a"]
 
 
 # Hooks
@@ -145,24 +121,6 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
 
 
 # Saved values
-
-
-def test_items_are_generic_and_optional_keys_may_be_absent() -> None:
-    item = ContextItem[bytes](content=b"raw", description="three", id="n")
-    assert ContextItem.from_dict(json.loads(json.dumps(item.to_dict()))) == item
-    assert ContextQueue.from_dict({"limit": 4}).items == []
-    assert ContextPool.from_dict({}).limit is None
-    pool = ContextPool.from_dict({"items": [{"id": "a", "description": "first", "content": 1}]})
-    assert pool.get("a").content == 1 and pool.hooks == []
-
-
-async def test_hooks_of_several_types_are_saved_by_name_and_restored_once() -> None:
-    @hook([ContextPoolHook.AFTER_ADD, ContextPoolHook.AFTER_REMOVE])
-    async def both(*args: Any) -> None: ...
-
-    data = ContextPool(hooks=[both]).to_dict()
-    assert data["hooks"] == {"after_add": ["both"], "after_remove": ["both"]}
-    assert ContextPool.from_dict(data).hooks == [both]
 
 
 @pytest.mark.parametrize(

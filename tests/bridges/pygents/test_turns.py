@@ -23,7 +23,6 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
-from quire.errors import Damaged, Unencodable
 
 
 @pytest.fixture(autouse=True)
@@ -78,16 +77,6 @@ def test_a_tool_is_declared_with_or_without_brackets_and_known_by_its_name() -> 
         ToolRegistry.get("lathe")
 
 
-async def test_fixed_arguments_give_way_to_those_of_a_call() -> None:
-    @tool(grit=lambda: 80)
-    async def sand(board: str, grit: int) -> str:
-        return f"{board} {grit}"
-
-    assert await sand("oak") == "oak 80" and await sand("oak", grit=120) == "oak 120"
-    with pytest.raises(TypeError, match="speed"):
-        tool(speed=3)(sand.fn)
-
-
 async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> None:
     calls: list[Any] = []
 
@@ -108,28 +97,7 @@ async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> 
     assert calls == [((), {"count": 2}), 0, 1, 1]
 
 
-async def test_a_lock_runs_calls_one_at_a_time() -> None:
-    calls: list[str] = []
-
-    @tool(lock=True)
-    async def paint() -> None:
-        calls.append("in")
-        await asyncio.sleep(0)
-        calls.append("out")
-
-    await asyncio.gather(paint(), paint())
-    assert calls == ["in", "out"] * 2
-
-
 # Turns
-
-
-async def test_a_turn_takes_a_tool_or_its_name_and_may_name_its_type() -> None:
-    assert await Turn[float]("saw", kwargs={"length": 6}).returning() == 3
-    turn = Turn[Any](ToolRegistry.get("saw"), args=[9], kwargs={"cuts": lambda: 2})
-    assert await turn.returning() == turn.output == 3
-    with pytest.raises(UnregisteredToolError):
-        Turn("lathe")
 
 
 async def test_each_kind_of_tool_has_its_own_method() -> None:
@@ -204,25 +172,3 @@ async def test_a_turn_survives_serialization() -> None:
     assert restored.output == [turn.output[0].to_dict(), {"plain": True}]
     assert restored.metadata == turn.metadata
     assert restored.hooks == [note]
-
-
-async def test_only_the_name_of_the_tool_is_required() -> None:
-    turn = Turn[float].from_dict({"tool_name": "saw", "kwargs": {"length": 4}})
-    assert (turn.timeout, turn.args, turn.output, turn.metadata.stop_reason) == (60, [], None, None)
-    assert await turn.returning() == 2
-
-
-@pytest.mark.parametrize(
-    ("data", "path"),
-    [
-        ({"tool_name": "saw", "args": 3}, "$.args"),
-        ({"tool_name": "saw", "metadata": {"end_time": "soon"}}, "$.metadata.end_time"),
-    ],
-)
-def test_damaged_values_are_named_by_their_path(data: object, path: str) -> None:
-    with pytest.raises(Damaged) as raised:
-        Turn.from_dict(data)
-    assert raised.value.path == path
-    with pytest.raises(Unencodable) as unencodable:
-        Turn("saw", kwargs={"length": object()}).to_dict()
-    assert unencodable.value.path == "$.kwargs.length"

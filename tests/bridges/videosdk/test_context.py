@@ -1,7 +1,6 @@
 """Contexts: changing, forking, merging, shrinking and converting."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -14,10 +13,9 @@ from quire.bridges.videosdk import (
     ChatMessage,
     ChatRole,
     FunctionCallOutput,
-    ImageContent,
     ReadOnlyChatContext,
 )
-from quire.errors import InvalidLimit, OutOfRange, UnknownId, WrongType
+from quire.errors import OutOfRange, UnknownId, WrongType
 from quire.items import use_clock
 from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told
 
@@ -122,26 +120,7 @@ def test_a_call_in_flight_is_closed_in_a_fork_and_open_in_a_copy_and_the_parent(
     assert outputs(context) == outputs(context.copy()) == ["c0"], "a merge does not close it either"
 
 
-def test_in_a_filtered_fork_the_same_configuration_is_in_force() -> None:
-    context = talk(4)
-    context.add_config_update(tools=["stock"])
-    context.add_message("user", "more")
-    context.add_config_update(instructions="Sell all.")
-    context.add_message("developer", "Be kind.")
-    fork = context.fork_filtered(recent_turns=1)
-    assert fork.active_config_at() == context.active_config_at() == ("Be kind.", ["stock"])
-
-
 # Merging
-
-
-async def test_merging_does_not_bring_back_what_was_left_out() -> None:
-    context = talk(4)
-    child = context.fork()
-    child.add_message("assistant", "found")
-    context.truncate(max_items=9)
-    await context.merge(child)
-    assert told(context)[1] == "lamp 2?" and told(context)[-1] == "found"
 
 
 async def test_an_answer_is_merged_once_as_said_now_and_under_a_name() -> None:
@@ -168,16 +147,6 @@ async def test_a_summary_of_a_sub_agent_is_about_what_is_new_and_made_once() -> 
 # Shrinking
 
 
-def test_where_only_protected_items_are_left_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    context = talk(3)
-    context.add_handoff("cook")
-    context.truncate(max_items=1)
-    assert [item.type for item in context.items] == ["message", "message", "agent_handoff"]
-    assert "must stay" in caplog.text
-    with pytest.raises(InvalidLimit):
-        context.truncate(max_items=-1)
-
-
 async def test_summaries_fold_and_keep_calls_in_flight() -> None:
     context = talk(3)
     context.add_function_call("stock", "{}", call_id="open")
@@ -192,13 +161,6 @@ async def test_summaries_fold_and_keep_calls_in_flight() -> None:
     model = Streaming("all of it")
     await saved.summarize(model, keep_recent_turns=1)
     assert "gist 2" in model.asked[0] and sum("Summary]" in text for text in told(saved)) == 1
-
-
-@pytest.mark.parametrize("answer", ["GIST", {"choices": [{"message": {"content": "GIST"}}]}])
-async def test_a_summary_may_come_in_any_usual_shape(answer: Any) -> None:
-    context = talk()
-    await context.summarize(Answering(answer))
-    assert told(context)[1] == "[Conversation Summary]\nGIST"
 
 
 @pytest.mark.parametrize("answer", [" \n", None, object()])
@@ -239,17 +201,6 @@ def test_parallel_calls_are_one_message_with_the_words_before_them(convert: Any)
     messages = convert(context)
     assert all(one["role"] != two["role"] or one["role"] == "tool" for one, two in pairwise(messages))
     assert str(messages[1]).count("stock") == 2 and "I look." in str(messages[1])
-
-
-def test_what_a_wire_cannot_carry_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    context = talk(0)
-    context.add_function_output("stock", "x", call_id="lost")
-    context.add_message("user", ["look", ImageContent("https://x/a.png")])
-    with caplog.at_level(logging.INFO, "quire.bridges.videosdk"):
-        messages = context.to_openai_messages()
-    assert [message["role"] for message in messages] == ["system", "user"] and "anthropic" not in caplog.text
-    assert "openai" in caplog.text
-    assert ChatContext().to_openai_messages() and ChatContext([at(1)]).to_anthropic_messages()[1] is None
 
 
 OWN, KEPT = "b3du", "a2VwdA=="

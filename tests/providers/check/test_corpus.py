@@ -94,8 +94,16 @@ LARGE: dict[str, tuple[str, Any, list[str], str | None]] = {
 }
 
 
-def test_limits() -> None:
-    for name, (wire, payload, rules, model) in LARGE.items():
+HEAVY = {name for name in LARGE if "M" in name}
+"""Those of many bytes, which take seconds."""
+
+
+@pytest.mark.parametrize(
+    "names", [LARGE.keys() - HEAVY, pytest.param(HEAVY, marks=pytest.mark.fuzz)], ids=len
+)
+def test_limits(names: set[str]) -> None:
+    for name in names:
+        wire, payload, rules, model = LARGE[name]
         assert [fault.rule for fault in check(payload, wire, model=model)] == rules, name
 
 
@@ -126,19 +134,21 @@ def gemini_round(_number: int) -> list[Json]:
 
 
 ROUNDS: dict[str, tuple[Any, str]] = {
-    "openai": (chat_round, "unanswered_call messages[4501].tool_calls[0].id"),
-    "openai-responses": (responses_round, "unanswered_call input[4501].call_id"),
-    "anthropic": (anthropic_round, "unanswered_call messages[4501].content[0].id"),
-    "gemini": (gemini_round, "unanswered_call contents[4501].parts[0]"),
+    "openai": (chat_round, "unanswered_call messages[{}].tool_calls[0].id"),
+    "openai-responses": (responses_round, "unanswered_call input[{}].call_id"),
+    "anthropic": (anthropic_round, "unanswered_call messages[{}].content[0].id"),
+    "gemini": (gemini_round, "unanswered_call contents[{}].parts[0]"),
 }
 
 
-def test_one_fault_among_thousands_of_messages() -> None:
+@pytest.mark.parametrize("rounds", [200, pytest.param(3000, marks=pytest.mark.fuzz)])
+def test_one_fault_among_many_messages(rounds: int) -> None:
+    call = rounds // 2 * 3 + 1
     for wire, (round_of, expected) in ROUNDS.items():
-        messages = [message for number in range(3000) for message in round_of(number)]
+        messages = [message for number in range(rounds) for message in round_of(number)]
         assert found(messages, wire) == []
-        del messages[4502]
-        assert found(messages, wire) == [expected]
+        del messages[call + 1]
+        assert found(messages, wire) == [expected.format(call)]
 
 
 def test_openai_and_gemini_need_the_items_of_an_array() -> None:
