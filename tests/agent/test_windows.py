@@ -94,7 +94,7 @@ class Breaking(Scripted):
 
     def send(self, *args: Any, **terms: Any) -> Answering:
         answering = super().send(*args, **terms)
-        if len(self.requests) > 1:
+        if self.requests:
             return answering
         return Answering(_broken(answering), lambda: answering.parsed)
 

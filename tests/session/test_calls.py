@@ -1,4 +1,4 @@
-"""Calls in progress: who runs them is on the record, results are recorded as they come, a restart finds both."""
+"""Calls in progress: who runs them and what came of them is on the record, and a restart finds it."""
 
 import json
 import subprocess
@@ -97,7 +97,7 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         assert one.calls.standing() == [(call, "begun")] and not one.calls.is_run(call)
         (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".calls"]
         note = json.loads(entry.body)
-        note["content"]["process"][0] = "another machine"
+        note["content"]["lease"]["process"][0] = "another machine"
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
         elsewhere, began = session(twin(store)).calls, now()
         assert elsewhere.is_run(call)

@@ -64,15 +64,16 @@ class Scripted(Asks):
         if faults := self._provider.check(rendered.shared, self.name):
             lines = [f"{self.wire} would refuse the request to {self.name}:", *faults[:_MOST_FAULTS]]
             raise InvalidValue("\n  ".join(map(str, lines)))
+        return scripted_answer(self._pieces(rendered, kept), self.name)
+
+    def _next(self) -> Parsed | Exception | Answers:
         turn, several = len(self.requests), len(self._replies)
         if turn >= several and not (self._repeat and several):
             raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
         script = self._replies[turn % several]
         if isinstance(script, Parsed) and turn >= several:
             script = script._replace(items=tuple(map(_renewed, script.items)))
-        self.requests.append(rendered)
-        self.terms.append(kept)
-        return scripted_answer(self._pieces(script, rendered, kept), self.name)
+        return script
 
     def _read(self, reply: Any) -> Parsed | Exception | Answers:
         """A reply as a whole answer; an exception or a function stays as it is."""
@@ -91,9 +92,10 @@ class Scripted(Asks):
         items = tuple(in_one_reply(parsed.items))
         return parsed._replace(items=items, model=parsed.model or self.name)
 
-    async def _pieces(
-        self, script: Parsed | Exception | Answers, sent: Rendered, terms: Terms
-    ) -> AsyncGenerator[Delta | Parsed, None]:
+    async def _pieces(self, sent: Rendered, terms: Terms) -> AsyncGenerator[Delta | Parsed, None]:
+        script = self._next()  # now that it is sent: a request may be given up before
+        self.requests.append(sent)
+        self.terms.append(terms)
         given: Any = script(sent) if callable(script) else script
         parsed: Any = self._read(await given if isawaitable(given) else given)
         if isinstance(parsed, Exception):

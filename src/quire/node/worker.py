@@ -214,8 +214,10 @@ class Worker:
 
     async def _calls(self) -> tuple[ToolCall, ...] | None:
         """The calls that wait; `None` while a turn runs."""
+        if self._pending > 0:
+            return None
         agent = await self.open()
-        if self._pending > 0 or log_of(agent.session).at_work is not None:
+        if log_of(agent.session).at_work is not None:
             return None
         return await STORE.do(agent.waiting)
 

@@ -101,7 +101,8 @@ def _job_of(pending: PendingJob) -> Job:
         next((item for item in brings if isinstance(item, Message)), None),
         results=tuple(item for item in brings if isinstance(item, ToolResult)),
         before=tuple(before),
-        **{name: getattr(entry, name) for name in _OPTIONS},
+        tools=tuple(entry.tools),
+        **{name: getattr(entry, name) for name in _OPTIONS if name != "tools"},
     )
 
 
