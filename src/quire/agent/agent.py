@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast, get_args
 
 from quire.agent.answer import AnswerType
 from quire.agent.limits import Limits, Meter
@@ -12,7 +12,7 @@ from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
 from quire.agent.speaker import Approver, offering, speaker_of
 from quire.agent.tools import Tool
-from quire.agent.turn import Emit, Turn, begin_turn, no_reader, shield
+from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shield, steered
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
@@ -38,6 +38,8 @@ class Asking(TypedDict, total=False):
     """Values for the sections of the template."""
     tools: Sequence[Definition]
     """Definitions of tools that the caller runs: a call of one ends the turn with the stop "waiting"."""
+    while_busy: WhileBusy
+    """What a message does while a turn runs: "interrupt" it, "queue", "refuse", or "steer" it."""
 
 
 def message_of(input: Input, verb: str = "Agent.ask") -> Message:
@@ -110,10 +112,12 @@ class Agent:
     async def ask(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """Send a message of the user, and return the reply.
 
-        A turn that still runs in the conversation is interrupted. If a tool has asked the user something, the
-        message is the answer to it. See `Asking` for the options.
+        A turn that still runs in the conversation is interrupted, unless `while_busy` says otherwise. If a
+        tool has asked the user something, the message is the answer to it. See `Asking` for the options.
         """
-        return await self._reply("Agent.ask", message_of(input), asking)
+        message = message_of(input)
+        reply = await steered(self.session, message) if asking.get("while_busy") == "steer" else None
+        return reply or await self._reply("Agent.ask", message, asking)
 
     def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`ask` as a stream of deltas. It waits for a slow reader; closing it stops the turn."""
@@ -195,12 +199,12 @@ class Agent:
 
     async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
         loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
+        turn = await begin_turn(self.session, _while_busy(question, asking))
         return await turn.start(self._answer(turn, loop, question))
 
     async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
         loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, interrupts=not isinstance(question, Mapping))
+        turn = await begin_turn(self.session, _while_busy(question, asking))
         async with aclosing(turn.stream(lambda emit: self._answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
                 yield delta
@@ -242,9 +246,19 @@ class Agent:
         return Loop(self.session, speaker, meter, parameters=parameters, answer=answer)
 
 
+def _while_busy(question: Question, asking: Asking) -> WhileBusy:
+    """What a turn does with one that runs. Only a message or another answer takes its place."""
+    if isinstance(question, Mapping):
+        return "refuse"
+    given = asking.get("while_busy", "interrupt")
+    if given not in get_args(WhileBusy):
+        raise InvalidValue(f"while_busy is one of {', '.join(get_args(WhileBusy))}, not {cut(str(given))!r}")
+    return given
+
+
 async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
     """One turn: how it begins, the loop, and whatever ends it."""
-    loop.emit = emit
+    loop.emit, loop.take_steering = emit, turn.take_steering
     with loop.meter:
         await loop.begin(question)  # if this fails, open calls stay as they were
         turn.has_begun.set()

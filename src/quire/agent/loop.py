@@ -47,7 +47,17 @@ from quire.errors import (
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import AnswerShape, Terms, shape_of
 from quire.providers import Finish, Parsed, Rendered
-from quire.session import Outdated, Request, Requesting, Session, beside_loop, heard_request, not_run, turn_of
+from quire.session import (
+    Cancelled,
+    Outdated,
+    Request,
+    Requesting,
+    Session,
+    beside_loop,
+    heard_request,
+    not_run,
+    turn_of,
+)
 from quire.stores.store import is_tombstone
 
 T = TypeVar("T")
@@ -90,6 +100,7 @@ class Loop:
         answer: AnswerType | None = None,
     ) -> None:
         self.emit: Emit = no_reader
+        self.take_steering: Callable[[], Sequence[Message]] = tuple
         self.meter = meter
         self.items: list[Item] = []
         self._session = session
@@ -160,12 +171,14 @@ class Loop:
                 stop = await self._execute(calls)
                 if stop is not None:
                     return self.reply(stop, self._waiting)
+            if self._turn.is_cancelled:
+                return self.reply("cancelled")
             reached = self.meter.reached()
             if reached is not None:
                 return self.reply(reached)
             parsed = await self._ask_model()
             calls = [item for item in parsed.items if isinstance(item, ToolCall)]
-            if not calls and parsed.finish != "paused":
+            if not calls and parsed.finish != "paused" and not await self._steer():
                 return self.reply(_STOPS.get(parsed.finish, "done"))
 
     async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
@@ -174,7 +187,11 @@ class Loop:
         self._waiting = batch.waiting
         within = await batch.judge(calls, self._decided, self.meter.calls_left, self._foreign)
         self.meter.calls += len(within) - len(batch.refused)
-        await batch.execute(within)
+        try:
+            await batch.execute(within)
+        except Cancelled:  # before any of them began
+            await self._close_calls(within, "the job was cancelled")
+            return "cancelled"
         is_beyond = len(within) < len(calls)
         if is_beyond:
             await self._close_calls(calls, "the limit of calls is reached")
@@ -412,7 +429,14 @@ class Loop:
                     keep_narrowed(full, template, self._speaker.model)
                 return parsed
 
+    async def _steer(self) -> bool:
+        """Record the messages that came meanwhile for the next request; whether there were any."""
+        said = await self._turn.steer(self.take_steering())
+        self.items += said
+        return bool(said)
+
     async def _request(self, template: Template) -> Parsed:
+        await self._steer()
         model = self._speaker.model
         self.meter.check_prices(model)
         self.meter.requests += 1

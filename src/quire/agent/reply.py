@@ -5,9 +5,12 @@ from typing import Any, Literal, NamedTuple
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.tokens import Usage
 
-Stop = Literal["done", "waiting", "interrupted", "requests", "seconds", "calls", "cost", "length", "refused"]
+Stop = Literal[
+    "done", "waiting", "interrupted", "cancelled", "requests", "seconds", "calls", "cost", "length", "refused"
+]
 """Why a turn ended: the model was done, the caller or a person has to answer or approve a call, the turn was
-interrupted, a limit was reached, the model ran out of output tokens, or its provider refused to answer."""
+interrupted, or its job cancelled, a limit was reached, the model ran out of output tokens, or its provider
+refused to answer."""
 
 
 class Reply(NamedTuple):

@@ -4,14 +4,17 @@ A turn is written down step by step. A cancellation waits for the step that is b
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from quire.agent.reply import Delta, Done, Reply
 from quire.context import Context
 from quire.errors import InvalidValue, TurnBusy
+from quire.items import Message
 from quire.models import Answering, Terms
 from quire.providers import Rendered
 from quire.session import Session, log_of
@@ -21,6 +24,10 @@ T = TypeVar("T")
 
 Emit = Callable[[Delta], Awaitable[None]]
 """Passes a delta to the reader of a stream; it waits while the reader is slow."""
+
+WhileBusy = Literal["interrupt", "queue", "refuse", "steer"]
+"""What a message does while a turn runs: it ends the turn, waits for its end, or raises `TurnBusy`; or it is
+shown to the model with the next request of that turn, which answers both."""
 
 _AHEAD = 32
 """Deltas that may wait for a reader before the model waits for it."""
@@ -52,6 +59,8 @@ class Turn:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Reply] | None = None
         self._has_ended = False
+        self._reply: Reply | BaseException | None = None
+        self._steering: deque[tuple[Message, asyncio.Event]] = deque()
 
     @property
     def is_over(self) -> bool:
@@ -67,8 +76,10 @@ class Turn:
         return task
 
     def _end(self, task: "asyncio.Task[Reply]") -> None:
-        if not task.cancelled():
-            task.exception()  # marks it as retrieved: the reader of a stream may have left
+        if task.cancelled():
+            self._reply = asyncio.CancelledError()
+        else:  # asking for the exception marks it as retrieved: the reader of a stream may have left
+            self._reply = task.exception() or task.result()
         self._has_ended = True
         self._task = None  # it holds its context, and that holds this object
         self.has_begun.set()  # wakes whoever waits to interrupt a turn that failed before it began
@@ -92,6 +103,32 @@ class Turn:
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+    def steer(self, message: Message) -> Callable[[], bool]:
+        """Let the model see a message with its next request; returns what tells whether it did."""
+        taken = asyncio.Event()
+        self._steering.append((message, taken))
+        return taken.is_set
+
+    def take_steering(self) -> list[Message]:
+        """The messages that came since this was called last; they will be in the next request."""
+        came: list[Message] = []
+        while self._steering:
+            message, taken = self._steering.popleft()
+            taken.set()
+            came.append(message)
+        return came
+
+    async def wait_over(self) -> Reply:
+        """The reply, once the turn has ended. Raises what has ended it."""
+        task = self._task
+        if task is not None and self._loop is asyncio.get_running_loop():
+            await asyncio.wait([task])
+        while not self.is_over:
+            await asyncio.sleep(_POLL)
+        if isinstance(self._reply, Reply):
+            return self._reply
+        raise self._reply or TurnBusy("the event loop of the turn was closed")
 
     async def interrupt(self) -> None:
         """Stop the turn, and wait until it is recorded; code that runs within the turn does not wait."""
@@ -129,15 +166,35 @@ def refuse_from_within(session: Session) -> None:
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
-async def begin_turn(session: Session, *, interrupts: bool) -> Turn:
-    """A new turn of a conversation. A turn that is on its way is interrupted, or it is `TurnBusy`."""
+async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
+    """A new turn of a conversation, once one that is on its way has ended; see `WhileBusy`."""
     refuse_from_within(session)
     turn = Turn()
     while (other := log_of(session).take_turn(turn)) is not None:
-        if not interrupts:
-            raise TurnBusy(f"a turn is running in {session.place}: there is nothing to resume yet")
-        await other.interrupt()
+        if while_busy == "refuse":
+            raise TurnBusy(f"a turn is running in {session.place}: wait for its end, or interrupt it")
+        if while_busy == "interrupt":
+            await other.interrupt()
+        else:
+            with suppress(Exception):  # who asked for it is told
+                await other.wait_over()
     return turn
+
+
+async def steered(session: Session, message: Message) -> Reply | None:
+    """The reply of a turn that was shown a message on its way; `None` if none runs, or it ended before."""
+    work = log_of(session).at_work
+    if work is None:
+        return None
+    refuse_from_within(session)
+    is_taken = work.steer(message)
+    try:
+        reply: Reply = await work.wait_over()
+    except Exception:
+        if is_taken():
+            raise
+        return None
+    return reply if is_taken() else None
 
 
 # Work that a cancellation does not stop

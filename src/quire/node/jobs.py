@@ -29,6 +29,8 @@ async def run_job(
     """
     again = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     async with agent.session.jobs.taken(job_id, force=force) as taken:
+        if taken.outcome is None and taken.unfinished is None and taken.is_cancelled:
+            await taken.end("cancelled")  # by who did it before
         if taken.outcome is None and taken.unfinished is None:
             try:
                 async with aclosing(_deltas(agent, taken)) as deltas:
@@ -37,7 +39,8 @@ async def run_job(
                             reply = delta.reply
                             if reply.stop == "interrupted" and is_stopped():
                                 raise Stopped("the node was stopped before the job had ended")
-                            await taken.end(reply.stop, waiting=[call.call_id for call in reply.waiting])
+                            stop = "cancelled" if agent.session.jobs.is_cancelled else reply.stop
+                            await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
                         yield delta
             except (*NOT_ENDED, *raises):
                 raise

@@ -7,9 +7,10 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
+from quire.agent.agent import message_of
 from quire.agent.builtin import sub_agents
-from quire.agent.turn import refuse_from_within
-from quire.errors import InvalidValue, Stopped
+from quire.agent.turn import refuse_from_within, steered
+from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
 from quire.session import Outcome, Session, log_of
@@ -131,7 +132,16 @@ class Worker:
         return tuple(f"{session.place.conversation}/{name}" for name in sub_agents(session))
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
-        """Answer a message after those sent before it."""
+        """Answer a message after those sent before it, unless `while_busy` says otherwise."""
+        while_busy = asking.pop("while_busy", "queue")
+        if while_busy == "refuse" and self._pending:
+            raise TurnBusy("the conversation answers another message")
+        if while_busy in ("interrupt", "steer") and self._pending:
+            agent = await self.open()
+            if while_busy == "interrupt":
+                await agent.interrupt()
+            elif (reply := await steered(agent.session, message_of(input, "Node.send"))) is not None:
+                return reply
         return await self._answer(lambda agent: agent.ask(input, **asking))
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:

@@ -6,7 +6,12 @@ from quire.session.aio import (
     wait_for as wait_for,
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
-from quire.session.calls import NOT_APPROVED as NOT_APPROVED, Calls, not_run as not_run
+from quire.session.calls import (
+    NOT_APPROVED as NOT_APPROVED,
+    Calls,
+    Cancelled as Cancelled,
+    not_run as not_run,
+)
 from quire.session.compaction import Attempt, Compaction, Metrics as Metrics
 from quire.session.compared import (
     Cause,

@@ -39,6 +39,8 @@ def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -
 
     def begun(state: State) -> Entries:
         check_open(state, calls)
+        if job is not None and state.jobs.is_cancelled:
+            raise Cancelled("the job was cancelled before its calls began")
         for call in calls:
             if is_run(state, call):
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
@@ -46,6 +48,10 @@ def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -
         return [Written(CALLS, note_of(entry))] if calls else []
 
     return begun
+
+
+class Cancelled(Conflict):
+    """The job that is being done was cancelled."""
 
 
 def check_open(state: State, calls: Collection[ToolCall]) -> None:

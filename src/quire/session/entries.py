@@ -4,7 +4,7 @@
 because the call ids of providers may come again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -64,6 +64,7 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     is_streamed: bool = False
     not_before: float = 0.0
     digest: str = ""
+    steers: bool = False
 
 
 class TakenJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="taken"):
@@ -71,6 +72,12 @@ class TakenJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", 
 
     job: str
     lease: Lease
+
+
+class CancelledJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="cancelled"):
+    """A job that somebody does is to end at its next safe point."""
+
+    job: str
 
 
 class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="ended"):
@@ -83,7 +90,7 @@ class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", 
     error: str = ""
 
 
-JobEntry = AcceptedJob | TakenJob | EndedJob
+JobEntry = AcceptedJob | TakenJob | CancelledJob | EndedJob
 
 
 def note_of(entry: CallEntry | JobEntry) -> Note:

@@ -14,7 +14,7 @@ import msgspec
 from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
-from quire.session.entries import AcceptedJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
+from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
 from quire.session.leases import claimed, is_held, renewed
 from quire.session.log import CLAIMS, Entries
 from quire.session.state import PendingJob, State, Written
@@ -47,6 +47,8 @@ class Job(NamedTuple):
     """When it may begin, in UTC epoch seconds."""
     digest: str = ""
     """What tells it from another job that a caller gave the same id."""
+    steers: bool = False
+    """Whether its message is shown to a turn that runs, with its next request, and begins none then."""
 
     @staticmethod
     def of(
@@ -76,7 +78,7 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest")
+_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest", "steers")
 
 
 def _items_of(job: Job) -> list[Item]:
@@ -113,6 +115,8 @@ class Taken:
         self.job, self._since = job, since
         self.is_retry = is_retry
         """Whether somebody has begun it before."""
+        self.is_cancelled = job.id in writer.log.state.jobs.cancelled
+        """Whether somebody has cancelled it."""
         self.unfinished: str | None = None
         """Another job that was begun and has not ended: it goes first, and this one was not taken."""
         self._writer = writer
@@ -160,6 +164,25 @@ class Jobs:
         self._writer.commit(entries)
         return before
 
+    async def cancel(self, job_id: str) -> None:
+        """Cancel a job. One that waits never starts; one that runs ends at its next safe point.
+
+        That is before its next request or tool call, or at once if it runs in this process. What it did stays
+        on the record. `UnknownId` if it has ended, or there is none.
+        """
+
+        def entries(state: State) -> Entries:
+            if job_id not in state.jobs.pending:
+                raise UnknownId(f"no job {cut(job_id)!r} of {self._log.place} waits or runs")
+            if job_id in state.jobs.begun:
+                return [Written(JOBS, note_of(CancelledJob(job_id)))]
+            return [Written(JOBS, note_of(EndedJob(job_id, "cancelled", state.version_before_job(job_id))))]
+
+        await AWAITED.do(self._log, lambda: self._writer.commit(entries))
+        work = self._log.at_work
+        if work is not None and self.current == job_id:
+            await work.interrupt()
+
     def pending(self) -> list[Job]:
         """The jobs that were accepted and have not ended, in order."""
         with self._log.applying:
@@ -170,6 +193,11 @@ class Jobs:
         """The id of the job that somebody has taken and not ended."""
         holder = self._log.state.jobs.holder
         return None if holder is None else holder.job
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job that somebody does was cancelled."""
+        return self._log.state.jobs.is_cancelled
 
     @property
     def since(self) -> int:

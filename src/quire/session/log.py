@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from threading import Lock, RLock
 from time import sleep
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from quire.errors import (
@@ -33,7 +33,7 @@ from quire.errors import (
     TurnLost,
     cut,
 )
-from quire.items import JSON, Item, Note, ToolResult
+from quire.items import JSON, Item, Message, Note, ToolResult
 from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
 from quire.session.state import State, Written, weight_of
@@ -89,11 +89,17 @@ def unclaimed() -> Context:
 
 
 class Work(Protocol):
-    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded."""
+    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded.
+
+    `wait_over` waits for its end. `steer` gives it a message for its next request, and a function that tells
+    whether it took it.
+    """
 
     @property
     def is_over(self) -> bool: ...
     async def interrupt(self) -> None: ...
+    async def wait_over(self) -> Any: ...
+    def steer(self, message: Message) -> Callable[[], bool]: ...
 
 
 STAGES: ContextVar[frozenset[Place]] = ContextVar("quire_stages", default=frozenset())

@@ -17,6 +17,7 @@ from quire.session.entries import (
     AcceptedJob,
     ApprovedCalls,
     BegunCalls,
+    CancelledJob,
     EndedJob,
     JobEntry,
     Lease,
@@ -244,6 +245,8 @@ class JobsState:
         """The last such entry of each pending job that was ever taken."""
         self.ended: dict[str, tuple[str, EndedJob]] = {}
         """The latest jobs that ended, each with the id of its note."""
+        self.cancelled: dict[str, str] = {}
+        """The pending jobs that are to end at their next safe point, each with the id of the note."""
         self._notes: dict[str, str] = {}  # by job, the note of the entry in `begun`
         self._taken_note = ""
         self._latest: list[Item] = []  # the items of the job that those which follow belong to
@@ -259,6 +262,15 @@ class JobsState:
         """The entry of the job that is being done."""
         return None if self.taken is None else self.begun.get(self.taken.job)
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job that is being done is to end."""
+        return self.taken is not None and self.taken.job in self.cancelled
+
+    def steering(self) -> "list[PendingJob]":
+        """The jobs whose messages are shown to the turn that runs."""
+        return [job for job in self.pending.values() if job.entry.steers and job.entry.job not in self.begun]
+
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
         for item in items:
@@ -271,8 +283,10 @@ class JobsState:
                     self.taken, self._taken_note = entry, item.id
                     if job in self.pending:
                         self.begun[job], self._notes[job] = entry, item.id
+                case CancelledJob(job):
+                    self.cancelled |= {job: item.id} if job in self.pending else {}
                 case EndedJob(job):
-                    for known in (self.pending, self.begun, self._notes):
+                    for known in (self.pending, self.begun, self.cancelled, self._notes):
                         known.pop(job, None)
                     self.ended[job] = item.id, entry
                     for job_id in list(self.ended)[:-_MOST_ENDED]:
@@ -293,7 +307,7 @@ class JobsState:
         pending = {item.id for job in self.pending.values() for item in job.items}
         accepted = [job.note for job in self.pending.values()]
         ended = [note for note, _ in self.ended.values()]
-        return pending.union(accepted, taken, self._notes.values(), ended)
+        return pending.union(accepted, taken, self.cancelled.values(), self._notes.values(), ended)
 
 
 class PendingJob(NamedTuple):

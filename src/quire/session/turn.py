@@ -18,14 +18,16 @@ from typing import Any, Unpack
 
 from quire.context import Context, Template
 from quire.errors import Conflict, QuireError
-from quire.items import Item, ToolCall
+from quire.items import Item, Message, ToolCall
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions
-from quire.session.aio import AWAITED, Writer
+from quire.session.aio import AWAITED, Change, Writer
 from quire.session.calls import Calls
+from quire.session.entries import EndedJob, note_of
 from quire.session.log import CLAIMS, STAGES, Compute, Entries
+from quire.session.state import State, Written
 from quire.session.turns import BuildOptions, Request, Turns
-from quire.stores.streams import MAIN
+from quire.stores.streams import JOBS, MAIN
 
 _AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
 """Sections that wait for nothing."""
@@ -123,6 +125,32 @@ class Turn:
         answers = self._calls.answering(calls, items, if_unclaimed=if_unclaimed)
         stage = partial(self._stage, lambda state: answers(state).entries)
         return tuple(item for _, item in await AWAITED.do(self._log, stage))
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job of the turn was cancelled, as far as is known."""
+        return self.is_of_job and self._log.state.jobs.is_cancelled
+
+    async def steer(self, messages: Sequence[Message]) -> tuple[Item, ...]:
+        """Record messages for the next request of this turn, with those of jobs that steer it."""
+        if not messages and not self._log.state.jobs.steering():
+            return ()
+        ready = self._writer.ready(messages)
+
+        def decide(state: State) -> Change:
+            jobs = state.jobs.steering()
+            names = [job.entry.job for job in jobs]
+            ends = [EndedJob(name, "steered", state.version_before_job(name)) for name in names]
+            said = (*ready, *(item for job in jobs for item in job.items))
+            ended = Change([Written(JOBS, note_of(end)) for end in ends])
+            return Change.joined([Change.adding(self._log.place, MAIN, said), ended])
+
+        if self.may_stage:
+            stage = partial(self._stage, lambda state: decide(state).entries)
+            entries = await AWAITED.do(self._log, stage)
+        else:
+            entries = (await self._writer.write_change(AWAITED, decide)).entries
+        return tuple(item for stream, item in entries if stream == MAIN)
 
     def _stage(self, compute: Compute) -> Entries:
         return self._writer.stage(compute, self._lose)

@@ -1,0 +1,187 @@
+"""What a turn stores, and when: five appends with a job, and what others see, write and cancel meanwhile."""
+
+import asyncio
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quire import Message, Session
+from quire.agent import Agent
+from quire.errors import InvalidValue, TurnBusy, UnknownId
+from quire.items import JSON
+from quire.models import Scripted
+from quire.node import Node
+from quire.session import Job, Outcome
+from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, said
+from tests.session.opened import TEMPLATE, answer, watch
+
+
+def counted(store: Store, *verbs: str) -> list[str]:
+    """The verbs of a store as they are called from now on."""
+    found: list[str] = []
+    watch(store, lambda step, _: found.append(step) if step.startswith("before") else None, verbs)
+    return found
+
+
+async def outcome_of(node: Node, job: str) -> Outcome:
+    [*_, last] = [delta async for delta in node.run("clerk", job)]
+    assert isinstance(last, Outcome)
+    return last
+
+
+async def test_a_turn_with_a_call_is_five_appends_and_one_read(tmp_path: Path) -> None:
+    accepting, working = (SQLiteStore(tmp_path / "a.db") for _ in range(2))  # as in two processes
+    payments, job = Payments(), Job.of("Pay.")
+    node = Node(store=working)
+    node.add("clerk", lambda one: Agent(one, model=Scripted([call("pay"), "Paid."]), tools=[payments.tool]))
+    elsewhere = Session.open(scope="clerk/", conversation="", store=accepting)
+    assert elsewhere.place == node.session("clerk").place
+    await elsewhere.jobs.submit(job)
+    appends, reads = counted(working, "append"), counted(working, "read", "version")
+    assert (await outcome_of(node, job.id)).stop == "done" and payments.paid == [1]
+    assert len(appends) == 4 and len(reads) == 1  # and one append accepted it
+    await node.stop()
+
+
+async def test_others_see_only_what_is_stored() -> None:
+    store, payments = MemoryStore(), Payments()
+    agent = agent_of(call("pay"), "Done.", tools=[payments.tool], store=store)
+    other, seen = Session.open("ana/one", store=store), list[tuple[list[Any], list[bytes], int]]()
+
+    def look() -> None:
+        stored = store.read(other.place)
+        bodies = [entry.body for entry in stored if entry.stream == "main"]
+        seen.append(([*other.view()], bodies, other.version - len(stored)))
+
+    watch(store, lambda *_: Context().run(look), ("append",))  # as code does that is not part of the turn
+    await agent.ask("go")
+    for shown, bodies, beyond in seen[::2]:  # before each append
+        assert [JSON.encode_item(item) for item in shown] == bodies and beyond == 0
+    assert len(seen) == 8
+
+
+async def test_a_request_that_others_outdate_is_built_again(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    agent, other = agent_of("Hello.", store=here), Session.open("ana/one", store=there)
+    written: list[bool] = []
+
+    def write(step: str, _: object) -> None:
+        if step == "before append" and not written:
+            written.append(True)
+            other.user("And be quick.")
+
+    watch(here, write, ("append",))
+    assert (await agent.ask("Hi.")).text == "Hello."
+    assert len(requests(agent)) == 1 and said(agent) == ["And be quick.", "Hi.", "Hello."]
+    assert "And be quick." in str(requests(agent)[0].payload) and len(agent.session.receipts) == 1
+    assert_whole(agent)
+
+
+async def test_a_preview_and_what_another_renders_are_the_request_of_no_answer() -> None:
+    async def meddling(_: Any) -> str:
+        agent.session.build(TEMPLATE).render("openai")
+        (await agent.preview()).render("openai")
+        return "Hello."
+
+    agent = agent_of(meddling)
+    await agent.ask("Hi.")
+    (kept,) = agent.session.receipts
+    assert kept.payload().payload == requests(agent)[0].payload and kept.spending.usage.output
+
+
+async def test_two_tasks_that_answer_side_by_side_have_a_receipt_each() -> None:
+    session = Session.open("ana/one", store=MemoryStore())
+
+    async def one(turn: int) -> str:
+        session.user(f"question {turn}")
+        payload = session.build(TEMPLATE).render("openai").payload
+        await asyncio.sleep(0)
+        session.record(answer(f"answer {turn}"))
+        return str(payload)
+
+    sent = await asyncio.gather(one(1), one(2))
+    kept = [str(receipt.payload().payload) for receipt in session.receipts]
+    assert sorted(kept) == sorted(sent) and len(set(kept)) == 2
+    rendered = session.build(TEMPLATE).render("openai")
+
+    async def late() -> None:
+        with pytest.raises(InvalidValue, match="sent="):
+            session.record(answer("whose?"))
+        session.record(answer("known"), sent=rendered)
+
+    await asyncio.create_task(late())
+    assert len(session.receipts) == 3
+
+
+@pytest.mark.parametrize("while_busy", ["queue", "refuse", "steer"])
+async def test_a_message_that_comes_while_a_turn_runs(while_busy: Any) -> None:
+    gate = Gate()
+    agent = agent_of(call("gate"), "Both.", "Then.", tools=[gate.tool])
+    asking = asyncio.create_task(agent.ask("first"))
+    await gate.begun.wait()
+    coming = asyncio.create_task(agent.ask("second", while_busy=while_busy))
+    await asyncio.sleep(0)
+    gate.go.set()
+    first = await asking
+    if while_busy == "refuse":
+        with pytest.raises(TurnBusy):
+            await coming
+        assert said(agent) == ["first", "Both."]
+    elif while_busy == "queue":
+        assert (await coming).text == "Then." and said(agent) == ["first", "Both.", "second", "Then."]
+    else:
+        assert await coming == first and said(agent) == ["first", "second", "Both."]
+        assert "second" in str(requests(agent)[1].payload) and gate.ran == 1
+    assert_whole(agent)
+
+
+async def test_a_job_steers_a_turn_that_another_process_runs(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    gate = Gate()
+    node = Node(store=here)
+    node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Both."]), tools=[gate.tool]))
+    elsewhere = Session.open(scope="clerk/", conversation="", store=there)
+    job, steering = Job.of("first"), Job.of("second", steers=True)
+    await elsewhere.jobs.submit(job)
+    running = asyncio.create_task(outcome_of(node, job.id))
+    await gate.begun.wait()
+    await elsewhere.jobs.submit(steering)
+    gate.go.set()
+    assert (await running).stop == "done"
+    elsewhere.refresh()
+    assert [one.text for one in elsewhere.view() if isinstance(one, Message)] == ["first", "second", "Both."]
+    found = await elsewhere.jobs.outcome(steering.id)
+    assert found is not None and found.stop == "steered" and elsewhere.jobs.pending() == []
+    await node.stop()
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    gate = Gate()
+    node = Node(store=here)
+    node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Never."]), tools=[gate.tool]))
+    place = node.session("clerk").place
+    elsewhere = Session.open(scope=place.scope, conversation=place.conversation, store=there)
+    job, waiting = Job.of("first"), Job.of("second")
+    await elsewhere.jobs.submit(job)
+    running = asyncio.create_task(outcome_of(node, job.id))
+    await gate.begun.wait()
+    await elsewhere.jobs.submit(waiting)
+    canceller = elsewhere if is_elsewhere else node.session("clerk")
+    for one in (job, waiting):
+        cancelling = asyncio.create_task(canceller.jobs.cancel(one.id))
+        await asyncio.sleep(0)
+        gate.go.set()
+        await cancelling
+    assert (await running).stop == "cancelled" and gate.ran == 1
+    elsewhere.refresh()
+    found = await elsewhere.jobs.outcome(waiting.id)
+    assert found is not None and found.stop == "cancelled" and elsewhere.calls.standing() == []
+    assert [one.text for one in elsewhere.view() if isinstance(one, Message)] == ["first"]
+    with pytest.raises(UnknownId):
+        await elsewhere.jobs.cancel(job.id)
+    await node.stop()
