@@ -67,10 +67,10 @@ class Link:
         with self.guarded(), self.connected() as connection:
             return work(connection)
 
-    def connected(self) -> Connection[Any]:
-        """A connection outside the pool."""
+    def connected(self, patience: float = PATIENCE, **options: Any) -> Connection[Any]:
+        """A connection outside the pool; `options` are those of libpq."""
         connection = psycopg.connect(
-            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(patience), **options
         )
         self._configure(connection)
         return connection
