@@ -150,7 +150,7 @@ class Listening(Watching[bytes]):
             self._next_attempt = time.monotonic() + _SECONDS
             self._connection = self._link.connected()
             self._connection.execute(f'LISTEN "quire_{self._listener}"'.encode())
-        select.select([self._connection, self._bell.heard], [], [], seconds)
+        select.select([self._connection.fileno(), self._bell.heard], [], [], seconds)
         for found in self._connection.notifies(timeout=0):
             address, version = found.payload.split()
             self.hear(bytes.fromhex(address), int(version))
