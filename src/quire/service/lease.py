@@ -1,6 +1,6 @@
 """The lease of a worker: a row of `quire.workers`, and an advisory lock on a connection of its own.
 
-The server releases the lock when the connection ends, so the others know within a second or two that a process
+The server releases the lock when the connection ends, so the others know within two seconds that a process
 was killed. A process that hangs keeps its lock, and is found by the time since it renewed its row.
 """
 
@@ -13,7 +13,7 @@ from quire.errors import Stopped
 from quire.stores.link import Connection, Link, psycopg
 
 _PATIENCE = 1.5
-"""Seconds for which a worker has to be suspect: one whose connection was cut connects again in that time."""
+"""Seconds for which a worker is suspected: one whose connection was cut connects again in that time."""
 
 _AGAIN = 0.25
 """Seconds between two attempts to connect, and between two polls while a worker is suspect."""
@@ -67,13 +67,17 @@ class Lease:
         self._link, self._worker, self._queue = link, worker, queue
         self._beat, self._stale = beat, stale
         self._connection: Connection[Any] | None = None
+        self._has_ended = False
         self._channel, self._locks = "", set[str]()
         self._renewed = self._reached = 0.0
         self._suspected: dict[str, float] = {}
 
     def begin(self) -> None:
         """Take the lease."""
-        self._link.run(lambda connection: connection.execute(_BEGIN, [self._worker]))
+        with self._link.guarded():
+            connection = self._connected()
+            self.lock(self._worker)  # before the others see the row
+            connection.execute(_BEGIN, [self._worker])
         self._reached = time.monotonic()
 
     def poll(self, seconds: float) -> Found:
@@ -89,7 +93,9 @@ class Lease:
                     pass
                 return self._polled(connection)
             except psycopg.Error as fault:
-                self.end()
+                self._hang_up()
+                if self._has_ended:
+                    raise Stopped("the lease has ended") from fault
                 if time.monotonic() - self._reached > self._stale:
                     raise Stopped("the database cannot be reached, and others may do the jobs") from fault
                 time.sleep(_AGAIN)
@@ -109,7 +115,7 @@ class Lease:
         return name in self._locks
 
     def take(self, gone: list[str], put_back: Callable[[list[str]], object]) -> None:
-        """Put back the jobs of workers that are gone, unless another does; no longer gone ones are left out."""
+        """Put back the jobs of workers that are gone, unless they are back, or another does."""
         self._take(_TAKE, [gone, self._stale], gone, put_back)
 
     def leave(self, put_back: Callable[[list[str]], object]) -> None:
@@ -122,6 +128,10 @@ class Lease:
 
     def end(self) -> None:
         """Close the connection, which releases the lock."""
+        self._has_ended = True
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         connection, self._connection, self._renewed = self._connection, None, 0.0
         self._locks.clear()
         self._suspected.clear()

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -133,16 +133,14 @@ class Worker:
         """Do jobs until `stop` is called. `Stopped` if the lease is lost; then nothing more is written."""
         loop = asyncio.get_running_loop()
         await FOLLOWING.do(self._prepare, loop)
-        holding, stopping = (
-            asyncio.ensure_future(self._hold(loop)),
-            asyncio.ensure_future(self._stopped.wait()),
-        )
+        holding = asyncio.ensure_future(self._hold(loop))
+        stopping = asyncio.ensure_future(self._stopped.wait())
         try:
             await asyncio.wait((holding, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             grace = 0.0 if holding.done() else self._grace
             if holding.done():
-                self._store.link.close()  # nothing more can be written
+                self._store.link.refuse()  # nothing more is written
             ending = FOLLOWING.begin(partial(_end, grace))
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
@@ -345,10 +343,13 @@ class Worker:
             self._store.tell(reference.key, ENDED)
 
     def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
-        """Put the jobs of workers back into the queue, except those that are to be failed: these it returns."""
+        """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""
         failed = list[dbos.WorkflowStatus]()
         with guarded():
-            for workflow in self._listed(executor_id=workers, status="PENDING", load_input=deaths > 0):
+            left = self._listed(executor_id=workers, status="PENDING", load_input=deaths > 0)
+            if deaths:
+                logger.warning("%d workers are gone: %d jobs are taken over", len(workers), len(left))
+            for workflow in left:
                 counted = (workflow.attributes or {}).get(_DEATHS, 0) + deaths
                 if deaths:
                     self._client.update_workflow_attributes(

@@ -106,6 +106,10 @@ class Link:
         """Whether the work of this thread runs on another connection now."""
         return self._joined.connection is not None
 
+    def refuse(self) -> None:
+        """Refuse all work from here on, without waiting for connections to close."""
+        self._closed = True
+
     def close(self) -> None:
         """Close all connections."""
         check_process(self._process)
