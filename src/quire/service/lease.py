@@ -13,7 +13,7 @@ from quire.errors import Stopped
 from quire.stores.link import Connection, Link, psycopg
 
 _PATIENCE = 1.5
-"""Seconds for which a worker is suspected: one whose connection was cut connects again in that time."""
+"""Seconds for which a worker is suspected: one that was only cut off connects again in that time."""
 
 _AGAIN = 0.25
 """Seconds between two attempts to connect, and between two polls while a worker is suspect."""

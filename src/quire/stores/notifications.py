@@ -96,7 +96,7 @@ class _Bell(Event):
         self.heard, self._rung = os.pipe()
         os.set_blocking(self.heard, False)
         for end in (self.heard, self._rung):
-            finalize(self, os.close, end)
+            finalize(self, os.close, end).atexit = False
 
     def set(self) -> None:
         if not self.is_set():
