@@ -575,10 +575,9 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     before, began, fleet = server_cpu(url), time.process_time(), Fleet(url, folder, given)
     try:
         fleet.wait()
-        at_first, log = written(url), transactions.log_statements(url) if given.kinds else None
-        start = log.stat().st_size if log else 0
+        at_first, log = written(url), transactions.Log(url) if given.kinds else None
         load, seconds = asyncio.run(loaded(fleet, given))
-        kinds = transactions.counted(log.read_text()[start:]) if log else {}
+        kinds = log.counted() if log else Counter[tuple[str, ...]]()
     finally:
         fleet.stop()
     used, at_last, client = getrusage(RUSAGE_CHILDREN), written(url), time.process_time() - began

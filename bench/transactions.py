@@ -30,13 +30,12 @@ KINDS = [
     Kind(QUIRE, "message accepted", (r"quire\.conversations", r"INTO dbos\.workflow_status")),
     Kind(QUIRE, "append", (r"INTO quire\.entries",)),
     Kind(QUIRE, "checkpoint", (r"INTO quire\.checkpoints",)),
+    Kind(QUIRE, "watch polled and renewed", (r"INTO quire\.watchers",)),
+    Kind(QUIRE, "watch polled", (r"quire\.conversations WHERE address = ANY",)),
     Kind(QUIRE, "words written", (r"INTO quire\.told",)),
     Kind(QUIRE, "words read", (r"FROM quire\.told",)),
     Kind(QUIRE, "words removed", (r"DELETE FROM quire\.told",)),
     Kind(QUIRE, "watchers notified", (r"pg_notify", r"quire\.watchers")),
-    Kind(QUIRE, "watch renewed", (r"INTO quire\.watchers",)),
-    Kind(QUIRE, "watch expired", (r"DELETE FROM quire\.watchers",)),
-    Kind(QUIRE, "watch polled", (r"quire\.conversations WHERE address = ANY",)),
     Kind(QUIRE, "leases", (r"quire\.workers|pg_locks|advisory",)),
     Kind(QUIRE, "read with checkpoint", (r"FROM quire\.conversations AS counted JOIN quire\.checkpoints",)),
     Kind(QUIRE, "read of versions", (r"SELECT version FROM quire\.entries",)),
@@ -59,20 +58,23 @@ KINDS = [
 ]
 
 
-def log_statements(url: str) -> Path:
-    """Have the server log every statement; returns the file it logs to."""
-    with psycopg.connect(make_conninfo(url), autocommit=True) as connection:
-        for name, value in _SETTINGS.items():
-            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
-        connection.execute("SELECT pg_reload_conf()")
-        row = connection.execute("SHOW data_directory").fetchone()
-    assert row is not None
-    return Path(row[0]) / "log"
+class Log:
+    """The log of a server on this machine, from here on with every statement."""
 
+    def __init__(self, url: str) -> None:
+        with psycopg.connect(make_conninfo(url), autocommit=True) as connection:
+            row = connection.execute("SHOW data_directory").fetchone()
+            assert row is not None
+            self._path = Path(row[0]) / "log"
+            self._start = self._path.stat().st_size
+            for name, value in _SETTINGS.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
 
-def counted(log: str) -> Counter[tuple[str, str, str]]:
-    """How many transactions there are in a log: by who does it, for whom, and what for."""
-    return Counter((application, *_kind_of(text)) for application, text in _transactions(log))
+    def counted(self) -> Counter[tuple[str, ...]]:
+        """How many transactions there are: by who does it, for whom, and what for."""
+        log = self._path.read_text()[self._start :]
+        return Counter((application, *_kind_of(text)) for application, text in _transactions(log))
 
 
 def _transactions(log: str) -> Iterator[tuple[str, str]]:

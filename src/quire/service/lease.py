@@ -36,8 +36,8 @@ _POLL = """
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())),
     busy AS (
         SELECT EXISTS (SELECT FROM dbos.workflow_status
-            WHERE queue_name = %(queue)s AND (status IN ('ENQUEUED', 'PENDING')
-                OR status = 'DELAYED' AND delay_until_epoch_ms < extract(epoch FROM now()) * 1000)) AS is_busy)
+            WHERE queue_name = %(queue)s AND (status IN ('ENQUEUED', 'PENDING') OR status = 'DELAYED'
+                AND delay_until_epoch_ms < extract(epoch FROM now()) * 1000)) AS is_busy)
     SELECT id, is_busy, state = 'gone', seen < now() - make_interval(secs => %(stale)s)
         OR hashtextextended(id, 0) NOT IN (SELECT lease FROM held)
     FROM quire.workers, busy WHERE state = 'here' OR EXISTS (

@@ -132,31 +132,30 @@ class Worker:
     async def run(self) -> None:
         """Do jobs until `stop` is called. `Stopped` if the lease is lost; then nothing more is written."""
         loop = asyncio.get_running_loop()
-        await FOLLOWING.do(self._prepare, loop)
-        holding = asyncio.ensure_future(self._hold(loop))
-        stopping = asyncio.ensure_future(self._stopped.wait())
+        stopping, holding = asyncio.ensure_future(self._stopped.wait()), None
         try:
+            await FOLLOWING.do(self._prepare, loop)
+            holding = asyncio.ensure_future(self._hold(loop))
             await asyncio.wait((holding, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            grace = 0.0 if holding.done() else self._grace
-            if holding.done():
+            is_lost = holding is not None and holding.done()
+            if is_lost:
                 self._store.link.refuse()  # nothing more is written
+            grace = 0.0 if is_lost else self._grace
             ending = FOLLOWING.begin(partial(_end, grace))
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
             if grace and not self._turns:
                 await ending  # DBOS records how they ended
-            for task in (*self._turns, stopping):
+            for task in (*self._turns, stopping, *([holding] if holding else [])):
                 task.cancel()
             await asyncio.gather(*self._turns, return_exceptions=True)
-            if not holding.done():
-                holding.cancel()
-                with suppress(StoreError):
-                    await FOLLOWING.do(self._lease.leave, self._put_back)
+            with suppress(StoreError):
+                await FOLLOWING.do(self._lease.leave, self._put_back)
             await ending
             self._lease.end()
             self._database.close()
-        if not holding.cancelled():
+        if holding is not None and is_lost:
             holding.result()
 
     def _prepare(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -173,7 +172,7 @@ class Worker:
         self._keep_schedules()
 
     def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin DBOS, which takes some hundredths of a second."""
+        """Begin DBOS, which takes some hundredths of a second; if it fails, it can be tried again."""
         config = dbos.DBOSConfig(
             name=APPLICATION,
             application_version=VERSION,
@@ -206,7 +205,12 @@ class Worker:
 
         self._send = send
         dbos.DBOS.listen_queues([QUEUE])
-        dbos.DBOS.launch()
+        try:
+            with guarded():
+                dbos.DBOS.launch()
+        except BaseException:
+            _end(0.0)
+            raise
 
     def _keep_schedules(self) -> None:
         """Make the schedules of the database those of this worker."""
@@ -339,7 +343,8 @@ class Worker:
             reference = Reference(*workflow.input["args"])
             with suppress(UnknownId):
                 await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
-            await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
+            with guarded():
+                await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
             self._store.tell(reference.key, ENDED)
 
     def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
