@@ -41,6 +41,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 import page
+import transactions
 from quire import Message, Note, Session, ToolResult
 from quire.agent.side_effects import UNCERTAIN
 from quire.items import JSON
@@ -146,12 +147,13 @@ class Fleet:
 
     def _worker(self, nth: int) -> Process:
         lease = ["--stale", str(self._lease), "--beat", str(self._lease / 4)] if self._lease else []
-        arguments = ["work", str(NODE), *lease]
-        return Process(arguments, self._environment, self._folder / f"worker-{nth}.log", self.is_apart)
+        arguments, environment = ["work", str(NODE), *lease], {**self._environment, "PGAPPNAME": "worker"}
+        return Process(arguments, environment, self._folder / f"worker-{nth}.log", self.is_apart)
 
     def _service(self, nth: int, port: int) -> Process:
         arguments = ["serve", str(NODE), "--durable", "--port", str(port)]
-        return Process(arguments, self._environment, self._folder / f"service-{nth}.log", False)
+        environment = {**self._environment, "PGAPPNAME": "service"}
+        return Process(arguments, environment, self._folder / f"service-{nth}.log", False)
 
     def wait(self) -> None:
         """Wait until all services are ready."""
@@ -289,7 +291,7 @@ class Load:
         if number % 10 == 1:
             said = [last_said(await self._post(number, orders[0], "text/event-stream", "", services))]
         else:
-            for order in orders:
+            for order in () if self._given.once else orders:
                 accepted = await self._post(number, order, "application/json", "", services)
                 self.accepting.append(time.monotonic() - began)
                 self.wrong["not accepted"] += accepted.status != 202
@@ -573,8 +575,9 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     before, began, fleet = server_cpu(url), time.process_time(), Fleet(url, folder, given)
     try:
         fleet.wait()
-        at_first = written(url)
+        at_first, log = written(url), transactions.Log(url) if given.kinds else None
         load, seconds = asyncio.run(loaded(fleet, given))
+        kinds = log.counted() if log else Counter[tuple[str, ...]]()
     finally:
         fleet.stop()
     used, at_last, client = getrusage(RUSAGE_CHILDREN), written(url), time.process_time() - began
@@ -606,6 +609,7 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
             for name, first, last in zip(Written._fields, at_first, at_last, strict=True)
         },
         "apart": fleet.is_apart,
+        "transactions": {", ".join(kind): count / turns for kind, count in kinds.items()},
     }
 
 
@@ -652,6 +656,10 @@ def main() -> None:
         "--latency", type=float, default=0.05, help="seconds of the model, and twice of a tool"
     )
     parser.add_argument("--lease", type=float, help="seconds after which a silent worker is given up")
+    parser.add_argument(
+        "--once", action="store_true", help="send every message once, and wait for the answer with it"
+    )
+    parser.add_argument("--kinds", action="store_true", help="count transactions by kind; costs CPU time")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
         "--postgres", metavar="URL", help="an empty database to use; otherwise one is started"

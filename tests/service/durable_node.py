@@ -1,12 +1,13 @@
 """The node of the processes that tests start. What its tools and its model wait for are files in a folder.
 
 A message says what happens: `tool NAME` calls a tool that waits for the file NAME, `model NAME` has the model
-wait for it, `limited NAME` finds the model's service overloaded once.
+wait for it, `limited NAME` finds the model's service overloaded once, `deadly` kills the process.
 """
 
 import asyncio
 import json
 import os
+import signal
 from pathlib import Path
 
 from quire import Agent, Message, Node, ToolCall, tool
@@ -22,8 +23,12 @@ FOLDER = Path(os.environ["QUIRE_TEST_FOLDER"])
 async def wait_for(name: str) -> None:
     """Tell which process waits, and wait for a file."""
     begun(name).touch()
-    while not (FOLDER / name).exists():
-        await asyncio.sleep(0.01)
+    try:
+        while not (FOLDER / name).exists():
+            await asyncio.sleep(0.01)
+    except asyncio.CancelledError:
+        begun(f"cancelled.{name}").touch()
+        raise
 
 
 def begun(name: str) -> Path:
@@ -61,6 +66,8 @@ async def says(sent: Rendered) -> str | list[Message | ToolCall]:
         return [Message("assistant", "One moment."), call]
     if verb == "model":
         await wait_for(name)
+    if verb == "deadly":
+        os.kill(os.getpid(), signal.SIGKILL)
     if verb == "limited" and not list(FOLDER.glob(f"{name}.*")):
         begun(name).touch()
         raise RateLimited("too many requests")

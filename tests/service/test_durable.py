@@ -7,6 +7,7 @@ another takes its place.
 import asyncio
 import signal
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import aclosing
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from sqlalchemy import event
 
 from quire import Agent, Message, Node, Session
 from quire.errors import InvalidValue, MissingExtra, StoreFailed
@@ -27,11 +29,13 @@ from quire.service.runner import Told
 from quire.session import Job, Outcome
 from quire.stores import Store
 from quire.stores.link import Link
+from quire.stores.postgres import PostgresStore
 from tests.service.serving import PATIENCE, Forked, quire
 from tests.stores.server import database
 
 durable = pytest.importorskip("quire.service.durable")
-Worker = pytest.importorskip("quire.service.worker").Worker
+working = pytest.importorskip("quire.service.worker")
+Worker = working.Worker
 
 NODE = Path(__file__).with_name("durable_node.py")
 T = TypeVar("T")
@@ -196,8 +200,7 @@ async def test_what_workers_did_when_they_were_killed_is_done_by_others_and_noth
     jobs = {verb: await shop.submit(verb, f"{verb} {verb}ing") for verb in verbs}
     killed = {worker.pid: worker for verb in verbs for worker in [await shop.doer(f"{verb}ing")]}
     for worker in killed.values():
-        worker.send(signal.SIGKILL)
-        shop.give_up(worker)
+        worker.send(signal.SIGKILL)  # its lease ends with its connection
     await shop.doer("modeling")
     await shop.doer("booking")
     for verb in verbs:
@@ -230,6 +233,31 @@ async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(sho
     await runner.stop(0)
 
 
+async def test_a_worker_that_lost_its_lease_cancels_its_requests_and_writes_nothing_more(shop: Shop) -> None:
+    job = await shop.submit("lost", "model lost")
+    worker = await shop.doer("lost")
+    name = worker.printed(".err").split()[1]
+    shop.execute("UPDATE quire.workers SET state = 'gone' WHERE id = %s", name)
+    await shop.doer("lost", but=worker.pid)
+    version = shop.node.store.version(shop.session("lost").place)
+
+    assert worker.wait() == 1 and shop.traces("cancelled.lost") == 1
+    assert shop.node.store.version(shop.session("lost").place) == version
+    shop.go("lost")
+    assert (await shop.outcome("lost", job)).stop == "done"
+    assert shop.said("lost") == ["model lost", "You said: model lost"]
+
+
+async def test_a_job_that_ends_its_worker_three_times_fails_with_a_reason(shop: Shop) -> None:
+    job = await shop.submit("deadly", "deadly")
+    outcome = await shop.outcome("deadly", job)
+    assert (outcome.stop, outcome.error) == ("failed", "its worker ended 3 times while it was done")
+
+    again = await shop.submit("deadly", "hello")  # the person who looks into it sends another
+    assert (await shop.outcome("deadly", again)).stop == "done"
+    assert shop.said("deadly") == ["deadly", "hello", "You said: hello"]
+
+
 async def test_a_worker_that_is_told_to_stop_hands_over_at_once_and_prints_nothing(shop: Shop) -> None:
     job = await shop.submit("stopped", "model stopped")
     worker = await shop.doer("stopped")
@@ -253,7 +281,6 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
             if one.kind == "recorded":
                 break
     worker.send(signal.SIGKILL)
-    shop.give_up(worker)
     shop.go("seat")
     rest = [one async for one in runner.deltas("shop", "", "streamed", job, after=first[-1].number)]
     again = [one async for one in runner.deltas("shop", "", "streamed", job)]
@@ -266,23 +293,51 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
     await runner.stop(0)
 
 
+async def test_words_and_the_end_of_a_job_come_by_notifications(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.stores.notifications._SECONDS", 3_600.0)  # no poll finds anything
+    node = Node(store=PostgresStore(shop.url))
+    runner, job = durable.DurableRunner(node), Job.of("model notified", is_streamed=True)
+    await runner.submit("shop", "", "notified", job)
+    ended = asyncio.create_task(runner.ended("shop", "", "notified", job.id))
+    told = asyncio.create_task(_words(runner, "notified", job.id))
+    await shop.doer("notified")
+    await happens(lambda: _watchers(shop, durable.Reference("shop", "", "notified", job.id).key))
+
+    shop.go("notified")
+    assert await asyncio.wait_for(told, PATIENCE) == "You said: model notified"
+    assert await asyncio.wait_for(ended, PATIENCE)
+    await runner.stop(0)
+    node.store.close()
+
+
+async def _words(runner: Any, conversation: str, job: str) -> str:
+    return "".join(
+        [one.text async for one in runner.deltas("shop", "", conversation, job) if one.kind == "words"]
+    )
+
+
+async def _watchers(shop: Shop, key: bytes) -> bool | None:
+    rows = shop.execute("SELECT encode(address, 'hex') FROM quire.watchers")
+    return (key.hex(),) in rows or None
+
+
 async def test_words_that_are_written_after_the_end_of_their_job_are_told(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner, read, polls = shop.runner(), durable.read_words, 0
+    runner, read = shop.runner(), durable.read_words
     with psycopg.connect(make_conninfo(shop.url)) as connection:
         connection.execute("LOCK TABLE quire.told IN SHARE MODE")  # it can be read, and not written
         job = await shop.submit("late", "hello", is_streamed=True)
         await shop.outcome("late", job)
 
-        def counted(*given: Any) -> Any:
-            nonlocal polls
-            polls += 1
-            if polls == 2:
-                connection.rollback()
-            return read(*given)
+        def freed(*given: Any) -> Any:
+            found = read(*given)
+            connection.rollback()
+            return found
 
-        monkeypatch.setattr(durable, "read_words", counted)
+        monkeypatch.setattr(durable, "read_words", freed)
         told = [one async for one in runner.deltas("shop", "", "late", job)]
     assert "".join(one.text for one in told if one.kind == "words") == "You said: hello"
     await runner.stop(0)
@@ -343,7 +398,7 @@ async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
         runner, worker = durable.DurableRunner(node), Worker(node, beat=0.1, keep=0.0, grace=10.0)
         await runner.start()
-        working, job = asyncio.create_task(worker.run()), Job.of("the question", is_streamed=True)
+        task, job = asyncio.create_task(worker.run()), Job.of("the question", is_streamed=True)
         await runner.submit("shop", "", "c", job)
         jobs = node.session("shop", "", "c").jobs
         assert (await happens(lambda: jobs.outcome(job.id))).stop == "done"
@@ -353,12 +408,58 @@ async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
 
         await happens(is_swept)
         worker.stop()
-        await working
+        await task
         await runner.stop(0)
         node.store.close()
         assert connection.execute("SELECT body FROM quire.told").fetchall() == []
         bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
     assert bodies and not any(b"secret" in body or b"question" in body for (body,) in bodies)
+
+
+async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(working, "_IDLE", 0.0)
+    monkeypatch.setattr(working, "_POLLED", 0.01)
+    with database() as url:
+        node = Node(store=url)
+        node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "yes")))
+        runner, worker = durable.DurableRunner(node), Worker(node, grace=10.0)
+        await runner.start()
+        task = asyncio.create_task(worker.run())
+        statements, polls = list[str](), worker._lease._polled
+
+        def polled(connection: Any) -> Any:
+            statements.append("poll")
+            return polls(connection)
+
+        async def is_asleep() -> bool | None:
+            return (worker._lease._channel and not has_dbos()) or None
+
+        await happens(is_asleep)
+        event.listen(
+            worker._database.engine, "before_cursor_execute", lambda *given: statements.append(given[2])
+        )
+        monkeypatch.setattr(worker._lease, "_polled", polled)
+
+        async def polls_alone() -> bool | None:  # after the jobs that it had begun were put back
+            return statements[-5:] == ["poll"] * 5 or None
+
+        await happens(polls_alone)
+        monkeypatch.setattr(working, "_POLLED", 3_600.0)  # only a notification ends its sleep
+        job = Job.of("hello")
+        await runner.submit("shop", "", "c", job)
+        jobs = node.session("shop", "", "c").jobs
+        assert (await happens(lambda: jobs.outcome(job.id))).stop == "done"
+        worker.stop()
+        await task
+        await runner.stop(0)
+        node.store.close()
+
+
+def has_dbos() -> bool:
+    """Whether threads of DBOS run in this process."""
+    return any(thread.name.startswith("queue-worker-") for thread in threading.enumerate())
 
 
 def test_durable_turns_need_postgresql() -> None:

@@ -17,7 +17,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Shared, Told
+from quire.service.runner import Accepted, Shared, Told
 from quire.session import Job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
@@ -27,7 +27,7 @@ try:
     import sqlalchemy
     from sqlalchemy.exc import SQLAlchemyError
 
-    from quire.service.words import read_words
+    from quire.service.words import COUNTS, ENDED, read_words
     from quire.stores.postgres import PostgresStore
 except ImportError as missing:
     raise MissingExtra("dbos", "durable") from missing
@@ -43,8 +43,8 @@ APPLICATION, VERSION = "quire", "1"
 _COUNTED = 1.0
 """Seconds between two counts of the jobs that wait or run."""
 
-_SOON, _LATER = 0.1, 0.5
-"""Seconds between two looks at the words of an answer: while words come, and while none do."""
+WORK = "quire_work"
+"""The channel on which workers that sleep are woken."""
 
 _WAITING = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND status = ANY(%s)"
 
@@ -61,6 +61,11 @@ class Reference(NamedTuple):
     def id(self) -> str:
         """The id of its workflow: the same job twice is one workflow."""
         return _digest(self)
+
+    @property
+    def key(self) -> bytes:
+        """What it is watched by."""
+        return bytes.fromhex(self.id)
 
     @property
     def partition(self) -> str:
@@ -101,15 +106,15 @@ class Database:
         with guarded():
             dbos.DBOS.migrate(self.store.link.url)
 
-    def accept(self, reference: Reference, job: Job) -> int:
-        """Keep a job in its log and in the queue, both or neither; returns the version before it."""
+    def accept(self, reference: Reference, job: Job, *, wakes: bool = True) -> Accepted:
+        """Keep a job in its log and in the queue, both or neither; `wakes` workers that sleep."""
         try:
-            return self._accept(reference, job)
+            return self._accept(reference, job, wakes)
         except StoreFailed:  # connections were lost; should it be kept already, it is known by its id
             self.engine.dispose()
-            return self._accept(reference, job)
+            return self._accept(reference, job, wakes)
 
-    def _accept(self, reference: Reference, job: Job) -> int:
+    def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
         session = self.node.session(*reference[:3])
         try:
             with guarded(), self.engine.begin() as connection:
@@ -117,11 +122,13 @@ class Database:
                     version = session.jobs.accept(job)
                 order = _order(reference, job, version)
                 self.client.enqueue_in_transaction(connection, order, *reference)
+                if wakes:
+                    connection.exec_driver_sql(f"NOTIFY {WORK}")
         except BaseException:
             with suppress(StoreError):
                 session.refresh()  # it knows a job that was not kept
             raise
-        return version
+        return Accepted(version, session)
 
     def close(self) -> None:
         """Close the connections."""
@@ -153,28 +160,61 @@ class DurableRunner:
         self._database = Database(node, connections)
         self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
+        self._signals = self._database.store.signals
+        self._signals.count_also(COUNTS)
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
         """See `Runner.submit`."""
-        version = await STORE.do(self._database.accept, Reference(agent, scope, conversation, job.id), job)
+        reference = Reference(agent, scope, conversation, job.id)
+        wakes = self._load == 0  # else no worker sleeps
+        accepted = await STORE.do(partial(self._database.accept, reference, job, wakes=wakes))
         self._load += 1
-        return version
+        return accepted
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
         """See `Runner.deltas`."""
-        job, pause, is_open = Reference(agent, scope, conversation, job_id).id, _SOON, True
-        while is_open:
-            read = partial(read_words, self._database.store, job, after)
-            is_open, pieces = await self._shared.do((job, after), read)
-            for piece in pieces:
-                yield piece
-                after = piece.number
-            pause = _SOON if pieces else min(1.5 * pause, _LATER)
-            if is_open:
-                await asyncio.sleep(pause)
-            is_open |= bool(pieces)  # there may be more than were read at once
+        reference, is_open = Reference(agent, scope, conversation, job_id), True
+        with self._watching(reference) as wake:
+            while is_open:
+                await wake.wait()
+                wake.clear()
+                has_ended = self._signals.count(reference.key) == ENDED
+                read = partial(read_words, self._database.store, reference.id, after)
+                is_open, pieces = await self._shared.do((reference, after), read)
+                for piece in pieces:
+                    yield piece
+                    after = piece.number
+                is_open = bool(pieces) or (is_open and not has_ended)  # there may be more than were read
+                if pieces:
+                    wake.set()
+
+    async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
+        """See `Runner.ended`."""
+        reference, has_waited = Reference(agent, scope, conversation, job_id), False
+        with self._watching(reference) as wake:
+            await wake.wait()
+            while self._signals.count(reference.key) != ENDED:
+                has_waited = True
+                wake.clear()
+                await wake.wait()
+        return has_waited
+
+    @contextmanager
+    def _watching(self, reference: Reference) -> Generator[asyncio.Event]:
+        """An event that is set once it is watched, and whenever a job has told something or has ended."""
+        loop, wake = asyncio.get_running_loop(), asyncio.Event()
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(wake.set)
+
+        unwatch = self._signals.add(reference.key, changed)
+        try:
+            yield wake
+        finally:
+            unwatch()
 
     def load(self) -> int:
         """See `Runner.load`: all jobs of the queue, as they were counted last."""

@@ -107,7 +107,7 @@ class _Followed:
     def __init__(self) -> None:
         self.wakes: dict[asyncio.Event, None] = {}
         self.slices, self.changes = Slices(), 0
-        self.unwatch: Callable[[], None] = lambda: None
+        self.unwatch: Callable[[], None] | None = None
 
 
 class Readers:
@@ -118,35 +118,27 @@ class Readers:
 
     def __init__(self) -> None:
         self._followed: dict[Place, _Followed] = {}
-        self._shared, self.is_closed = Shared(), False
+        self._shared, self.closing = Shared(), asyncio.Event()
 
     def __len__(self) -> int:
         return sum(len(followed.wakes) for followed in self._followed.values())
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether all readers end."""
+        return self.closing.is_set()
+
     def close(self) -> None:
         """End all readers; their clients come back with the id of the last event they had."""
-        self.is_closed = True
+        self.closing.set()
         for followed in self._followed.values():
             for wake in followed.wakes:
                 wake.set()
 
     @contextmanager
-    def watching(self, store: Store, place: Place) -> Generator[asyncio.Event]:
-        """An event that is set whenever a conversation may have changed, while the block runs."""
-        loop, wake = asyncio.get_running_loop(), asyncio.Event()
-        followed = self._followed.get(place)
-        if followed is None:
-            followed = self._followed[place] = _Followed()
-
-            def wake_all() -> None:
-                followed.changes += 1
-                followed.slices.wake(followed.wakes)
-
-            def changed() -> None:
-                with suppress(RuntimeError):  # the loop may be closed by now
-                    loop.call_soon_threadsafe(wake_all)
-
-            followed.unwatch = store.watch(place, changed)
+    def following(self, place: Place) -> Generator[asyncio.Event]:
+        """An event that is set whenever a conversation may have changed since `watch`, in the block."""
+        wake, followed = asyncio.Event(), self._followed.setdefault(place, _Followed())
         followed.wakes[wake] = None
         try:
             yield wake
@@ -154,7 +146,23 @@ class Readers:
             del followed.wakes[wake]
             if not followed.wakes:
                 del self._followed[place]
-                followed.unwatch()
+                if followed.unwatch is not None:
+                    followed.unwatch()
+
+    def watch(self, store: Store, place: Place) -> None:
+        """Watch a conversation that is followed: a reader that finds all it waits for need not be woken."""
+        loop, followed = asyncio.get_running_loop(), self._followed[place]
+
+        def wake_all() -> None:
+            followed.changes += 1
+            followed.slices.wake(followed.wakes)
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(wake_all)
+
+        if followed.unwatch is None:
+            followed.unwatch = store.watch(place, changed)
 
     async def read(self, place: Place, after: int, at_once: int, read: Callable[[], T]) -> T:
         """Read what comes after a version, once for all who are there since the last change."""
@@ -185,7 +193,7 @@ class Reader:
         If the conversation is removed, the job has ended too.
         """
         self._least = int(until is not None)
-        with self._readers.watching(self._store, self._place) as wake:
+        with self._readers.following(self._place) as wake:
             is_last = False
             if self._job:
                 self._claim = await STORE.do(self._last_claim)
@@ -206,9 +214,22 @@ class Reader:
                             return
                 if self._readers.is_closed:
                     continue
+                self._readers.watch(self._store, self._place)
                 if not self._has_words and not await woken(wake, ALIVE):
                     yield None
                 await asyncio.sleep(max(self._read_at + _TOGETHER - time.monotonic(), 0))
+
+    async def until_ended(self, job: str) -> None:
+        """Wait until a job that was just accepted has ended, if the runner can tell, or the service stops."""
+        ended = asyncio.ensure_future(self._runner.ended(*self._address, job))
+        closing = asyncio.ensure_future(self._readers.closing.wait())
+        try:
+            await asyncio.wait([ended, closing], return_when=asyncio.FIRST_COMPLETED)
+            if ended.done() and ended.result():
+                self._ended_at = time.monotonic()  # little was recorded since
+        finally:
+            ended.cancel()
+            closing.cancel()
 
     async def encoded(self, until: str | None = None) -> AsyncGenerator[bytes, None]:
         """The events as they are sent, with signs of life between."""
@@ -290,6 +311,7 @@ class Reader:
     async def _spoken(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
         """What the running job tells, and what is recorded meanwhile, until the job has ended."""
         job, quiet, is_behind = self._job, 0.0, True
+        self._readers.watch(self._store, self._place)
         async for event in self._recorded(before=("model", "tool")):
             yield event
         deltas = self._runner.deltas(*self._address, job, after=self._number)
@@ -409,6 +431,7 @@ async def answered(reader: Reader, job: str) -> Answer | None:
     `None` if the service stops before.
     """
     items, has_begun, text = list[msgspec.Raw](), False, ""
+    await reader.until_ended(job)
     async with aclosing(reader.events(until=job)) as events:
         async for event in events:
             if event is None:

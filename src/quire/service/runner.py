@@ -137,11 +137,19 @@ def told(number: int, delta: Delta | Outcome) -> Told | None:
             return None
 
 
+class Accepted(NamedTuple):
+    """A job was accepted."""
+
+    version: int
+    """The version before it."""
+    session: Session
+
+
 class Runner(Protocol):
     """Does jobs, here or on other machines."""
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
-        """Accept a job, and return the version before it. When this returns, the job will be done."""
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
+        """Accept a job. When this returns, the job will be done."""
         ...
 
     def deltas(
@@ -151,6 +159,10 @@ class Runner(Protocol):
 
         What was told before is told again, for some minutes after the job has ended.
         """
+        ...
+
+    async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
+        """Wait for the end of a job, where that costs less than to follow it; whether there was a wait."""
         ...
 
     def load(self) -> int:
@@ -240,7 +252,7 @@ class LocalRunner:
         self._is_stopped = False
         self._shared = Shared()
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> int:
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
         """See `Runner.submit`."""
         if self._is_stopped:
             raise Stopped("the service is stopping")
@@ -248,7 +260,7 @@ class LocalRunner:
         session = await STORE.do(self._node.session, *key)
         version = await session.jobs.submit(job)
         self._attend(key, session)
-        return version
+        return Accepted(version, session)
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
@@ -269,6 +281,10 @@ class LocalRunner:
             if words.has_ended:
                 return
             await words.changed.wait()
+
+    async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
+        """See `Runner.ended`."""
+        return False
 
     def load(self) -> int:
         """See `Runner.load`."""

@@ -89,11 +89,9 @@ class Service:
         A job that was accepted before under its id has the same digest, or it is another request: 422.
         """
         self.check_open()
-        version = await self.runner.submit(*address, job)
-        if job.digest:
-            session = await STORE.do(self.node.session, *address)
-            if await session.jobs.digest(job.id) not in (None, job.digest):
-                raise Problem(422, "this Idempotency-Key was used for another body")
+        version, session = await self.runner.submit(*address, job)
+        if job.digest and await session.jobs.digest(job.id) not in (None, job.digest):
+            raise Problem(422, "this Idempotency-Key was used for another body")
         return version
 
     def check_open(self) -> None:

@@ -18,16 +18,29 @@ from quire.stores.threads import STORE
 logger = logging.getLogger("quire.service")
 
 _BATCHED = 0.1
-"""Seconds of which the words are written at once."""
+"""Words within this time are written at once."""
 
 _KEPT = 600
 """Seconds for which they are kept."""
 
-# Another worker may have told the beginning. One that was taken for dead tells no more.
+ENDED = -1
+"""The count of a job that has ended, for those who watch it: before, it is the number of its last words."""
+
+# Another worker may have told the beginning. One that lost its lease tells no more.
 _WRITE = """
-    INSERT INTO quire.told (job, number, body)
-    SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(body)s FROM quire.told WHERE job = %(job)s
-    HAVING EXISTS (SELECT FROM quire.workers WHERE id = %(worker)s AND state = 'here')"""
+    WITH written AS (
+        INSERT INTO quire.told (job, number, body)
+        SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(body)s FROM quire.told WHERE job = %(job)s
+        HAVING EXISTS (SELECT FROM quire.workers WHERE id = %(worker)s AND state = 'here')
+        RETURNING job, number)
+    SELECT pg_notify('quire_' || listener, job || ' ' || number) FROM written, quire.watchers
+    WHERE address = decode(job, 'hex') AND until > now()"""
+# What is watched under a key of this length is a job.
+COUNTS = f"""
+    SELECT key, CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED')
+        THEN coalesce((SELECT max(number) FROM quire.told WHERE job = workflow_uuid), 0) ELSE {ENDED} END
+    FROM unnest(%s::bytea[]) AS key LEFT JOIN dbos.workflow_status ON workflow_uuid = encode(key, 'hex')
+    WHERE length(key) = 20"""
 # A workflow ends after all its words were written, so whoever reads that it has ended reads them too.
 _READ = """
     SELECT is_open, told.number, told.body

@@ -1,11 +1,13 @@
-"""The worker: does jobs of the queue, shows that it is alive, and takes over from workers that are not."""
+"""The worker: does jobs of the queue, holds a lease, and takes over the jobs of workers that lost theirs."""
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -27,12 +29,14 @@ from quire.service.durable import (
     QUEUE,
     TURN,
     VERSION,
+    WORK,
     Database,
     Reference,
     dbos,
     guarded,
 )
-from quire.service.words import Words, remove_words
+from quire.service.lease import Lease
+from quire.service.words import ENDED, Words, remove_words
 from quire.session import Job, Outcome
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
@@ -45,26 +49,25 @@ PASSING = (RateLimited, Overloaded, ModelTimeout)
 _MOST_FAILURES, _PAUSE, _LONGEST_PAUSE = 5, 1.0, 30.0
 """How often a job is tried again, and after how many seconds: the first time, and at most."""
 
-_REMEMBERED = 86_400
-"""Seconds for which a worker that is gone is remembered: it may be asleep, and take a job when it wakes."""
+_POLLED = 1.0
+"""Seconds between two polls of the leases."""
+
+_IDLE = 10.0
+"""Seconds without a job in the queue, after which DBOS is ended until there is one."""
 
 _SWEPT, _MOST_SWEPT = 60.0, 1_000
 """Seconds between two removals of what is not needed any more, and how much is removed at once."""
 
-_SCHEDULE = "quire "
-"""How the names of our schedules begin in DBOS."""
+_MOST_DEATHS, _DEATHS = 3, "deaths"
+"""How many workers may end while they do a job, and the attribute of its workflow that counts them."""
 
-_ENDED = ["SUCCESS", "ERROR"]
+_SEND, _SCHEDULE = "quire-schedule", "quire "
+"""The workflow that sends the message of a schedule, and how the names of our schedules begin."""
 
-_COME = "INSERT INTO quire.workers (id, seen, state) VALUES (%s, now(), 'here')"
-_SEEN = "UPDATE quire.workers SET seen = now() WHERE id = %s AND state = 'here'"
-_LEFT = "UPDATE quire.workers SET state = 'gone' WHERE id = %s"
-_DEAD = """
-    UPDATE quire.workers SET state = 'gone'
-    WHERE state = 'here' AND seen < now() - make_interval(secs => %s)"""
-# One worker at a time sees to those that are gone.
-_GONE = "SELECT id FROM quire.workers WHERE state = 'gone' FOR UPDATE SKIP LOCKED"
-_FORGET = "DELETE FROM quire.workers WHERE state = 'gone' AND seen < now() - make_interval(secs => %s)"
+_SCHEDULING = "quire schedules"
+"""The lock of the one worker that does not sleep, because there are schedules."""
+
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED"]
 
 
 class Schedule(NamedTuple):
@@ -94,9 +97,9 @@ def _end(grace: float) -> None:
 class Worker:
     """Does jobs that a `DurableRunner` accepted: `concurrency` at a time, those of a conversation in order.
 
-    It shows every `beat` seconds that it is alive. One that was not seen for `stale` seconds is taken for
-    dead: others do its jobs, its writes are refused, and it ends. What DBOS keeps of a job is removed `keep`
-    seconds after its end. `concurrency`, and `poll`, the seconds between two looks at the queue, hold for all
+    It renews its lease every `beat` seconds. If it was not renewed for `stale` seconds, or its connection has
+    ended, others do its jobs, its writes are refused, and it ends. What DBOS keeps of a job is removed `keep`
+    seconds after its end. `concurrency`, and `poll`, the seconds between two polls of the queue, hold for all
     workers: those of the last one that came. A process has one worker.
     """
 
@@ -114,77 +117,51 @@ class Worker:
     ) -> None:
         self.id = new_id()
         self._node, self._schedules = node, schedules
-        self._concurrency, self._poll, self._keep = concurrency, poll, keep
-        self._beat, self._stale, self._grace = beat, stale, grace
+        self._concurrency, self._poll, self._keep, self._grace = concurrency, poll, keep, grace
         self._database = Database(node, 6)
         self._store, self._client = self._database.store, self._database.client
+        self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
         self._turns: set[asyncio.Task[Outcome]] = set()
         self._stopped = asyncio.Event()
-        self._seen = 0.0
 
     def stop(self) -> None:
         """Take no more jobs. Those that run have `grace` seconds, and are then handed over."""
         self._stopped.set()
 
     async def run(self) -> None:
-        """Do jobs until `stop` is called. `Stopped` if the other workers took this one for dead."""
-        await FOLLOWING.do(self._execute, _COME, self.id)
-        beating, stopping = asyncio.ensure_future(self._live()), asyncio.ensure_future(self._stopped.wait())
+        """Do jobs until `stop` is called. `Stopped` if the lease is lost; then nothing more is written."""
+        loop = asyncio.get_running_loop()
+        stopping, holding = asyncio.ensure_future(self._stopped.wait()), None
         try:
-            await FOLLOWING.do(self._begin, asyncio.get_running_loop())
-            await asyncio.wait((beating, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await FOLLOWING.do(self._prepare, loop)
+            holding = asyncio.ensure_future(self._hold(loop))
+            await asyncio.wait((holding, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            is_dead = beating.done()
-            grace = 0.0 if is_dead else self._grace
-            ending = FOLLOWING.begin(lambda: _end(grace))
+            is_lost = holding is not None and holding.done()
+            if is_lost:
+                self._store.link.refuse()  # nothing more is written
+            grace = 0.0 if is_lost else self._grace
+            ending = FOLLOWING.begin(partial(_end, grace))
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
             if grace and not self._turns:
                 await ending  # DBOS records how they ended
-            for task in self._turns:
+            for task in (*self._turns, stopping, *([holding] if holding else [])):
                 task.cancel()
             await asyncio.gather(*self._turns, return_exceptions=True)
-            await FOLLOWING.do(self._leave)
+            with suppress(StoreError):
+                await FOLLOWING.do(self._lease.leave, self._put_back)
             await ending
+            self._lease.end()
             self._database.close()
-            beating.cancel()
-            stopping.cancel()
-        if is_dead:
-            beating.result()
+        if holding is not None and is_lost:
+            holding.result()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        config = dbos.DBOSConfig(
-            name=APPLICATION,
-            application_version=VERSION,
-            executor_id=self.id,
-            system_database_engine=self._database.engine,
-            serializer=dbos.DBOSPortableJSONSerializer(),
-            use_listen_notify=False,
-            max_executor_threads=self._concurrency + 8,
-            log_level="WARNING",
-        )
+    def _prepare(self, loop: asyncio.AbstractEventLoop) -> None:
         self._database.migrate()
-        dbos.DBOS(config=config)
-
-        # Not a step of DBOS: the turn records its own steps, in the log. A thread costs less than a task of
-        # DBOS, and the loop of the node runs the turn.
-        @dbos.DBOS.workflow(name=TURN, max_recovery_attempts=None)
-        def turn(agent: str, scope: str, conversation: str, job: str) -> dict[str, Any]:
-            doing = self._do(Reference(agent, scope, conversation, job))
-            outcome = asyncio.run_coroutine_threadsafe(doing, loop).result()
-            if outcome is None:
-                raise _Left
-            return {"job": outcome.job, "stop": outcome.stop, "version": outcome.version}
-
-        @dbos.DBOS.workflow(name="quire-schedule", max_recovery_attempts=None)
-        def send(at: datetime, schedule: Any) -> None:
-            name, _, agent, message, scope, conversation, _ = schedule
-            job = Job.of(message, id=f"{name} {at.isoformat()}")
-            self._database.accept(Reference(agent, scope, conversation, job.id), job)
-
-        dbos.DBOS.listen_queues([QUEUE])
-        dbos.DBOS.launch()
+        self._lease.begin()
+        self._launch(loop)
         dbos.DBOS.register_queue(
             QUEUE,
             partition_concurrency=1,
@@ -192,15 +169,56 @@ class Worker:
             polling_interval_sec=self._poll,
             on_conflict="always_update",
         )
-        self._keep_schedules(send)
+        self._keep_schedules()
 
-    def _keep_schedules(self, send: Callable[[datetime, Any], None]) -> None:
+    def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin DBOS, which takes some hundredths of a second; if it fails, it can be tried again."""
+        config = dbos.DBOSConfig(
+            name=APPLICATION,
+            application_version=VERSION,
+            executor_id=self.id,
+            system_database_engine=self._database.engine,
+            serializer=dbos.DBOSPortableJSONSerializer(),
+            use_listen_notify=False,
+            run_migrations=False,
+            max_executor_threads=self._concurrency + 8,
+            log_level="WARNING",
+        )
+        dbos.DBOS(config=config)
+
+        # Not a step of DBOS: the turn records its own steps, in the log. A thread costs less than a task of
+        # DBOS, and the loop of the node runs the turn.
+        @dbos.DBOS.workflow(name=TURN, max_recovery_attempts=None)
+        def turn(agent: str, scope: str, conversation: str, job: str) -> dict[str, Any]:
+            reference = Reference(agent, scope, conversation, job)
+            outcome = asyncio.run_coroutine_threadsafe(self._do(reference), loop).result()
+            if outcome is None:
+                raise _Left
+            self._store.tell(reference.key, ENDED)
+            return {"job": outcome.job, "stop": outcome.stop, "version": outcome.version}
+
+        @dbos.DBOS.workflow(name=_SEND, max_recovery_attempts=None)
+        def send(at: datetime, schedule: Any) -> None:
+            name, _, agent, message, scope, conversation, _ = schedule
+            job = Job.of(message, id=f"{name} {at.isoformat()}")
+            self._database.accept(Reference(agent, scope, conversation, job.id), job)
+
+        self._send = send
+        dbos.DBOS.listen_queues([QUEUE])
+        try:
+            with guarded():
+                dbos.DBOS.launch()
+        except BaseException:
+            _end(0.0)
+            raise
+
+    def _keep_schedules(self) -> None:
         """Make the schedules of the database those of this worker."""
         wanted = {f"{_SCHEDULE}{one.name}": one for one in self._schedules}
         inputs = [
             dbos.ScheduleInput(
                 schedule_name=name,
-                workflow_fn=send,
+                workflow_fn=self._send,
                 schedule=one.cron,
                 context=list(one),
                 cron_timezone=one.timezone,
@@ -273,59 +291,89 @@ class Worker:
         async with session.jobs.taken(reference.job, force=True) as taken:
             return taken.outcome or await taken.end("failed", error=error)
 
-    # Workers
+    # Leases
 
-    async def _live(self) -> None:
-        """Show that this worker is alive, and see to those that are not, until it is taken for dead."""
-        swept = 0.0
-        while await FOLLOWING.do(self._is_alive):
-            if now() - swept > _SWEPT:
-                swept = now()
-                await FOLLOWING.do(self._sweep)
-            await asyncio.sleep(self._beat)
-        raise Stopped("the other workers took this one for dead, and do its jobs")
+    async def _hold(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hold the lease, take over from workers that are gone, and sleep while there is no work."""
+        swept, busy, is_asleep = 0.0, time.monotonic(), False
+        while True:
+            found = await FOLLOWING.do(self._lease.poll, _POLLED)
+            now = time.monotonic()
+            try:
+                await self._take_over(found.gone)
+                if now - swept > _SWEPT:
+                    swept = now
+                    await FOLLOWING.do(self._sweep)
+                if found.is_busy or self._turns or await self._is_scheduler():
+                    busy = now
+                if is_asleep and busy == now:
+                    await FOLLOWING.do(self._lease.listen, "")
+                    await FOLLOWING.do(self._launch, loop)
+                    is_asleep = False
+                elif not is_asleep and now - busy > _IDLE:
+                    is_asleep = True
+                    await self._sleep()
+            except (StoreError, TurnLost) as fault:
+                logger.warning("a worker does not see to the others: %s", fault)
 
-    def _is_alive(self) -> bool:
-        try:
-            if not self._execute(_SEEN, self.id):
-                return False
-            if now() - self._seen < self._stale:  # else the others were perhaps cut off as this one was
-                self._execute(_DEAD, self._stale)
-            self._seen = now()
-            self._put_back()
-        except StoreError as fault:
-            logger.warning("a worker cannot show that it is alive: %s", fault)
-        return True
+    async def _is_scheduler(self) -> bool:
+        """Whether this is the one worker that does not sleep, because there are schedules."""
+        return bool(self._schedules) and await FOLLOWING.do(self._lease.lock, _SCHEDULING)
 
-    def _put_back(self) -> None:
-        """Put the jobs of workers that are gone back into the queue."""
+    async def _sleep(self) -> None:
+        """End DBOS, whose threads poll all the time, until there is work."""
+        await FOLLOWING.do(self._lease.listen, WORK)
+        await FOLLOWING.do(_end, 0.0)
+        for task in self._turns:  # begun in the last moment
+            task.cancel()
+        await asyncio.gather(*self._turns, return_exceptions=True)
+        await FOLLOWING.do(self._put_back, [self.id])
 
-        def put_back(connection: Any) -> None:
-            with connection.transaction(), guarded():
-                gone = [row[0] for row in connection.execute(_GONE).fetchall()]
-                for workflow in self._listed(executor_id=gone, status="PENDING") if gone else ():
+    async def _take_over(self, workers: list[str]) -> None:
+        """Put the jobs of workers that are gone back into the queue; fail those that ended too many."""
+        failed = list[dbos.WorkflowStatus]()
+
+        def put_back(gone: list[str]) -> None:
+            failed.extend(self._put_back(gone, deaths=1))
+
+        if workers:
+            await FOLLOWING.do(self._lease.take, workers, put_back)
+        for workflow in failed:
+            assert workflow.input is not None
+            reference = Reference(*workflow.input["args"])
+            with suppress(UnknownId):
+                await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
+            with guarded():
+                await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
+            self._store.tell(reference.key, ENDED)
+
+    def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
+        """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""
+        failed = list[dbos.WorkflowStatus]()
+        with guarded():
+            left = self._listed(executor_id=workers, status="PENDING", load_input=deaths > 0)
+            if deaths:
+                logger.warning("%d workers are gone: %d jobs are taken over", len(workers), len(left))
+            for workflow in left:
+                counted = (workflow.attributes or {}).get(_DEATHS, 0) + deaths
+                if deaths:
+                    self._client.update_workflow_attributes(
+                        workflow.workflow_id, {_DEATHS: counted}, merge=True
+                    )
+                if deaths and counted >= _MOST_DEATHS and workflow.name == TURN:
+                    failed.append(workflow)
+                else:
                     self._client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
-
-        self._store.link.run(put_back)
-
-    def _leave(self) -> None:
-        with suppress(StoreError):
-            self._execute(_LEFT, self.id)
-            self._put_back()
+        return failed
 
     def _sweep(self) -> None:
         """Remove what DBOS keeps of jobs that ended, words that were told, and workers that are long gone."""
         before = datetime.fromtimestamp(now() - self._keep, UTC).isoformat()
-        with suppress(StoreError), guarded():
-            self._execute(_FORGET, _REMEMBERED)
+        with guarded():
+            self._lease.sweep()
             remove_words(self._store)
             while ended := self._listed(status=_ENDED, completed_before=before, limit=_MOST_SWEPT):
                 self._client.delete_workflows([workflow.workflow_id for workflow in ended])
 
-    def _listed(self, **wanted: Any) -> list[dbos.WorkflowStatus]:
-        return self._client.list_workflows(load_input=False, load_output=False, **wanted)
-
-    def _execute(self, statement: str, value: object) -> int:
-        return self._store.link.run(
-            lambda connection: int(connection.execute(statement.encode(), [value]).rowcount)
-        )
+    def _listed(self, *, load_input: bool = False, **wanted: Any) -> list[dbos.WorkflowStatus]:
+        return self._client.list_workflows(load_input=load_input, load_output=False, **wanted)

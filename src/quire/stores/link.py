@@ -67,10 +67,10 @@ class Link:
         with self.guarded(), self.connected() as connection:
             return work(connection)
 
-    def connected(self) -> Connection[Any]:
-        """A connection outside the pool."""
+    def connected(self, patience: float = PATIENCE, **options: Any) -> Connection[Any]:
+        """A connection outside the pool; `options` are those of libpq."""
         connection = psycopg.connect(
-            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(PATIENCE)
+            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(patience), **options
         )
         self._configure(connection)
         return connection
@@ -105,6 +105,10 @@ class Link:
     def has_joined(self) -> bool:
         """Whether the work of this thread runs on another connection now."""
         return self._joined.connection is not None
+
+    def refuse(self) -> None:
+        """Refuse all work from here on, without waiting for connections to close."""
+        self._closed = True
 
     def close(self) -> None:
         """Close all connections."""

@@ -285,6 +285,17 @@ class PostgresStore(Store):
         """
         return self.link.joining(connection)
 
+    @property
+    def signals(self) -> Listening:
+        """What watches keys of others, beside the conversations; see `tell`."""
+        signals = self._begun_watching()
+        assert isinstance(signals, Listening)
+        return signals
+
+    def tell(self, key: bytes, count: int) -> None:
+        """Notify who watches a key, in any process, of its new count, within a moment."""
+        self._telling.add(key, count)
+
     def close(self) -> None:
         self._telling.send()
         self.link.close()

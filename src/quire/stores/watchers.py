@@ -18,7 +18,7 @@ _LINGERING = 5.0
 """Seconds that the thread stays when nobody watches any more, and that closing waits for it."""
 
 _SHARE = 10
-"""After a look the thread rests at least so many times as long as the look took."""
+"""The thread sleeps at least so many times the duration of the last poll."""
 
 _log = logging.getLogger("quire.stores")
 
@@ -61,6 +61,10 @@ class Watching(Generic[Key]):
         if key in self._watchers:
             self._known[key] = count
             self._tell([key])
+
+    def count(self, key: Key) -> int | None:
+        """The count of what somebody watches, as it was last found or heard."""
+        return self._known.get(key)
 
     def close(self) -> None:
         """Call all for the last time, and end the thread."""
