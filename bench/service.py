@@ -445,8 +445,8 @@ def takings_of(notes: list[Note], deaths: list[Death]) -> Iterator[Taking]:
     for note in notes:
         if note.key != "taken":
             continue
-        job, before = note.content["taken"], holders.get(note.content["taken"])
-        if before is not None and before.content["claim"] != note.content["claim"]:
+        job, before = note.content["job"], holders.get(note.content["job"])
+        if before is not None and before.content["lease"]["claim"] != note.content["lease"]["claim"]:
             died = [  # the name of a namespace is used again
                 death.at
                 for death in deaths
@@ -459,7 +459,7 @@ def takings_of(notes: list[Note], deaths: list[Death]) -> Iterator[Taking]:
 
 def worker_of(note: Note) -> str:
     """The process that took a job, as `Process.name` has it."""
-    machine, number, _ = note.content["process"]
+    machine, number, _ = note.content["lease"]["process"]
     return f"{machine.split(' ')[-1]} {number}"
 
 

@@ -27,9 +27,7 @@ def counted(store: Store, *verbs: str) -> list[str]:
 
 
 async def outcome_of(node: Node, job: str) -> Outcome:
-    [*_, last] = [delta async for delta in node.run("clerk", job)]
-    assert isinstance(last, Outcome)
-    return last
+    return await node.run("clerk", job, scope="ana")
 
 
 async def test_a_turn_with_a_call_is_five_appends_and_one_read(tmp_path: Path) -> None:
@@ -37,8 +35,8 @@ async def test_a_turn_with_a_call_is_five_appends_and_one_read(tmp_path: Path) -
     payments, job = Payments(), Job.of("Pay.")
     node = Node(store=working)
     node.add("clerk", lambda one: Agent(one, model=Scripted([call("pay"), "Paid."]), tools=[payments.tool]))
-    elsewhere = Session.open(scope="clerk/", conversation="", store=accepting)
-    assert elsewhere.place == node.session("clerk").place
+    elsewhere = Session.open("clerk%2Fana/", store=accepting)
+    assert elsewhere.place == node.session("clerk", "ana").place
     await elsewhere.jobs.submit(job)
     appends, reads = counted(working, "append"), counted(working, "read", "version")
     assert (await outcome_of(node, job.id)).stop == "done" and payments.paid == [1]
@@ -143,7 +141,7 @@ async def test_a_job_steers_a_turn_that_another_process_runs(tmp_path: Path) -> 
     gate = Gate()
     node = Node(store=here)
     node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Both."]), tools=[gate.tool]))
-    elsewhere = Session.open(scope="clerk/", conversation="", store=there)
+    elsewhere = Session.open("clerk%2Fana/", store=there)
     job, steering = Job.of("first"), Job.of("second", steers=True)
     await elsewhere.jobs.submit(job)
     running = asyncio.create_task(outcome_of(node, job.id))
@@ -164,14 +162,13 @@ async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, 
     gate = Gate()
     node = Node(store=here)
     node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Never."]), tools=[gate.tool]))
-    place = node.session("clerk").place
-    elsewhere = Session.open(scope=place.scope, conversation=place.conversation, store=there)
+    elsewhere = Session.open("clerk%2Fana/", store=there)
     job, waiting = Job.of("first"), Job.of("second")
     await elsewhere.jobs.submit(job)
     running = asyncio.create_task(outcome_of(node, job.id))
     await gate.begun.wait()
     await elsewhere.jobs.submit(waiting)
-    canceller = elsewhere if is_elsewhere else node.session("clerk")
+    canceller = elsewhere if is_elsewhere else node.session("clerk", "ana")
     for one in (job, waiting):
         cancelling = asyncio.create_task(canceller.jobs.cancel(one.id))
         await asyncio.sleep(0)

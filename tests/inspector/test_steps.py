@@ -63,7 +63,7 @@ def test_the_time_of_a_call_is_that_of_its_last_run(
 
 @pytest.mark.parametrize(
     ("verdict", "status", "told"),
-    [(True, "approved", "R-2049 is paid"), ("not this one", "refused", "This was not run: not this one.")],
+    [(True, "approved", "R-2049 is paid"), ("not this one", "failed", "This was not run: not this one.")],
 )
 def test_a_decision_is_acted_on_by_the_next_turn(
     own_shop: Served, verdict: bool | str, status: str, told: str

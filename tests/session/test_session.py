@@ -30,7 +30,7 @@ from tests.stores.keeping import kept
 PUBLIC = """open place version transcripts view at append user assistant call begin tool pin undo hide
     retract edit record listen
     build fork child merge draft new forget find follow refresh close pool memory receipts spending compaction
-    steps jobs hooks aio weight"""
+    calls jobs hooks aio weight"""
 
 
 def test_a_session_has_these_names_and_no_others() -> None:

@@ -70,11 +70,13 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     """The turn of a job; a part of it that is on the record is not done again."""
     job, session = taken.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools)
-    await session.aio.append(*[one for one in job.before if transcript_with(session, one.id) is None])
+    if before := [one for one in job.before if transcript_with(session, one.id) is None]:
+        await session.aio.append(*before)
     if job.message is not None and transcript_with(session, job.id) is None:
         # Results come before the message: it would close the calls that they answer.
         open_ids = {call.call_id for call in session.view().pending()}
-        await session.aio.append(*[one for one in job.results if one.call_id in open_ids])
+        if results := [one for one in job.results if one.call_id in open_ids]:
+            await session.aio.append(*results)
         if not job.is_streamed:
             yield Done(await agent.ask(job.message, **asking))
             return

@@ -22,7 +22,7 @@ from starlette.responses import StreamingResponse
 from quire.errors import InvalidValue
 from quire.items import JSON, Message, Note
 from quire.service.runner import Address, Runner, Shared, Slices, woken
-from quire.session import Spending
+from quire.session import AcceptedJob, EndedJob, JobEntry, Spending, TakenJob, job_entry
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
 from quire.stores.streams import JOBS, USAGE
@@ -356,23 +356,22 @@ class Reader:
             item = msgspec.Raw(stored.body)
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
             return self._event("item", data)
-        note = JSON.decode_item(stored.body) if stored.stream in (JOBS, USAGE) else None
-        if not isinstance(note, Note):
-            return None
-        content: Mapping[str, Any] = note.content or {}
         if stored.stream == USAGE:
-            self.spent = self.spent.with_usage(content)
-        elif note.key == "taken":
-            return self._taken(content["taken"], self._is_begun(stored), content["claim"])
-        elif note.key == "ended":
-            self._job, self._number, self._has_words = "", 0, False
-            told = {"stop": content["stop"], "waiting": content.get("waiting", ())}
-            return self._event("ended", {"job": content["job"], **told, "error": content.get("error", "")})
-        elif note.key == "job":
-            if not content.get("is_streamed"):
-                self._unstreamed.add(content["job"])
-            return self._event("accepted", {"job": content["job"]})
-        return None
+            note = JSON.decode_item(stored.body)
+            self.spent = self.spent.with_usage(note.content if isinstance(note, Note) else {})
+            return None
+        match _entry_in(stored):
+            case TakenJob(job, lease):
+                return self._taken(job, self._is_begun(stored), lease.claim)
+            case EndedJob(job, stop, _, waiting, error):
+                self._job, self._number, self._has_words = "", 0, False
+                return self._event("ended", {"job": job, "stop": stop, "waiting": waiting, "error": error})
+            case AcceptedJob(job, is_streamed=is_streamed):
+                if not is_streamed:
+                    self._unstreamed.add(job)
+                return self._event("accepted", {"job": job})
+            case _:
+                return None
 
     def _taken(self, job: str, is_begun: bool, claim: str) -> Event | None:
         """A job is begun, or begun again by another."""
@@ -412,8 +411,12 @@ _read_head = msgspec.json.Decoder(_Head).decode
 
 def _claim_in(stored: Stored) -> str | None:
     """The claim of the entry that a job was taken; `None` for any other."""
-    note = JSON.decode_item(stored.body) if stored.stream == JOBS else None
-    return note.content["claim"] if isinstance(note, Note) and note.key == "taken" else None
+    entry = _entry_in(stored)
+    return entry.lease.claim if isinstance(entry, TakenJob) else None
+
+
+def _entry_in(stored: Stored) -> JobEntry | None:
+    return job_entry(JSON.decode_item(stored.body)) if stored.stream == JOBS else None
 
 
 def _maker_of(stored: Stored) -> str:

@@ -21,6 +21,13 @@ from quire.session.compared import (
     compare_requests,
     first_change,
 )
+from quire.session.entries import (
+    AcceptedJob as AcceptedJob,
+    EndedJob as EndedJob,
+    JobEntry as JobEntry,
+    TakenJob as TakenJob,
+    job_entry as job_entry,
+)
 from quire.session.erasure import (
     remove_conversation as remove_conversation,
     remove_conversations as remove_conversations,
