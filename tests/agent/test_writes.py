@@ -38,7 +38,7 @@ async def test_a_turn_with_a_call_is_five_appends_and_one_read(tmp_path: Path) -
     elsewhere = Session.open("clerk%2Fana/", store=accepting)
     assert elsewhere.place == node.session("clerk", "ana").place
     await elsewhere.jobs.submit(job)
-    appends, reads = counted(working, "append"), counted(working, "read", "version")
+    appends, reads = counted(working, "append"), counted(working, "read", "read_at")
     assert (await outcome_of(node, job.id)).stop == "done" and payments.paid == [1]
     assert len(appends) == 4 and len(reads) == 1  # and one append accepted it
     await node.stop()

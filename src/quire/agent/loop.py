@@ -171,12 +171,13 @@ class Loop:
                 stop = await self._execute(calls)
                 if stop is not None:
                     return self.reply(stop, self._waiting)
-            if self._turn.is_cancelled:
-                return self.reply("cancelled")
             reached = self.meter.reached()
             if reached is not None:
                 return self.reply(reached)
-            parsed = await self._ask_model()
+            try:
+                parsed = await self._ask_model()
+            except Cancelled:
+                return self.reply("cancelled")
             calls = [item for item in parsed.items if isinstance(item, ToolCall)]
             if not calls and parsed.finish != "paused" and not await self._steer():
                 return self.reply(_STOPS.get(parsed.finish, "done"))
@@ -436,6 +437,8 @@ class Loop:
         return bool(said)
 
     async def _request(self, template: Template) -> Parsed:
+        if self._turn.is_cancelled:
+            raise Cancelled("the job was cancelled before its next request")
         await self._steer()
         model = self._speaker.model
         self.meter.check_prices(model)
