@@ -100,7 +100,7 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
 
 
 def _readable(path: str, query: str) -> list[tuple[int, list[Any]]]:
-    """The rows of a table, by their keys: from the first and from the last one on, as far as they are read."""
+    """The rows of a table by their keys: from the first and from the last one on, until one is damaged."""
     found: dict[int, list[Any]] = {}
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda text: text.decode(errors="replace")
