@@ -39,8 +39,8 @@ MARCH = 1_800_000_000.0
 READ_BACK = "READ_BACK"
 """Stands for a call that reads the result whose stub came last."""
 
-Answer = str | tuple[str, dict[str, Any]]
-"""A text, or the name and the arguments of a tool to call."""
+Answer = str | tuple[str, dict[str, Any]] | list[Any]
+"""A text, or the name and the arguments of a tool to call; a list comes as several contents."""
 
 
 # --- sessions: what ADK's own services do, ours does --------------------------------------------------------
@@ -200,15 +200,16 @@ class Scripted(BaseLlm):  # type: ignore[misc]
         answer = self.answers.pop(0)
         if answer == READ_BACK:
             answer = ("read_back", {"handle": re.findall("output-[0-9a-f]+", str(self.sent[-1]))[-1]})
-        part = (
-            types.Part(text=answer)
-            if isinstance(answer, str)
-            else types.Part.from_function_call(name=answer[0], args=answer[1])
-        )
         used = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=100, candidates_token_count=10, cached_content_token_count=60
         )
-        yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=used)
+        for one in answer if isinstance(answer, list) else [answer]:
+            part = (
+                types.Part(text=one)
+                if isinstance(one, str)
+                else types.Part.from_function_call(name=one[0], args=one[1])
+            )
+            yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=used)
 
 
 def look(order: str) -> str:
@@ -262,6 +263,13 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert len(kept.receipts) == 3 and kept.spending.usage.cache_read == 180
     pair = [item for item in kept.view() if isinstance(item, ToolCall | ToolResult)]
     assert pair[0].call_id == pair[1].call_id
+
+
+def test_neighbouring_contents_of_the_model_are_one_reply() -> None:
+    store, model = MemoryStore(), scripted([["I look.", ("look", {"order": "A1"})], "It is open.", "Bye."])
+    session, plugin = talk(store, model, "Where is A1?", "Thanks.")
+    groups = plugin.session(session, "support").view().groups()
+    assert [len(group.items) for group in groups] == [1, 3, 1, 1]
 
 
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:

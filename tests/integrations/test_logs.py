@@ -14,7 +14,7 @@ from quire.errors import QuireError
 from quire.integrations.logs import FORMATS, Conversation, Log, read_log
 from quire.items import Hide, Item, Message, Reasoning, ToolCall, ToolResult, Undo, kind_of
 from quire.providers import check, entries_in, fields_in, provider_for
-from quire.state import Transcript
+from quire.state import Transcript, groups
 
 LOGS = {
     path.stem: path for path in sorted((Path(__file__).parent / "logs").iterdir()) if path.stem in FORMATS
@@ -95,6 +95,33 @@ def test_a_sub_agent_in_a_file_of_its_own_is_a_conversation() -> None:
     lines = [line for line in values_in("claude-code") if line.get("isSidechain")]
     log = read_log([{**line, "agentId": "a1"} for line in lines])
     assert log is not None and [len(one.items()) for one in log.conversations] == [2]
+
+
+def test_the_lines_of_one_answer_of_claude_code_are_one_group() -> None:
+    thoughts = [{"type": "thinking", "thinking": f"{number}.", "signature": "sig"} for number in range(2)]
+    calls = [{"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {}} for number in range(2)]
+    results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "x"} for call in calls]
+    answer = [thoughts[0], {"type": "text", "text": "I look."}, thoughts[1], *calls]
+    said = [("user", "Go.")] + [("assistant", [block]) for block in answer]
+    said += [("user", [result]) for result in results] + [("user", "And?")]
+    head = {"id": "msg_1", "model": "claude-opus-4-5"}
+    lines = [
+        {
+            "type": role,
+            "uuid": f"u-{number}",
+            "parentUuid": f"u-{number - 1}" if number else None,
+            "message": {"role": role, "content": content, **(head if role == "assistant" else {})},
+        }
+        for number, (role, content) in enumerate(said)
+    ]
+    log = read_log(lines)
+    assert log is not None
+    (one,) = log.conversations
+    items = one.items(head["model"])
+    assert [len(group.items) for group in groups(items)] == [1, len(answer) + len(results), 1]
+    rendered = provider_for("anthropic").render(items, model=head["model"])
+    assert rendered.payload["messages"][1]["content"] == answer
+    assert {one.change for one in rendered.downgrades} <= {"tools_added"}
 
 
 def test_a_request_that_is_asked_again_after_an_error_is_one_conversation() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from quire.errors import Damaged, WrongType
 from quire.items import Image, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import provider_for
+from quire.state import groups
 from quire.testing.providers import plain
 from tests.providers.replies import MODELS, ROWS, WIRES, Json, Reply, drawn_replies, whole
 
@@ -245,3 +246,26 @@ def test_a_malformed_history_is_refused_with_a_path() -> None:
     for wire in WIRES:
         with pytest.raises(WrongType):
             read(wire, 5)
+
+
+def test_neighbouring_messages_of_the_model_are_one_reply() -> None:
+    thoughts = [{"type": "thinking", "thinking": f"{number}.", "signature": "sig"} for number in range(2)]
+    calls = [{"type": "tool_use", "id": f"c{number}", "name": "look", "input": {}} for number in range(2)]
+    blocks = [thoughts[0], {"type": "text", "text": "I look."}, thoughts[1], *calls]
+    answers = [{"type": "tool_result", "tool_use_id": call["id"], "content": "x"} for call in calls]
+    parts = [{"functionCall": {"name": name}, "thoughtSignature": "c2ln"} for name in ("look", "read")]
+    responses = [{"functionResponse": part["functionCall"]} for part in parts]
+    rows = (
+        ("anthropic", "content", "assistant", blocks, answers),
+        ("gemini", "parts", "model", parts, responses),
+    )
+    for wire, field, role, said, results in rows:
+        provider, model = provider_for(wire), MODELS[wire]
+        asked, rest = Message("user", "Go."), [Message("user", "And?")]
+        messages = [{"role": role, field: [one]} for one in said] + [{"role": "user", field: results}]
+        split = read(wire, messages, model)
+        assert [len(group.items) for group in groups(split)] == [len(split)], wire
+        joined = read(wire, [{"role": role, field: said}, *messages[-1:]], model)
+        sent = [provider.render([asked, *items, *rest], model=model) for items in (split, joined)]
+        assert sent[0].payload == sent[1].payload
+        assert {one.change for one in sent[0].downgrades} <= {"tools_added"}

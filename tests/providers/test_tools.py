@@ -2,7 +2,9 @@
 
 import copy
 import json
+import tracemalloc
 from itertools import product
+from timeit import timeit
 from typing import Any
 
 import pytest
@@ -440,6 +442,32 @@ def test_a_reading_is_kept_until_others_take_its_room() -> None:
     assert first is not read_tools(tools)[0]
     once = [{"name": "once"}]
     assert read_tools(once, keep=False)[0] is not read_tools(once, keep=False)[0]
+
+
+def test_readings_take_no_more_memory_than_they_may() -> None:
+    def nested(depth: int) -> Json:
+        return an_object(q=nested(depth - 1)) if depth else TEXT
+
+    tools = [{"name": f"f{number}", "parameters": nested(20)} for number in range(800)]
+    tracemalloc.start()
+    for wire, start in product(WIRES, range(0, len(tools), 100)):
+        PROVIDERS[wire].render(ASKED, tools=copy.deepcopy(tools[start : start + 100]))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 16 * 2**20
+
+
+def test_a_new_definition_costs_the_same_whatever_is_kept() -> None:
+    def seconds(kind: str, times: int) -> float:
+        """The least time that ten new definitions took."""
+        tools = [[{"name": f"{kind}{run}_{number}"} for number in range(10)] for run in range(times)]
+        return min(timeit(lambda run=run: read_tools(run), number=1) for run in tools)
+
+    for number in range(8):  # little else is kept
+        read_tools([{"name": f"large{number}", "description": "x" * 2**20}])
+    alone = seconds("alone", 20)
+    seconds("many", 500)
+    assert seconds("after", 20) < 3 * alone
 
 
 class Compared(str):

@@ -4,7 +4,9 @@ import asyncio
 import base64
 import json
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -21,7 +23,7 @@ from quire.service.keys import new_key
 from quire.service.openai_shapes import Response
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
-from tests.service.serving import Served, look_up_call, serving, support_node
+from tests.service.serving import Gate, Served, look_up_call, serving, support_node
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -426,6 +428,35 @@ def test_a_turn_that_fails(client: OpenAI) -> None:
         chat(client, user("fail"))
     with pytest.raises(openai.APIError, match="the model is down"):
         list(client.chat.completions.create(model="support", messages=[user("fail")], stream=True))
+
+
+@both_ways
+def test_a_conversation_that_is_removed_ends_its_answer(tmp_path: Path, stream: bool) -> None:
+    gate, words = Gate(), "the conversation was removed"
+    with (
+        serving(app(support_node(tmp_path / "store.db", gate), grace=0)) as served,
+        ThreadPoolExecutor() as pool,
+    ):
+        node = served.application.state.service.node
+
+        def answered(path: str, **body: Any) -> Any:
+            """The answer to a request whose conversation is removed meanwhile."""
+            place, headers = node.session("support", "", path).place, {"quire-conversation": path}
+            body |= {"model": "support", "stream": stream}
+            answer = pool.submit(served.client.post, f"/v1/{path}", json=body, headers=headers)
+            while not node.store.version(place):
+                sleep(0.01)
+            node.store.remove(place)
+            return answer.result()
+
+        response = answered("responses", input="hello", conversation="responses").text
+        chat = answered("chat/completions", messages=[user("hello")])
+        gate.is_open.set()
+    last = json.loads(response.rpartition("data: ")[2])
+    ended = last["response"] if stream else last
+    assert (ended["status"], ended["error"]["message"]) == ("failed", words)
+    assert words in chat.text
+    assert chat.text.endswith("data: [DONE]\n\n") if stream else chat.status_code == 502
 
 
 # Refusals

@@ -188,12 +188,12 @@ def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
 class _Counts:
     """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas.
 
-    Items are known by their hashes alone: what was forgotten is not held here.
+    Items and schemas are known by their hashes alone: what was forgotten is not held here.
     """
 
     def __init__(self) -> None:
         self._items: dict[int, int] = {}
-        self._schemas: dict[object, tuple[tuple[str, str], int]] = {}
+        self._schemas: dict[object, tuple[int, int]] = {}
 
     def of_items(self, counter: Counter) -> Callable[[Item], int]:
         """Return a count that remembers."""
@@ -217,7 +217,7 @@ class _Counts:
         """Return the counts of tool definitions or of an answer schema, which rarely change."""
         # Uncorrected: a counter that learns corrects the total of the request.
         plain = counter.counter if isinstance(counter, Calibrated) else counter
-        content = plain.key, repr(schema)  # a dictionary may have been changed since the last turn
+        content = hash((plain.key, repr(schema)))  # a dictionary may have been changed since the last turn
         known = self._schemas.get(tokens)
         if known is None or known[0] != content:
             known = self._schemas[tokens] = content, tokens(schema, plain)

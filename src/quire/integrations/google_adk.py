@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.adk_sessions import QuireSessionService, scope_of
 from quire.integrations.mirror import Mirror, Mirrors
-from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, parts_of
+from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, new_id, parts_of
 from quire.providers import content_for_model, media_type, provider_for
 from quire.session import Session as Kept
 from quire.session.session import Options
+from quire.state import is_output
 from quire.stores import Store
 
 try:
@@ -114,16 +116,21 @@ def _reader(mirror: "Mirror[_Turn]") -> FunctionTool:
 
 
 class _Turn(NamedTuple):
-    """A content, and the same with an id for each call and each result."""
+    """A content, and the same with an id for each call and each result.
+
+    Neighbouring contents of the model have one reply id.
+    """
 
     content: types.Content
     named: types.Content
+    reply_id: str
 
 
 def _numbered(contents: Sequence[types.Content]) -> list[_Turn]:
     """Contents with ids: ADK takes its own out of a request, because Gemini pairs by name and order."""
     turns: list[_Turn] = []
     waiting: list[tuple[str, str | None]] = []  # calls without a result: their ids and names
+    role, reply_id = None, ""
     for number, content in enumerate(contents):
         parts: list[types.Part] = []
         for part in content.parts or ():
@@ -137,7 +144,8 @@ def _numbered(contents: Sequence[types.Content]) -> list[_Turn]:
                 waiting = [one for one in waiting if one[0] != answered]
                 part = _with(part, "function_response", id=answered)
             parts.append(part)
-        turns.append(_Turn(content, content.model_copy(update={"parts": parts})))
+        role, reply_id = content.role, reply_id if content.role == role else new_id()
+        turns.append(_Turn(content, content.model_copy(update={"parts": parts}), reply_id))
     return turns
 
 
@@ -187,7 +195,8 @@ class _Codec:
 
     def read(self, message: _Turn) -> Sequence[Item]:
         """Return the items of a content."""
-        return _GEMINI.read_history([message.named], model="*") if message.named.parts else []
+        items = _GEMINI.read_history([message.named], model="*") if message.named.parts else []
+        return [replace(item, reply_id=message.reply_id) if is_output(item) else item for item in items]
 
     def write(self, items: Sequence[Item], origin: _Turn | None) -> _Turn:
         """Return a content, or a copy of one with other content. Calls stay signed, other parts do not."""
@@ -196,7 +205,7 @@ class _Codec:
         first = items[0]
         is_models = isinstance(first, ToolCall | Reasoning) or getattr(first, "role", "") == "assistant"
         content = types.Content(role="model" if is_models else "user", parts=parts)
-        return _Turn(content, content)
+        return _Turn(content, content, "")
 
 
 def _parts(turn: _Turn | None) -> Sequence[types.Part]:

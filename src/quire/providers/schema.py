@@ -121,7 +121,10 @@ def _target(root: Json, pointer: str, place: str) -> Any:
 
 
 def is_recursive(schema: Json) -> bool:
-    """Whether a schema contains itself, or one that does, by way of pointers."""
+    """Whether a schema contains itself, or one that does, by way of pointers.
+
+    Goes depth first: a schema that is entered again before all that it holds was walked contains itself.
+    """
     entered, done = set[int](), set[int]()
     left = [(schema, False)]
     while left:

@@ -116,7 +116,10 @@ class Items:
         self._is_round_over = False
 
     def begin_reply(self) -> None:
-        """Begin another reply of a history; in a list without replies they are guessed."""
+        """Items added from here on are of a new reply.
+
+        On a wire whose history is a flat list this is never called, and `groups` guesses.
+        """
         self._reply_id = new_id()
 
     def state(self, blocks: Sequence[Json], path: str) -> Opaque:

@@ -40,8 +40,8 @@ _SCHEMA_KEYS = {
 
 _MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
-_MOST_KEPT = 4 * 2**20
-"""Bytes of JSON of definitions whose readings are kept."""
+_MOST_KEPT = 16 * 2**20
+"""Bytes of memory that readings of definitions take."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -86,29 +86,63 @@ def _read(definition: Definition, keep: bool) -> Tool:
     if not definition:
         raise InvalidValue("a tool definition is empty")
     try:
-        known = _kept.get(_encode(definition))
+        known = _READINGS.get(_encode(definition))
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):
         known = None
-    if known is None or known[0] != definition:  # a value may only resemble JSON: a set, a tuple, bytes
+    if known is None or known.definition != definition:  # a value may only resemble JSON: a set, a tuple
         plain, text = exact_copy(definition)
-        known = _kept.get(text) or (plain, _tool(plain, text))
+        known = _READINGS.get(text) or _Reading(plain, _tool(plain, text))
         if keep:
-            _keep(text, known)
-    return known[1]
+            _READINGS.keep(known)
+    return known.tool
 
 
-_kept: dict[bytes, tuple[Json, Tool]] = {}
-"""Definitions that were read, and their readings, by their JSON."""
+class _Reading(NamedTuple):
+    """A definition, and the tool that was read from it."""
+
+    definition: Json
+    tool: Tool
 
 
-def _keep(text: bytes, reading: tuple[Json, Tool]) -> None:
-    """Keep a reading, and drop the oldest where they are too large together."""
-    _kept[text] = reading
-    size = sum(map(len, tuple(_kept)))
-    for oldest in tuple(_kept):
-        if size > _MOST_KEPT:
-            size -= len(oldest)
-            _kept.pop(oldest, None)
+class _Readings:
+    """Readings by the JSON of their definitions.
+
+    Two generations: when `new` is full it becomes `old`, and what was `old` goes.
+    """
+
+    def __init__(self) -> None:
+        self.new: dict[bytes, _Reading] = {}
+        self.old: dict[bytes, _Reading] = {}
+        self.size = 0  # bytes that the readings in `new` take
+
+    def get(self, text: bytes) -> _Reading | None:
+        found = self.new.get(text)
+        if found is None and (found := self.old.get(text)) is not None:
+            self.keep(found)
+        return found
+
+    def keep(self, reading: _Reading) -> None:
+        text = reading.tool.exact
+        size, most = _memory_of(text), _MOST_KEPT // 2
+        if size > most:
+            return
+        if self.size + size > most:
+            self.old, self.new, self.size = self.new, {}, 0
+        if text not in self.new:
+            self.size += size
+        self.new[text] = reading
+
+
+_READINGS = _Readings()
+
+
+def _memory_of(text: bytes) -> int:
+    """About how many bytes the reading of a definition takes, with its forms for all wires.
+
+    Its texts are there three times. Its objects and lists are there six times: in the definition, in the
+    schema, and in the form of each wire.
+    """
+    return 3 * len(text) + 6 * (190 * text.count(b"{") + 60 * text.count(b":") + 90 * text.count(b"["))
 
 
 def _tool(definition: Json, text: bytes) -> Tool:

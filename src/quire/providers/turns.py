@@ -30,7 +30,7 @@ from quire.providers.profiles import Profile
 from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
-from quire.state import MASKED, Output, ReplyEnd, answered, end_of_reply, is_output, merge_of
+from quire.state import MASKED, Output, ReplySoFar, answered, is_output, merge_of, with_output
 
 Input = Message | Note | Summary | ConfigChange
 Step = tuple[Json, Json]
@@ -317,7 +317,7 @@ class Writer:
 class Turns:
     """Groups items into turns, in the order of their arrival.
 
-    - What a model said, thought and called in one reply is one turn (`ReplyEnd.joined_by`). A result or any
+    - What a model said, thought and called in one reply is one turn (`ReplySoFar.takes`). A result or any
       input ends it.
     - Items that are neither a result of this reply nor further model output are buffered until all its calls
       have results, since the model is asked only afterwards: what a user says meanwhile, and what was merged
@@ -331,7 +331,7 @@ class Turns:
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._reply: ModelTurn | None = None  # the reply at hand
-        self._end: ReplyEnd | None = None  # the end of that reply
+        self._end: ReplySoFar | None = None  # what decides whether it takes the next output
         self._is_over = False  # whether anything but output came since the reply began
         self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
         self._unanswered: list[str] = []  # ids of calls that were written without their result
@@ -398,10 +398,10 @@ class Turns:
         return is_output(item) and merge_of(item) in (None, merge_of(reply.outputs[-1]))
 
     def _take_output(self, item: Output) -> None:
-        if self._reply is None or self._end is None or self._is_over or not self._end.joined_by(item):
+        if self._reply is None or self._end is None or self._is_over or not self._end.takes(item):
             self.close()
             self._reply, self._end, self._is_over = ModelTurn([], [], []), None, False
-        self._end = end_of_reply(item, self._end)
+        self._end = with_output(item, self._end)
         self._reply.outputs.append(item)
         if isinstance(item, ToolCall):
             self._reply.calls.append(item)
@@ -437,9 +437,10 @@ class Turns:
 
 
 def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:
-    """Split a guessed reply before each text that follows calls without any result.
+    """Split a reply whose boundaries were guessed.
 
-    The model had been asked again by then, with made-up results, and the text answers those.
+    Without a reply id, a text after unanswered calls is a reply of its own: the model had been asked again,
+    with made-up results, and the text answers those. A reply with an id is never split.
     """
     if None not in reply.results or reply.outputs[0].reply_id is not None:
         yield reply

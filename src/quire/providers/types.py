@@ -104,11 +104,11 @@ class Rendered(Mapping[str, Any]):
 
     `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
     the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
-    `wire` is the name of the provider. `shared` is the payload as later renderings go on from it, for code
-    that only reads; a caller takes `payload`, or the fields of the mapping.
+    `wire` is the name of the provider.
     """
 
     shared: dict[str, Any]
+    """The payload whose lists later renderings share: read only. Callers take `payload`, a copy."""
     downgrades: tuple[Downgrade, ...]
     names: Mapping[str, str]
     digest: Callable[[], str]

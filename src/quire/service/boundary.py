@@ -24,7 +24,7 @@ CALLER = "quire.caller"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """The names of this machine, which need no keys."""
 
-_SINGLE = (
+_ONCE = (
     *(b"authorization", b"content-type", b"host", b"idempotency-key", b"last-event-id", b"origin"),
     *(b"quire-conversation", b"quire-user", b"sec-fetch-site"),
 )
@@ -81,8 +81,8 @@ class Boundary:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, read, is_read = Headers(scope=scope), 0, False
-        names, ends = [name for name, _ in scope["headers"]], time.monotonic() + self._read_timeout
-        if twice := next((name for name in _SINGLE if names.count(name) > 1), None):
+        names, deadline = [name for name, _ in scope["headers"]], time.monotonic() + self._read_timeout
+        if twice := next((name for name in _ONCE if names.count(name) > 1), None):
             raise Problem(400, f"the header {twice.decode()} comes more than once")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > self._largest:
@@ -95,7 +95,7 @@ class Boundary:
         async def receive_bounded() -> Message:
             nonlocal read, is_read
             try:
-                async with asyncio.timeout(None if is_read else ends - time.monotonic()):
+                async with asyncio.timeout(None if is_read else deadline - time.monotonic()):
                     message = await receive()
             except TimeoutError:
                 told = f"a request is sent within {self._read_timeout:g} seconds"
@@ -107,7 +107,7 @@ class Boundary:
             return message
 
         if self._keys is None:
-            _check_origin(scope, headers)
+            _check_asker(scope, headers)
             scope[CALLER] = Caller()
             await self._app(scope, receive_bounded, send)
         elif scope["path"] in OPEN:
@@ -122,7 +122,7 @@ class Boundary:
         return Problem(413, told, {"connection": "close"})  # the rest is not read
 
 
-def _check_origin(scope: Scope, headers: Headers) -> None:
+def _check_asker(scope: Scope, headers: Headers) -> None:
     """Without keys only programs of this machine may ask: no pages, and no names that lead here."""
     host, origin = headers.get("host", ""), headers.get("origin")
     try:

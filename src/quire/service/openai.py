@@ -214,8 +214,6 @@ class _Api:
         async with aclosing(reader.events(until=job)) as events:
             async for event in events:
                 told: Sequence[Json | None] = ()
-                if event is not None and event.name == "reset":
-                    return  # the conversation was erased
                 if event is None:
                     told = [None]
                 elif event.name == "item" and event.data["transcript"] == MAIN:

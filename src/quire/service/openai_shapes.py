@@ -228,8 +228,9 @@ class Response:
         events, body = list(self._close()), self._body
         has_calls = stop == "waiting" and any(item["type"] == "function_call" for item in self._output)
         status = "completed" if stop == "done" or has_calls else "incomplete"
-        if stop == "failed":
-            status, body["error"] = "failed", {"code": "server_error", "message": error}
+        if stop in ("failed", "removed"):
+            message = error if stop == "failed" else "the conversation was removed"
+            status, body["error"] = "failed", {"code": "server_error", "message": message}
         elif status == "incomplete":
             body["incomplete_details"] = {"reason": _INCOMPLETE.get(stop, stop)}
         body |= {"status": status, "usage": _usage(usage)}

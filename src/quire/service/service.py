@@ -142,9 +142,9 @@ async def digest_of(request: Request) -> str:
 def _has_too_many_values(text: bytes) -> bool:
     """Whether a JSON text has more values than are read, found without reading them."""
     plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if plain.count(b'"') > 4 * _MOST_VALUES:
+    if plain.count(b'"') > 4 * _MOST_VALUES:  # a value has at most a key and a text, of two quotes each
         return True
-    outside = b"".join(plain.split(b'"')[::2])  # of all strings
+    outside = b"".join(plain.split(b'"')[::2])  # every second piece stands between two strings
     return sum(map(outside.count, (b",", b"{", b"["))) > _MOST_VALUES
 
 

@@ -40,10 +40,9 @@ from quire.state.groups import (
     Grouping as Grouping,
     Output as Output,
     PackedGrouping as PackedGrouping,
-    ReplyEnd as ReplyEnd,
+    ReplySoFar as ReplySoFar,
     answered as answered,
     checked_items as checked_items,
-    end_of_reply as end_of_reply,
     groups,
     in_one_reply as in_one_reply,
     instructions as instructions,
@@ -53,6 +52,7 @@ from quire.state.groups import (
     merge_of as merge_of,
     pending_calls,
     structural,
+    with_output as with_output,
 )
 from quire.state.layout import (
     Pair as Pair,

@@ -38,7 +38,10 @@ stretch do not stay at all."""
 
 
 class Recent(Generic[V]):
-    """What was used lately, by number: at least the last `most` values, and at most twice as many."""
+    """What was used lately, by number: at least the last `most` values, and at most twice as many.
+
+    Two generations: when `new` is full it becomes `old`, and what was `old` goes.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -89,8 +89,8 @@ def merge_of(item: Item) -> object:
     return item.extras.get(MERGED) if item.extras else None
 
 
-class ReplyEnd(NamedTuple):
-    """The end of a reply, as far as it decides whether the next output belongs to the same reply."""
+class ReplySoFar(NamedTuple):
+    """What is known of a reply so far, and decides whether it takes the next output."""
 
     reply_id: str | None
     agent_id: str | None
@@ -100,8 +100,8 @@ class ReplyEnd(NamedTuple):
     called: bool
     """Whether the reply has a call."""
 
-    def joined_by(self, output: Output) -> bool:
-        """Whether an output belongs to the reply.
+    def takes(self, output: Output) -> bool:
+        """Whether the next output belongs to the reply.
 
         The reply id decides. Outputs without one are guessed: calls join a message before them, a message or
         reasoning after a plain message begins a new reply, and so does the output of another agent or of
@@ -113,12 +113,12 @@ class ReplyEnd(NamedTuple):
         return not begins and output.agent_id == self.agent_id and merge_of(output) == self.merge
 
 
-def end_of_reply(output: Output, before: ReplyEnd | None = None) -> ReplyEnd:
-    """The end of a reply after an output; `before` is the end that the output joined."""
+def with_output(output: Output, before: ReplySoFar | None = None) -> ReplySoFar:
+    """A reply with one more output; without `before` the output begins it."""
     kind = type(output)
     spoke = kind is Message or (before is not None and before.spoke)
     called = kind is ToolCall or (before is not None and before.called)
-    return ReplyEnd(output.reply_id, output.agent_id, merge_of(output), spoke, called)
+    return ReplySoFar(output.reply_id, output.agent_id, merge_of(output), spoke, called)
 
 
 def in_one_reply(items: Iterable[Item]) -> list[Item]:
@@ -155,7 +155,7 @@ class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
     """A grouping without items: open calls are given by their positions, with the heads of their groups."""
 
     reply: int
-    end: ReplyEnd | None
+    end: ReplySoFar | None
     waiting: list[tuple[int, int]]
 
 
@@ -167,7 +167,7 @@ class Grouping:
     def __init__(self) -> None:
         self.reply = -1  # the head of the reply that the next output may join; below zero if there is none
         self.call = -1  # the position of the call that the last result answered; below zero if none
-        self._end: ReplyEnd | None = None  # the end of that reply
+        self._end: ReplySoFar | None = None  # that reply so far
         self._open: dict[str, tuple[OpenCall, ...]] = {}  # by call id
 
     def copy(self) -> "Grouping":
@@ -213,9 +213,9 @@ class Grouping:
     def _join(self, output: Output, position: int) -> int:
         """The head of the reply of an output."""
         end = self._end if self.reply >= 0 else None
-        if end is None or not end.joined_by(output):
+        if end is None or not end.takes(output):
             self.reply, end = position, None
-        self._end = end_of_reply(output, end)
+        self._end = with_output(output, end)
         return self.reply
 
     def _answer(self, result: ToolResult, position: int) -> int:

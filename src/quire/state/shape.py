@@ -150,9 +150,11 @@ class Shape:
         return Shape(self._changed(min(places), max(places), change), self.tail)
 
     def _changed(self, low: int, high: int, change: Callable[[Sequence[Run]], Sequence[Run]]) -> Node:
-        """The root with other runs in place of those between two positions and of one before them.
+        """The root after `change` was applied to the runs between two positions, and to one run before them.
 
-        A summary comes before what begins at its place, and may be the last part of the node before.
+        Goes down level by level, keeps the parts on both sides of these runs, and builds the nodes above the
+        changed runs anew. A summary comes before what begins at its place, and may be the last part of the
+        node before.
         """
         beside: list[tuple[Sequence[Part], Sequence[Part]]] = []
         nodes = [self.root]

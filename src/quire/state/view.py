@@ -76,7 +76,11 @@ class EditsInForce:
 
     @cached_property
     def _last_covers(self) -> tuple[list[int], list[int]]:
-        """The positions where covers begin and end, and from each on the last cover."""
+        """The positions where covers begin and end, and from each on the last cover.
+
+        A sweep over these positions: a heap has the covers that have begun, the last one on top. One that has
+        ended goes once it is on top.
+        """
         begun: dict[int, list[tuple[int, int]]] = {}
         for number, (_, area) in enumerate(self.covers):
             for start, stop in area:

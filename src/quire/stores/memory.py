@@ -16,7 +16,9 @@ from quire.stores.store import (
     checked_append,
     checked_scope,
     checked_start,
+    checked_versions,
     conflict,
+    damaged,
 )
 
 
@@ -54,6 +56,15 @@ class MemoryStore(Store):
         with self._current():
             entries = self._logs.get(place, [])[start:]
         return [Stored(version, *entry) for version, entry in enumerate(entries, start + 1)]
+
+    def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
+        wanted = checked_versions(place, versions)
+        with self._current():
+            log = self._logs.get(place, [])
+            for version in wanted:
+                if not 0 < version <= len(log):
+                    raise damaged(place, version - 1, f"entry {version} is missing")
+            return [Stored(version, *log[version - 1]) for version in wanted]
 
     def version(self, place: Place) -> int:
         check_place(place)

@@ -272,6 +272,7 @@ class AsSent(Tally):
     def __init__(self, key: str, count: Callable[[Item], int]) -> None:
         super().__init__(key, count)
         self.late = Late(f"{key}/late", count)
+        """What a view adds for the results that its log knows to have come late."""
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:

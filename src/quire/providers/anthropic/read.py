@@ -146,6 +146,7 @@ class MessagesReader(ReplyReader):
 def add_history(body: Json, made: Items) -> None:
     """Add the messages of a payload."""
     _add_instructions(body.get("system"), made, "$.system")
+    before = None  # the role of the message before: neighbours of the model are one turn
     for path, message in placed(body["messages"], "$.messages"):
         role, content, place = message.get("role"), message.get("content"), f"{path}.content"
         if role not in ("user", "assistant", "system"):
@@ -153,12 +154,14 @@ def add_history(body: Json, made: Items) -> None:
         if content is None:
             raise Damaged("the message has no content", place)
         if role == "assistant":
-            made.begin_reply()
+            if before != role:
+                made.begin_reply()
             _add_blocks([(place, clean_block(block)) for place, block in _blocks(content, place)], made)
         elif role == "user":
             _add_user_blocks(_blocks(content, place), made)
         else:
             _add_instructions(content, made, place)
+        before = role
 
 
 def _add_instructions(content: Any, made: Items, path: str) -> None:

@@ -226,16 +226,18 @@ def add_history(body: Json, made: Items) -> None:
     config = object_at(request.get("config", {}), "$.config")
     _add_instructions(request.get("systemInstruction", {}), made, "$.systemInstruction")
     _add_instructions(config.get("systemInstruction", {}), made, "$.config.systemInstruction")
-    contents = request["contents"]
+    contents, before = request["contents"], None
     for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
-        parts = _parts(content, path)
-        if content.get("role") == "model":
-            made.begin_reply()
+        parts, role = _parts(content, path), content.get("role", "user")
+        if role == "model":
+            if before != role:  # neighbours of the model are one turn
+                made.begin_reply()
             _add_parts(parts, made)
-        elif content.get("role", "user") in _CALLERS:
+        elif role in _CALLERS:
             _add_user_parts(parts, made)
         else:
             raise Damaged("the role is neither user nor model", f"{path}.role")
+        before = role
 
 
 def _said(text: str) -> Json:
