@@ -250,9 +250,13 @@ def test_a_malformed_history_is_refused_with_a_path() -> None:
 
 def test_neighbouring_messages_of_the_model_are_one_reply() -> None:
     thoughts = [{"type": "thinking", "thinking": f"{number}.", "signature": "sig"} for number in range(2)]
-    calls = [{"type": "tool_use", "id": f"c{number}", "name": "look", "input": {}} for number in range(2)]
-    blocks = [thoughts[0], {"type": "text", "text": "I look."}, thoughts[1], *calls]
-    answers = [{"type": "tool_result", "tool_use_id": call["id"], "content": "x"} for call in calls]
+    calls: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": f"c{number}", "name": "look", "input": {}} for number in range(2)
+    ]
+    blocks: list[dict[str, Any]] = [thoughts[0], {"type": "text", "text": "I look."}, thoughts[1], *calls]
+    answers: list[dict[str, Any]] = [
+        {"type": "tool_result", "tool_use_id": call["id"], "content": "x"} for call in calls
+    ]
     parts = [{"functionCall": {"name": name}, "thoughtSignature": "c2ln"} for name in ("look", "read")]
     responses = [{"functionResponse": part["functionCall"]} for part in parts]
     rows = (

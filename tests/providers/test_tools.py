@@ -4,7 +4,6 @@ import copy
 import json
 import tracemalloc
 from itertools import product
-from timeit import timeit
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from hypothesis import given, strategies as st
 from quire.errors import Downgraded, InvalidValue, WrongType
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import PROVIDERS, Rendered, read_tools
-from quire.providers.names import Names
-from quire.providers.rules import PROPERTY_NAMES
 from quire.state import Transcript
 from tests.providers.tool_schemas import (
     FIELDS,
@@ -455,35 +452,3 @@ def test_readings_take_no_more_memory_than_they_may() -> None:
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 16 * 2**20
-
-
-def test_a_new_definition_costs_the_same_whatever_is_kept() -> None:
-    def seconds(kind: str, times: int) -> float:
-        """The least time that ten new definitions took."""
-        tools = [[{"name": f"{kind}{run}_{number}"} for number in range(10)] for run in range(times)]
-        return min(timeit(lambda run=run: read_tools(run), number=1) for run in tools)
-
-    for number in range(8):  # little else is kept
-        read_tools([{"name": f"large{number}", "description": "x" * 2**20}])
-    alone = seconds("alone", 20)
-    seconds("many", 500)
-    assert seconds("after", 20) < 3 * alone
-
-
-class Compared(str):
-    """A name that counts how often it is compared with others."""
-
-    times = 0
-
-    def __eq__(self, other: object) -> bool:
-        Compared.times += 1
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
-
-
-def test_a_name_is_not_compared_with_all_others() -> None:
-    names = Names(PROPERTY_NAMES)
-    for number in range(400):
-        names.give(Compared(f"p{number}"))
-    assert Compared.times < 4_000
