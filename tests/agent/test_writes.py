@@ -54,7 +54,10 @@ async def test_others_see_only_what_is_stored() -> None:
         bodies = [entry.body for entry in stored if entry.stream == "main"]
         seen.append(([*other.view()], bodies, other.version - len(stored)))
 
-    watch(store, lambda *_: Context().run(look), ("append",))  # as code does that is not part of the turn
+    def look_from_outside(*_: object) -> None:
+        Context().run(look)  # as code that is not part of the turn
+
+    watch(store, look_from_outside, ("append",))
     await agent.ask("go")
     for shown, bodies, beyond in seen[::2]:  # before each append
         assert [JSON.encode_item(item) for item in shown] == bodies and beyond == 0

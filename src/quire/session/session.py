@@ -551,7 +551,8 @@ def log_of(session: Session) -> Log:
 
 def turn_of(session: Session) -> Turn:
     """A turn of an agent in a session."""
-    return Turn(session.pool.writer, session._turns, session.calls)
+    turns = session._turns  # pyright: ignore[reportPrivateUsage]  # it is no name for users
+    return Turn(session.pool.writer, turns, session.calls)
 
 
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:

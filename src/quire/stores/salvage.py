@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ def _readable(path: str, query: str) -> list[tuple[int, list[Any]]]:
     """The rows of a table by their keys: from the first and from the last one on, until one is damaged."""
     found: dict[int, list[Any]] = {}
     with closing(sqlite3.connect(path)) as connection:
-        connection.text_factory = lambda text: text.decode(errors="replace")
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         for order in ("ASC", "DESC"):
             with suppress(sqlite3.DatabaseError):
                 for key, *values in connection.execute(f"{query} {order}"):
