@@ -20,8 +20,6 @@ from quire.tokens import FAILED
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
-INTERFACE_FIELDS = ("parts", "toolInvocations", "experimental_attachments")
-"""Fields that only a message of a user interface has."""
 _OUTPUTS = ("text", "json", "error-text", "error-json")
 
 
@@ -33,8 +31,10 @@ def chat_messages(message: Json, path: str) -> list[Json]:
 
     Calls of the AI SDK stay in the content, as the blocks that `call_in` reads.
     """
-    if any(message.get(name) for name in INTERFACE_FIELDS):
+    if message.get("parts"):
         return _from_interface(message, path)
+    if "toolInvocations" in message:
+        raise Damaged("a message has parts, as in version 5 of the AI SDK", f"{path}.toolInvocations")
     role = _ROLES.get(text_in(message.get("type")))
     if "role" not in message and role is not None:
         message = {"role": role, "content": None, **message}
@@ -81,12 +81,6 @@ def _output(output: Json, kind: str, path: str) -> Any:
 def _from_interface(message: Json, path: str) -> list[Json]:
     """A message of a user interface: each of its steps is a message with calls, followed by their results."""
     parts = [fields_in(part) for part in entries_in(message.get("parts"))]
-    if not parts:  # version 4 of the AI SDK kept calls and files beside the text
-        calls = entries_in(message.get("toolInvocations"))
-        parts = [{"type": "tool-invocation", "toolInvocation": one} for one in calls]
-        parts += [{"type": "text", "text": text}] if (text := text_in(message.get("content"))) else []
-    for file in map(fields_in, entries_in(message.get("experimental_attachments"))):
-        parts.append({"type": "file", "mediaType": file.get("contentType"), "url": file.get("url")})
     made, said, results = list[Json](), list[Any](), list[Json]()
 
     def end_step() -> None:
@@ -106,24 +100,19 @@ def _from_interface(message: Json, path: str) -> list[Json]:
             if "output" in call:
                 results.append(_result(call, place))
         elif kind in ("text", "reasoning", "file"):
-            words = part.get("text", part.get("reasoning"))
-            said.append(part if kind == "file" else {"type": kind, "text": words})
+            said.append(part if kind == "file" else {"type": kind, "text": part.get("text")})
     end_step()
     return made
 
 
 def _interface_call(part: Json, kind: str) -> Json | None:
     """A part as the call that it shows, with its output where it has one; None for another part."""
-    if kind == "tool-invocation":  # version 4
-        part = fields_in(part.get("toolInvocation"))
-        part = {**part, "output": part["result"]} if part.get("state") == "result" else part
-    elif kind == "dynamic-tool" or kind.startswith("tool-"):
-        part = {"toolName": kind.removeprefix("tool-"), **part}
-    else:
+    if kind != "dynamic-tool" and not kind.startswith("tool-"):
         return None
-    state, call = part.get("state"), {**part, "input": part.get("input", part.get("args"))}
+    part = {"toolName": kind.removeprefix("tool-"), **part}
+    state, call = part.get("state"), {**part, "input": part.get("input")}
     call.pop("output", None)
-    if state in ("output-available", "result"):
+    if state == "output-available":
         call["output"] = {"type": "json", "value": part.get("output")}
         if isinstance(part.get("output"), str):
             call["output"]["type"] = "text"

@@ -20,7 +20,7 @@ def _has_parts(message: dict[str, Any]) -> bool:
     parts = [fields_in(part) for part in entries_in(message.get("parts"))]
     blocks = [fields_in(block).get("type") for block in entries_in(message.get("content"))]
     is_of_interface = any("type" in part and "content" not in part for part in parts)
-    return is_of_interface or "toolInvocations" in message or "tool-call" in blocks or "tool-result" in blocks
+    return is_of_interface or "tool-call" in blocks or "tool-result" in blocks
 
 
 def _read_ai_sdk(records: list[Record]) -> Log:

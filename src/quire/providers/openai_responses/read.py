@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import Any
 
 from quire.errors import Damaged, cut
-from quire.providers.importers import INTERFACE_FIELDS
 from quire.providers.parts import needed_content, part_from, read_content, read_output
 from quire.providers.rules import without_failure
 from quire.providers.state import ANY_MODEL, RESPONSES, pack
@@ -225,9 +224,10 @@ def _add_input(items: list[Placed], made: Items) -> None:
     for role, run in groupby(items, role_of):
         found = list(run)
         for path, item in found:
-            if names := [name for name in INTERFACE_FIELDS if item.get(name)]:
-                advice = "read it as a history of openai"
-                raise Damaged(f"a message of a user interface: {advice}", f"{path}.{names[0]}")
+            if item.get("parts"):
+                raise Damaged(
+                    "a message of a user interface: read it as a history of openai", f"{path}.parts"
+                )
             if role == "tool":
                 _add_result(item, made, path)
             elif role == "user":
