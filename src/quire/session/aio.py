@@ -56,7 +56,23 @@ class IO(NamedTuple):
 
         A cancellation takes nothing back: it waits for the thread, and `on_done` is still called.
         """
-        is_quick = log.root.store.is_quick and len(log.state.transcripts[MAIN]) <= SHORT
+        is_short = len(log.state.transcripts[MAIN]) <= SHORT
+        return await self._run(work, on_done, is_quick=is_short and log.root.store.is_quick)
+
+    async def write(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
+        """As `do`, for work that grows with what is written alone, and not with the conversation."""
+        return await self._run(work, on_done, is_quick=log.root.store.is_quick)
+
+    async def stage(self, log: Log, work: Callable[[], T]) -> T:
+        """The result of work that stages: it is done here, unless a write is on its way."""
+        if not log.lock.acquire(blocking=False):
+            return await self.write(log, work)
+        try:
+            return work()
+        finally:
+            log.lock.release()
+
+    async def _run(self, work: Callable[[], T], on_done: OnDone[T] | None, *, is_quick: bool) -> T:
         if self.is_offloaded and not (is_quick and on_done is None):
             return await _offloaded(work, on_done)
         done = work()
@@ -319,7 +335,7 @@ class Writer:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
         for _ in range(MOST_ROUNDS):
-            written = await io.do(self.log, commit, on_done if is_heard else None)
+            written = await io.write(self.log, commit, on_done if is_heard else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)

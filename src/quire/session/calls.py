@@ -103,7 +103,7 @@ class Calls:
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
         begun = beginning(calls, lease(new_id()))
-        await io.do(self._log, lambda: self._writer.commit(begun))
+        await io.write(self._log, lambda: self._writer.commit(begun))
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
@@ -117,7 +117,7 @@ class Calls:
                 return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
 
             first = beginning(calls, claim(), job)
-            await AWAITED.do(self._log, lambda: self._writer.commit(first))
+            await AWAITED.write(self._log, lambda: self._writer.commit(first))
             async with renewed(self._log, renewal):
                 yield
 

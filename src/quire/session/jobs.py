@@ -128,7 +128,7 @@ class Taken:
         log = self._writer.log
         entry = EndedJob(self.job.id, stop, self._since, list(waiting), error)
         note = note_of(entry)
-        await AWAITED.do(log, lambda: self._writer.commit(lambda _: [Written(JOBS, note)]))
+        await AWAITED.write(log, lambda: self._writer.commit(lambda _: [Written(JOBS, note)]))
         self.outcome = _outcome_of(entry, log.state.version - 1)
         return self.outcome
 
@@ -148,7 +148,7 @@ class Jobs:
 
         A job whose id is known is not accepted again; see `is_known`.
         """
-        return await AWAITED.do(self._log, lambda: self.accept(job))
+        return await AWAITED.write(self._log, lambda: self.accept(job))
 
     def accept(self, job: Job) -> int:
         """As `submit`, in this thread: for a caller whose transaction the store has joined."""
@@ -178,7 +178,7 @@ class Jobs:
                 return [Written(JOBS, note_of(CancelledJob(job_id)))]
             return [Written(JOBS, note_of(EndedJob(job_id, "cancelled", state.version_before_job(job_id))))]
 
-        await AWAITED.do(self._log, lambda: self._writer.commit(entries))
+        await AWAITED.write(self._log, lambda: self._writer.commit(entries))
         work = self._log.at_work
         if work is not None and self.current == job_id:
             await work.interrupt()
@@ -253,7 +253,7 @@ class Jobs:
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
             # It is stored with what the turn writes first: if another took it meanwhile, that is refused.
-            if not await AWAITED.do(self._log, lambda: self._writer.stage(take, lambda _: None)):
+            if not await AWAITED.stage(self._log, lambda: self._writer.stage(take, lambda _: None)):
                 yield await self._not_taken(job_id, unfinished)
                 return
 
@@ -265,7 +265,7 @@ class Jobs:
             try:
                 async with renewed(self._log, renewal):
                     yield Taken(job, self._writer, since, is_retry=is_retry)
-                    await AWAITED.do(self._log, self._log.flush)
+                    await AWAITED.write(self._log, self._log.flush)
             finally:
                 CLAIMS.reset(token)
 

@@ -257,7 +257,7 @@ class AioSession:
     async def refresh(self) -> list[Written]:
         """Read what other processes have written, and return it."""
         root = self._log.root
-        written = await self._do(root.catch_up)
+        written = await self._io.write(self._log, root.catch_up)
         if root.state.is_erasing:
             await self._do(lambda: finish_erasing(root))
         return written

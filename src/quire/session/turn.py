@@ -66,7 +66,7 @@ class Turn:
     async def flush(self) -> None:
         """Store what is staged. Raises what has made it impossible."""
         if self._log.has_staged:
-            await AWAITED.do(self._log, self._log.flush)
+            await AWAITED.write(self._log, self._log.flush)
         self._check()
 
     def _check(self) -> None:
@@ -96,7 +96,7 @@ class Turn:
         self._check()
         keep = partial(self._turns.keep_receipt, request, parameters, rebases=not self._tries_left)
         try:
-            await AWAITED.do(self._log, keep)
+            await AWAITED.write(self._log, keep)
         except Conflict as conflict:
             self._check()
             self._tries_left -= 1
@@ -124,7 +124,7 @@ class Turn:
             return await self._calls.answer(calls, *items, if_unclaimed=if_unclaimed)
         answers = self._calls.answering(calls, items, if_unclaimed=if_unclaimed)
         stage = partial(self._stage, lambda state: answers(state).entries)
-        return tuple(item for _, item in await AWAITED.do(self._log, stage))
+        return tuple(item for _, item in await AWAITED.stage(self._log, stage))
 
     @property
     def is_cancelled(self) -> bool:
@@ -147,7 +147,7 @@ class Turn:
 
         if self.may_stage:
             stage = partial(self._stage, lambda state: decide(state).entries)
-            entries = await AWAITED.do(self._log, stage)
+            entries = await AWAITED.stage(self._log, stage)
         else:
             entries = (await self._writer.write_change(AWAITED, decide)).entries
         return tuple(item for stream, item in entries if stream == MAIN)

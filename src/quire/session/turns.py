@@ -314,7 +314,7 @@ class Turns:
         """Take in what others wrote and forgot before anything is read."""
         root = self._log.root
         if not build.is_own:
-            await build.io.do(root, root.catch_up)
+            await build.io.write(root, root.catch_up)
         if root.state.is_erasing:
             await build.io.do(root, lambda: finish_erasing(root))
         self._log.check_not_forgotten()
@@ -522,7 +522,10 @@ class Turns:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, recorded)])
 
         added = fire_added if self._writer.hooks.hear_records else None
-        recorded = await io.do(self._log, lambda: commit(items), added)
+        if stage is None:
+            recorded = await io.write(self._log, lambda: commit(items), added)
+        else:
+            recorded = await io.stage(self._log, lambda: commit(items))
         if request is not None and parsed.usage is not None and recorded:
             request.learn(parsed.model, parsed.usage.input)
         return parsed._replace(items=recorded)
