@@ -155,7 +155,7 @@ def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStor
 def test_the_pool_has_as_many_connections_as_is_said(
     url: str, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted"
     working, ended = "SELECT pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1)", threading.Event()
 
     def most(connections: int | None = None, expected: int = 4) -> int:
