@@ -197,6 +197,7 @@ def test_a_file_is_run_beside_its_modules_and_its_errors_are_told_in_a_line(
     command: str, text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("QUIRE_POSTGRES_CONNECTIONS", "4")  # `work` chooses a number for its process
     (tmp_path / "prices_beside.py").write_text("PEN = 'two euros'")
     shop = tmp_path / "shop.py"
     shop.write_text(text)
