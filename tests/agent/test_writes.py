@@ -11,8 +11,9 @@ from quire import Message, Session
 from quire.agent import Agent
 from quire.errors import InvalidValue, TurnBusy, UnknownId
 from quire.items import JSON
-from quire.models import Scripted
+from quire.models import Answering, Scripted
 from quire.node import Node
+from quire.providers import Parsed
 from quire.session import Job, Outcome
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, said
@@ -64,9 +65,19 @@ async def test_others_see_only_what_is_stored() -> None:
     assert len(seen) == 8
 
 
-async def test_a_request_that_others_outdate_is_built_again(tmp_path: Path) -> None:
+class Eager(Scripted):
+    """A model that has its answer before it is asked."""
+
+    def send(self, *args: Any, **terms: Any) -> Answering:
+        answering = super().send(*args, **terms)
+        return Answering(answering.deltas(), lambda: Parsed((Message("assistant", "Hello."),)))
+
+
+@pytest.mark.parametrize("model", [Scripted, Eager])
+async def test_a_request_that_others_outdate_is_built_again(model: type[Scripted], tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
-    agent, other = agent_of("Hello.", store=here), Session.open("ana/one", store=there)
+    other = Session.open("ana/one", store=there)
+    agent = Agent(Session.open("ana/one", store=here), model=model(["Hello."]))
     written: list[bool] = []
 
     def write(step: str, _: object) -> None:

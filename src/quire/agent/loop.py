@@ -460,6 +460,9 @@ class Loop:
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
+            except Outdated:
+                await answering.close()  # what a model says that was never asked is no answer
+                raise
             except BaseException:
                 came = await answering.close()  # by the task that reads the stream
                 answered(came)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import InvalidValue, TurnBusy, UnknownId, cut
+from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
@@ -237,10 +237,13 @@ class Jobs:
         with claimed() as claim:
             first, job, since, is_retry = TakenJob(job_id, claim()), Job(job_id), 0, False
             unfinished: str | None = None
+            is_staged = False
 
             def take(state: State) -> Entries:
-                nonlocal job, since, is_retry, unfinished
+                nonlocal job, since, is_retry, unfinished, is_staged
                 if job_id not in state.jobs.pending:
+                    if is_staged:
+                        raise TurnLost(f"another worker has ended the job {cut(job_id)!r}")
                     return []
                 job = _job_of(state.jobs.pending[job_id])
                 holder, since = state.jobs.holder, state.version_before_job(job_id)
@@ -248,6 +251,9 @@ class Jobs:
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
                 is_retry, begun = job_id in state.jobs.begun, next(iter(state.jobs.begun), None)
                 unfinished = None if is_retry else begun
+                if is_staged and unfinished is not None:
+                    raise TurnBusy(f"another job of {self._log.place} was begun first")
+                is_staged = unfinished is None
                 return [Written(JOBS, note_of(first))] if unfinished is None else []
 
             if job_id not in self._log.state.jobs.pending:
@@ -265,9 +271,12 @@ class Jobs:
             try:
                 async with renewed(self._log, renewal):
                     yield Taken(job, self._writer, since, is_retry=is_retry)
-                    await AWAITED.write(self._log, self._log.flush)
             finally:
-                CLAIMS.reset(token)
+                try:
+                    if self._log.has_staged:
+                        await AWAITED.write(self._log, self._log.flush)
+                finally:
+                    CLAIMS.reset(token)
 
     async def _not_taken(self, job_id: str, unfinished: str | None) -> Taken:
         left = Taken(Job(job_id), self._writer)
