@@ -1,6 +1,7 @@
 """What a turn stores, and when: five appends with a job, and what others see, write and cancel meanwhile."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextvars import Context
 from pathlib import Path
 from typing import Any
@@ -65,12 +66,17 @@ async def test_others_see_only_what_is_stored() -> None:
     assert len(seen) == 8
 
 
+async def _deltas(answering: Answering) -> AsyncGenerator[Any, None]:
+    async for delta in answering.deltas():
+        yield delta
+
+
 class Eager(Scripted):
     """A model that has its answer before it is asked."""
 
     def send(self, *args: Any, **terms: Any) -> Answering:
         answering = super().send(*args, **terms)
-        return Answering(answering.deltas(), lambda: Parsed((Message("assistant", "Hello."),)))
+        return Answering(_deltas(answering), lambda: Parsed((Message("assistant", "Hello."),)))
 
 
 @pytest.mark.parametrize("model", [Scripted, Eager])
