@@ -116,11 +116,15 @@ class Agent:
         tool has asked the user something, the message is the answer to it. See `Asking` for the options.
         """
         message = message_of(input)
+        if asking.get("while_busy") == "steer" and asking.get("output") is not None:
+            raise InvalidValue("a message that steers a turn is answered as the turn is: it has no output")
         reply = await steered(self.session, message) if asking.get("while_busy") == "steer" else None
         return reply or await self._reply("Agent.ask", message, asking)
 
     def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`ask` as a stream of deltas. It waits for a slow reader; closing it stops the turn."""
+        if asking.get("while_busy") == "steer":
+            raise InvalidValue("a message that steers a turn has no stream of its own: use `ask`")
         return self._deltas("Agent.stream", message_of(input, "Agent.stream"), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
@@ -260,7 +264,11 @@ async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Re
     """One turn: how it begins, the loop, and whatever ends it."""
     loop.emit, loop.take_steering = emit, turn.take_steering
     with loop.meter:
-        await loop.begin(question)  # if this fails, open calls stay as they were
+        try:
+            await loop.begin(question)  # if this fails, open calls stay as they were
+        except BaseException:
+            await shield(loop.store())
+            raise
         turn.has_begun.set()
         time = asyncio.timeout(loop.meter.seconds_left)
         try:

@@ -337,10 +337,10 @@ class Batch:
 
     async def _record(self, call: ToolCall, ended: CallRecord) -> ToolResult:
         self._running -= call.id not in self.refused
-        if self._running or self.waiting or ended.pooled or not self._turn.may_stage:
-            items = await write_result(partial(self._session.calls.answer, [call]), ended)
-        else:  # it may be stored with the receipt of the next request
-            items = await self._turn.answer([call], ended.result, *ended.others)
+        write: Callable[..., Awaitable[tuple[Item, ...]]] = partial(self._session.calls.answer, [call])
+        if not (self._running or self.waiting or ended.pooled) and self._turn.may_stage:
+            write = partial(self._turn.answer_last, call)  # it may be stored with the next receipt
+        items = await write_result(write, ended)
         self._recorded += items
         return _result_in(items)
 

@@ -179,7 +179,8 @@ class Loop:
             except Cancelled:
                 return self.reply("cancelled")
             calls = [item for item in parsed.items if isinstance(item, ToolCall)]
-            if not calls and parsed.finish != "paused" and not await self._steer():
+            is_over = not calls and parsed.finish != "paused"
+            if is_over and (self.meter.reached() is not None or not await self._steer()):
                 return self.reply(_STOPS.get(parsed.finish, "done"))
 
     async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
@@ -487,6 +488,7 @@ class Loop:
 
     async def preview(self) -> Context:
         """The context that the model would see now."""
+        await self._session.aio.refresh()
         self._find_speaker()
         return await self._build(narrowed(self._speaker.template))
 

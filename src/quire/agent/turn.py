@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from quire.agent.reply import Delta, Done, Reply
 from quire.context import Context
@@ -187,7 +187,8 @@ async def steered(session: Session, message: Message) -> Reply | None:
     if work is None:
         return None
     refuse_from_within(session)
-    is_taken = work.steer(message)
+    (ready,) = session.pool.writer.ready([message])
+    is_taken = work.steer(cast(Message, ready))
     try:
         reply: Reply = await work.wait_over()
     except Exception:

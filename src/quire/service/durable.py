@@ -18,7 +18,7 @@ from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
 from quire.service.runner import Accepted, Shared, Told
-from quire.session import Job
+from quire.session import Job, log_of
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -116,8 +116,11 @@ class Database:
 
     def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
         session = self.node.session(*reference[:3])
+        log = log_of(session)
         try:
-            with guarded(), self.engine.begin() as connection:
+            # What a turn of this process has staged is not part of this transaction.
+            with log.lock, guarded(), self.engine.begin() as connection:
+                log.flush()
                 with self.store.joining(cast(Any, connection.connection.driver_connection)):
                     version = session.jobs.accept(job)
                 order = _order(reference, job, version)

@@ -327,6 +327,7 @@ class Draft(Generic[S]):
         assert self._log is not None and self._session is not None
         draft, parent = self._log, self._writer.log
         with draft.lock:
+            draft.flush()
             self._session.pool.writer.is_closed = True
             entries, is_merged = draft.recorded(), False
         try:

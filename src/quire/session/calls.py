@@ -79,8 +79,8 @@ class Calls:
         """The calls of a transcript without a result, each with its progress: waiting, begun or foreign."""
         self._log.check_not_forgotten()
         with self._log.applying:
-            transcript = self._log.state.transcripts.get(name)
-            calls = () if transcript is None else transcript.view.pending()
+            view = self._log.views().get(name)
+            calls = () if view is None else view.pending()
             return [(call, self._progress(call)) for call in calls]
 
     def _progress(self, call: ToolCall) -> Progress:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId, cut
+from quire.errors import Conflict, InvalidValue, TurnBusy, TurnLost, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
@@ -86,6 +86,8 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("a job has a message, decisions or results")
     if job.message is not None and job.message.id != job.id:
         raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
+    if job.steers and (job.message is None or any((job.decisions, job.results, job.before, job.tools))):
+        raise InvalidValue("a job that steers a turn has a message, and nothing else")
     if any(isinstance(item, Note) and item.key is not None for item in job.before):
         raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
@@ -178,7 +180,10 @@ class Jobs:
                 return [Written(JOBS, note_of(CancelledJob(job_id)))]
             return [Written(JOBS, note_of(EndedJob(job_id, "cancelled", state.version_before_job(job_id))))]
 
-        await AWAITED.write(self._log, lambda: self._writer.commit(entries))
+        try:
+            await AWAITED.write(self._log, lambda: self._writer.commit(entries))
+        except Conflict as conflict:  # it ended meanwhile
+            raise UnknownId(f"no job {cut(job_id)!r} of {self._log.place} waits or runs") from conflict
         work = self._log.at_work
         if work is not None and self.current == job_id:
             await work.interrupt()
@@ -204,7 +209,7 @@ class Jobs:
         """The version before the job that somebody has taken; if there is none, that of the conversation."""
         with self._log.applying:
             state, job_id = self._log.state, self.current
-            return state.version if job_id is None else state.version_before_job(job_id)
+            return self._log.version if job_id is None else state.version_before_job(job_id)
 
     async def is_known(self, job_id: str) -> bool:
         """Whether a job was accepted: it is pending, its message is on record, or it ended not long ago."""

@@ -85,6 +85,7 @@ def unclaimed() -> Context:
     """A copy of the current context for work that is not part of a job, such as a compaction beside it."""
     context = copy_context()
     context.run(CLAIMS.set, {})
+    context.run(STAGES.set, frozenset())
     return context
 
 
@@ -241,7 +242,7 @@ class Log:
         return Spending()
 
     def look(self, read: Callable[[State], T]) -> T:
-        """What is read from the state, while nobody writes, and nothing is staged."""
+        """Store what is staged, and return what is read from the state while nobody writes."""
         with self.lock:
             self.flush()
             return read(self.state)
@@ -276,7 +277,8 @@ class Log:
                 if not self.catch_up():
                     raise
                 entries = self._computed(compute, self._claim)  # the fault was about what others wrote
-            self._stage(Staged(compute, self._claim, entries, lost))
+            if entries:
+                self._stage(Staged(compute, self._claim, entries, lost))
             return entries
 
     @property
@@ -301,24 +303,34 @@ class Log:
 
     def _catch_up_staged(self) -> None:
         """Take in what others wrote, and stage anew on it what was staged."""
-        staged, self._staged = self._staged, []
-        if not staged:
+        if not self._staged:
             self.catch_up()
             return
-        if not self._open_checkpoint():
-            self.reload()
-        for index, one in enumerate(staged):
+        with self.applying:  # nobody sees the state without what is staged, or takes it for stored
+            state, staged, self._staged = self.state, self._staged, []
             try:
-                self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
-            except QuireError as fault:  # what came later was made of it
-                for late in staged[index:]:
-                    late.lost(fault)
-                break
+                if not self._open_checkpoint():
+                    self.reload()
+            except BaseException:
+                self.state, self._staged = state, staged
+                raise
+            for index, one in enumerate(staged):
+                try:
+                    self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
+                except QuireError as fault:  # what came later was made of it
+                    for late in staged[index:]:
+                        late.lost(fault)
+                    break
 
     def catch_up(self) -> Entries:
-        """Apply what others have written, and return it. It takes one read of the store."""
+        """Store what is staged, apply what others have written, and return the latter."""
         with self.lock:
+            staged, before = [entry for one in self._staged for entry in one.entries], self.version
             self.flush()
+            came: Entries = []
+            if self.version != before + len(staged):  # others wrote before that
+                own = {entry.item.id for entry in staged}
+                came = [entry for entry in self.recorded(before) if entry.item.id not in own]
             self._checkpoint.links = None  # they are of an earlier moment
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
@@ -334,7 +346,7 @@ class Log:
                 self._apply(self.state, new)
                 self._last = stored[-1].body
                 self._applied_weight += _weight_of(stored)
-            return new
+            return [*came, *new]
 
     def reload(self) -> Entries:
         """Read all entries again, and return them. If that fails, the state stays as it was."""
@@ -401,7 +413,8 @@ class Log:
 
         If others wrote first, it is computed again on what they wrote, unless it is for an `expected` version
         alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
-        Without `rebases`, `Conflict` is raised if others wrote first; what was staged stays so.
+        Without `rebases`, `Conflict` is raised if others wrote first; what was staged is computed again, and
+        stays staged.
         """
         with self.lock:
             others_wrote = False

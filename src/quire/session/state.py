@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from quire.errors import DuplicateId, OutOfRange, StoreDamaged, cut
-from quire.items import EDITS, JSON, Hide, Item, Mask, Note, ToolCall, new_id
+from quire.items import EDITS, JSON, Hide, Item, Mask, Note, ToolCall, new_id, now
 from quire.session.entries import (
     AcceptedJob,
     ApprovedCalls,
@@ -269,7 +269,8 @@ class JobsState:
 
     def steering(self) -> "list[PendingJob]":
         """The jobs whose messages are shown to the turn that runs."""
-        return [job for job in self.pending.values() if job.entry.steers and job.entry.job not in self.begun]
+        due = [job for job in self.pending.values() if job.entry.not_before <= now()]
+        return [job for job in due if job.entry.steers and job.entry.job not in self.begun]
 
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from quire.context import Context, Template
-from quire.errors import Conflict, QuireError
+from quire.errors import Conflict, QuireError, TurnLost
 from quire.items import Item, Message, ToolCall
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions
@@ -56,11 +56,11 @@ class Turn:
     @property
     def is_of_job(self) -> bool:
         """Whether the turn does a job, whose end is stored with the end of the turn."""
-        return self._log.place in CLAIMS.get()
+        return self._log.place in CLAIMS.get() and self._log.root is self._log
 
     @property
     def may_stage(self) -> bool:
-        """Whether anything may be staged: hooks are asked and told of what is stored."""
+        """Whether anything may be staged: hooks that hear of records are told only of what is stored."""
         return not self._writer.hooks.hear_records
 
     async def flush(self) -> None:
@@ -94,9 +94,11 @@ class Turn:
         sent as it is.
         """
         self._check()
-        keep = partial(self._turns.keep_receipt, request, parameters, rebases=not self._tries_left)
+        keep = partial(self._turns.keep_receipt, request, parameters, rebases=self._tries_left <= 0)
         try:
             await AWAITED.write(self._log, keep)
+        except TurnLost:
+            raise
         except Conflict as conflict:
             self._check()
             self._tries_left -= 1
@@ -125,6 +127,10 @@ class Turn:
         answers = self._calls.answering(calls, items, if_unclaimed=if_unclaimed)
         stage = partial(self._stage, lambda state: answers(state).entries)
         return tuple(item for _, item in await AWAITED.stage(self._log, stage))
+
+    async def answer_last(self, call: ToolCall, *items: Item, **_: Any) -> tuple[Item, ...]:
+        """Record the result of the last call that runs. It brings no notes, and no hook hears of it."""
+        return await self.answer([call], *items)
 
     @property
     def is_cancelled(self) -> bool:

@@ -24,7 +24,7 @@ from quire.context import (
     enabled_sections,
     gather_section,
 )
-from quire.errors import InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
+from quire.errors import Conflict, InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory, Recall
 from quire.memory.quotes import SelectedQuotes
@@ -176,7 +176,8 @@ class _RenderedRequests:
         `InvalidValue` if this task has none, and a request of another one waits for its answer.
         """
         found = _newest(self._by_owner.get(_current_task(), {}), provider)
-        others = [] if found else [_newest(own, provider) for own in list(self._by_owner.values())]
+        is_open = found is not None and not found.is_answered
+        others = [] if is_open else [_newest(own, provider) for own in list(self._by_owner.values())]
         if any(one is not None and not one.is_answered for one in others):
             raise InvalidValue("the request was rendered in another task or thread: name it with `sent=`")
         return found
@@ -492,12 +493,17 @@ class Turns:
         model = parsed.model or (None if request is None else request.rendered.model)
         if request is not None:
             request.is_answered = True
+        first: list[Item] = []
         unkept = request if request is not None and request.receipt_id is None else None
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
-                written = [Written(to, item) for item in _with_unique_calls(items, state.waiting())]
+                kept = _with_unique_calls(items, state.waiting())
+                if first and kept != first:  # whoever staged them runs them by the ids that they had
+                    raise Conflict("others recorded a call of the same id first")
+                first[:] = kept if stage is not None else []
+                written = [Written(to, item) for item in kept]
                 calls = [item.id for _, item in written if isinstance(item, ToolCall)]
                 steps = [Written(CALLS, note_of(OwnedCalls(calls)))] if owns_calls and calls else []
                 answered = None if request is None else request.receipt_id or _receipt_in(receipt)
