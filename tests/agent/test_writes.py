@@ -1,23 +1,24 @@
 """What a turn stores, and when: five appends with a job, and what others see, write and cancel meanwhile."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from quire import Message, Session
-from quire.agent import Agent
-from quire.errors import InvalidValue, TurnBusy, UnknownId
-from quire.items import JSON
+from quire import Message, Session, ToolResult
+from quire.agent import Agent, Limits
+from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
+from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
-from quire.session import Job, Outcome
+from quire.session import Built, Job, Outcome, hook
 from quire.stores import MemoryStore, SQLiteStore, Store
-from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, said
+from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.session.opened import TEMPLATE, answer, watch
 
 
@@ -202,3 +203,81 @@ async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, 
     with pytest.raises(UnknownId):
         await elsewhere.jobs.cancel(job.id)
     await node.stop()
+
+
+async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    job, taken_over = Job.of("Hi."), list[bool]()
+
+    async def take_over() -> None:
+        async with Session.open("ana/one", store=there).jobs.taken(job.id, force=True):
+            await Session.open("ana/one", store=there).aio.user("Mine.")
+
+    @hook(Built)
+    def built(_: Built) -> None:
+        if not taken_over:
+            taken_over.append(True)
+            in_thread(take_over)
+
+    session = Session.open("ana/one", store=here, hooks=[built])
+    agent = Agent(session, model=Scripted(["Never."]))
+    await session.jobs.submit(job)
+    with pytest.raises(TurnLost):
+        async with session.jobs.taken(job.id) as taken:
+            assert taken.job.message is not None
+            await agent.ask(taken.job.message)
+    assert requests(agent) == [] and taken_over == [True]
+
+
+def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    thread = Thread(target=lambda: asyncio.run(work()))
+    thread.start()
+    thread.join()
+
+
+async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
+    session, job = Session.open("ana/one", store=MemoryStore()), Job.of("Hi.")
+    await session.jobs.submit(job)
+    async with session.jobs.taken(job.id) as taken:
+        assert taken.job.message is not None
+        async with session.draft() as draft:
+            reply = await Agent(draft, model=Scripted(["Hello."])).ask(taken.job.message)
+        await taken.end(reply.stop)
+    assert [one.text for one in session.view() if isinstance(one, Message)] == ["Hi.", "Hello."]
+    assert session.spending.usage.output and len(session.receipts) == 1
+
+
+async def test_a_preview_shows_what_others_wrote(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    agent = agent_of("Hello.", store=here)
+    Session.open("ana/one", store=there).user("Mind the gap.")
+    assert "Mind the gap." in str((await agent.preview()).render("openai").payload)
+
+
+async def test_a_result_that_cannot_be_recorded_is_told_in_other_words() -> None:
+    def redact(item: Item) -> Item:
+        if isinstance(item, ToolResult) and item.text.startswith("paid"):
+            raise ValueError("no")
+        return item
+
+    session = Session.open("ana/one", store=MemoryStore(), redact=redact)
+    agent = Agent(session, model=Scripted([call("pay"), "Well."]), tools=[Payments().tool])
+    assert (await agent.ask("go")).text == "Well." and "was refused" in results(agent)[0].text
+
+
+async def test_a_message_that_steers_at_the_limit_is_a_turn_of_its_own() -> None:
+    gate = asyncio.Event()
+
+    async def waits(_: Any) -> str:
+        await gate.wait()
+        return "First."
+
+    agent = agent_of(waits, "Second.", limits=Limits(requests=1))
+    asking = asyncio.create_task(agent.ask("one"))
+    while not requests(agent):
+        await asyncio.sleep(0)
+    coming = asyncio.create_task(agent.ask("two", while_busy="steer"))
+    await asyncio.sleep(0)
+    gate.set()
+    assert ((await asking).text, (await coming).text) == ("First.", "Second.")
+    assert said(agent) == ["one", "First.", "two", "Second."]
