@@ -380,8 +380,9 @@ def verified(url: str, deaths: list[Death], given: argparse.Namespace) -> Found:
     with Store.open(url) as store, psycopg.connect(make_conninfo(url), autocommit=True) as connection:
         for number in range(given.conversations):
             session = Session.open(scope=SCOPE, conversation=str(number), store=store)
-            wrong += history_faults(session, number, given.turns)
             jobs = list(jobs_of(session, store))
+            if not any(note.key == "ended" and was_deadly(note) for note in jobs):
+                wrong += history_faults(session, number, given.turns)
             wrong += job_faults(jobs, given.turns)
             takings += takings_of(jobs, deaths)
             unsure |= {
@@ -434,8 +435,15 @@ def job_faults(notes: list[Note], turns: int) -> Counter[str]:
     found = Counter[str]()
     found["not accepted once"] = abs(len(accepted) - turns) + accepted.total() - len(accepted)
     found["not ended once"] = (ended - accepted).total() + (accepted - ended).total()
-    found["failed"] = sum(note.content.get("stop") == "failed" for note in notes if note.key == "ended")
+    found["failed"] = sum(
+        note.content.get("stop") == "failed" for note in notes if note.key == "ended" and not was_deadly(note)
+    )
     return found
+
+
+def was_deadly(note: Note) -> bool:
+    """Whether a job was failed because three of its workers were killed: so it is meant to be."""
+    return "its worker ended" in note.content.get("error", "")
 
 
 def takings_of(notes: list[Note], deaths: list[Death]) -> Iterator[Taking]:

@@ -49,12 +49,13 @@ async def run_job(
         if taken.outcome is not None:
             yield taken.outcome
             return
-    for one in (taken.unfinished, job_id):
-        assert one is not None
-        async with aclosing(again(one)) as events:
-            async for event in events:
-                if one == job_id:
-                    yield event
+    assert taken.unfinished is not None
+    async with aclosing(again(taken.unfinished, force=False)) as events:  # `TurnBusy` while somebody does it
+        async for _ in events:
+            pass
+    async with aclosing(again(job_id)) as events:
+        async for event in events:
+            yield event
 
 
 async def fail_job(taken: Taken, fault: Exception) -> Outcome:

@@ -242,9 +242,6 @@ class Worker:
         task.add_done_callback(self._turns.discard)
         try:
             return await task
-        except TurnLost:  # to another worker, or it was forgotten: then it has ended
-            session = await STORE.do(self._node.session, *reference[:3])
-            return await session.jobs.outcome(reference.job)
         except (asyncio.CancelledError, Stopped):
             return None
         except UnknownId:  # the conversation was removed
@@ -252,12 +249,18 @@ class Worker:
 
     async def _try(self, reference: Reference) -> Outcome:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
-        pause, left = _PAUSE, _MOST_FAILURES
+        pause, left, is_lost = _PAUSE, _MOST_FAILURES, False
         while True:
             try:
-                return await self._run(reference, PASSING if left else ())
-            except (UnknownId, Stopped, TurnLost):
+                return await self._run(reference, PASSING if left else (), force=not is_lost)
+            except (UnknownId, Stopped):
                 raise
+            except TurnLost:  # to another worker, or it was forgotten: then it has ended
+                is_lost = True
+                session = await STORE.do(self._node.session, *reference[:3])
+                if (outcome := await session.jobs.outcome(reference.job)) is not None:
+                    return outcome
+                await asyncio.sleep(pause)  # whoever has taken it may die
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy):
                     if not left:  # no failure of the turn, which would have ended the job
@@ -268,13 +271,15 @@ class Worker:
                 await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), asked or 0.0))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _run(self, reference: Reference, raises: tuple[type[Exception], ...]) -> Outcome:
+    async def _run(
+        self, reference: Reference, raises: tuple[type[Exception], ...], *, force: bool
+    ) -> Outcome:
         agent, scope, conversation, job = reference
         words, outcome = Words(self._store, self.id, reference.id), None
         try:
-            # By force: the queue gives a job to one worker, so whoever else has it was taken for dead.
+            # By force at first: the queue gives a job to one worker, so another that has it counts as dead.
             deltas = self._node.run_stream(
-                agent, job, scope=scope, conversation=conversation, force=True, raises=raises
+                agent, job, scope=scope, conversation=conversation, force=force, raises=raises
             )
             async with aclosing(deltas):
                 async for delta in deltas:

@@ -254,8 +254,7 @@ class Jobs:
                 holder, since = state.jobs.holder, state.version_before_job(job_id)
                 if holder is not None and not force and is_held(holder.lease):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
-                is_retry, begun = job_id in state.jobs.begun, next(iter(state.jobs.begun), None)
-                unfinished = None if is_retry else begun
+                is_retry, unfinished = job_id in state.jobs.begun, state.jobs.before(job_id)
                 if is_staged and unfinished is not None:
                     raise TurnBusy(f"another job of {self._log.place} was begun first")
                 is_staged = unfinished is None

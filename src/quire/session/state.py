@@ -267,6 +267,10 @@ class JobsState:
         """Whether the job that is being done is to end."""
         return self.taken is not None and self.taken.job in self.cancelled
 
+    def before(self, job_id: str) -> str | None:
+        """The job that was begun and has not ended, and goes first; `None` if it is this one."""
+        return None if job_id in self.begun else next(iter(self.begun), None)
+
     def steering(self) -> "list[PendingJob]":
         """The jobs whose messages are shown to the turn that runs."""
         due = [job for job in self.pending.values() if job.entry.not_before <= now()]
