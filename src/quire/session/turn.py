@@ -60,8 +60,11 @@ class Turn:
 
     @property
     def may_stage(self) -> bool:
-        """Whether anything may be staged: hooks that hear of records are told only of what is stored."""
-        return not self._writer.hooks.hear_records
+        """Whether anything may be staged: hooks that hear of records are told only of what is stored.
+
+        Nor in a job: another worker may take it over, and goes on from what is stored.
+        """
+        return not (self._writer.hooks.hear_records or self.is_of_job)
 
     async def flush(self) -> None:
         """Store what is staged. Raises what has made it impossible."""
