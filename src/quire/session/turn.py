@@ -6,7 +6,9 @@ What a turn need not store at once is staged. All that waits is stored, in one a
 2. before tools run, with the entry that their calls begin;
 3. before anything is waited for: hooks, approvals, sections that ask others, a compaction;
 4. when anybody writes to the conversation, or catches up with it;
-5. at the end of the turn, with the end of its job.
+5. at the end of the turn.
+
+A turn that does a job stages nothing: another worker may take it over, and goes on from what is stored.
 
 If others wrote first, what is staged is computed again on what they wrote; a request that was built before is
 not sent, because what they wrote may belong in it.
