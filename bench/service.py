@@ -264,6 +264,7 @@ class Load:
         self.accepting: list[float] = []
         self.answering: list[float] = []
         self.wrong: Counter[str] = Counter()
+        self.unanswered: set[str] = set()
         self.answered = self.retried = 0
 
     async def run(self) -> None:
@@ -298,7 +299,9 @@ class Load:
             said = [await self._answer(number, order, services) for order in orders]
         self.answering += [time.monotonic() - began] * len(orders)
         self.answered += len(orders)
-        self.wrong["another's answer"] += len(orders) - sum(map(is_answer, said, orders))
+        self.unanswered |= {
+            order for text, order in zip(said, orders, strict=True) if not is_answer(text, order)
+        }
 
     async def _answer(self, number: int, order: str, services: Iterator[Connection]) -> str:
         """The same message again, until it has been answered."""
@@ -348,8 +351,16 @@ def order_of(conversation: int, turn: int) -> str:
     return f"{conversation}-{turn}"
 
 
+def orders_of(conversation: int, turns: int) -> list[str]:
+    return [order_of(conversation, turn) for turn in range(turns)]
+
+
 def words_of(order: str) -> str:
     return f"Please see to order {order}"
+
+
+def order_in(words: str) -> str:
+    return words.rsplit(" ", 1)[1]
 
 
 def is_answer(text: str, order: str) -> bool:
@@ -372,16 +383,22 @@ class Found(NamedTuple):
     wrong: Counter[str]
     uncertain: int
     takings: list[Taking]
+    given_up: set[str]
+    """The orders whose jobs were failed because three workers were killed while they did them."""
 
 
 def verified(url: str, deaths: list[Death], given: argparse.Namespace) -> Found:
     """Read every conversation anew, and the rows that the tools wrote."""
-    wrong, takings, unsure = Counter[str](), list[Taking](), set[str]()
+    wrong, takings, unsure, given_up = Counter[str](), list[Taking](), set[str](), set[str]()
     with Store.open(url) as store, psycopg.connect(make_conninfo(url), autocommit=True) as connection:
         for number in range(given.conversations):
             session = Session.open(scope=SCOPE, conversation=str(number), store=store)
-            jobs = list(jobs_of(session, store))
-            if not any(note.key == "ended" and was_deadly(note) for note in jobs):
+            entries = [JSON.decode_item(one.body) for one in store.read(session.place) if one.stream == JOBS]
+            jobs = [one for one in entries if isinstance(one, Note)]
+            lost = {note.content["job"] for note in jobs if note.key == "ended" and was_deadly(note)}
+            said = [one for one in entries if isinstance(one, Message)]
+            given_up |= {order_in(message.text) for message in said if message.id in lost}
+            if not lost:
                 wrong += history_faults(session, number, given.turns)
             wrong += job_faults(jobs, given.turns)
             takings += takings_of(jobs, deaths)
@@ -390,26 +407,24 @@ def verified(url: str, deaths: list[Death], given: argparse.Namespace) -> Found:
                 for item in session.view()
                 if isinstance(item, ToolResult) and item.extras.get(UNCERTAIN)
             }
-        orders = [
-            order_of(number, turn) for number in range(given.conversations) for turn in range(given.turns)
-        ]
+        orders = [order for number in range(given.conversations) for order in orders_of(number, given.turns)]
         for name, parity in (("charges", 0), ("bookings", 1)):
             rows = Counter(row[0] for row in connection.execute(f"SELECT of FROM shop.{name}".encode()))
             for order in orders:
                 if int(order.rsplit("-", 1)[1]) % 2 == parity:
                     wrong["done twice"] += rows[order] > 1
-                    wrong["not done"] += rows[order] == 0 and order not in unsure
+                    wrong["not done"] += rows[order] == 0 and order not in unsure | given_up
             wrong["done unasked"] += len(set(rows) - set(orders))
-        left = "SELECT count(*) FROM dbos.workflow_status WHERE status <> 'SUCCESS'"
+        left = "SELECT count(*) FROM dbos.workflow_status WHERE status NOT IN ('SUCCESS', 'CANCELLED')"
         wrong["workflows left"] += one_number(connection, left)
-    return Found(+wrong, len(unsure), takings)
+    return Found(+wrong, len(unsure), takings, given_up)
 
 
 def history_faults(session: Session, number: int, turns: int) -> Counter[str]:
     """Each message with its answer, in order; on all wires."""
     found, view = Counter[str](), session.view()
     said = [item.text for item in view if isinstance(item, Message)]
-    orders = [order_of(number, turn) for turn in range(turns)]
+    orders = orders_of(number, turns)
     asked, answers = said[::2], said[1::2]
     found["out of order"] = asked != [words_of(order) for order in orders]
     found["not answered"] = len(orders) - sum(map(is_answer, answers, orders))
@@ -417,14 +432,6 @@ def history_faults(session: Session, number: int, turns: int) -> Counter[str]:
     for provider in PROVIDERS.values():
         found["refused by a wire"] += len(provider.check(provider.render(view).payload))
     return found
-
-
-def jobs_of(session: Session, store: Store) -> Iterator[Note]:
-    """The notes of the jobs of a conversation."""
-    for entry in store.read(session.place):
-        item = JSON.decode_item(entry.body) if entry.stream == JOBS else None
-        if isinstance(item, Note):
-            yield item
 
 
 def job_faults(notes: list[Note], turns: int) -> Counter[str]:
@@ -435,9 +442,9 @@ def job_faults(notes: list[Note], turns: int) -> Counter[str]:
     found = Counter[str]()
     found["not accepted once"] = abs(len(accepted) - turns) + accepted.total() - len(accepted)
     found["not ended once"] = (ended - accepted).total() + (accepted - ended).total()
-    found["failed"] = sum(
-        note.content.get("stop") == "failed" for note in notes if note.key == "ended" and not was_deadly(note)
-    )
+    for note in notes:
+        if note.key == "ended" and note.content["stop"] == "failed" and not was_deadly(note):
+            found[f"failed: {note.content['error']}"] += 1
     return found
 
 
@@ -591,12 +598,13 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
     used, at_last, client = getrusage(RUSAGE_CHILDREN), written(url), time.process_time() - began
     page.progress("reading every conversation")
     found = verified(url, fleet.deaths, given)
-    turns = given.conversations * given.turns
+    turns, missing = given.conversations * given.turns, len(load.unanswered - found.given_up)
     return {
         "turns": turns,
         "kills": len(fleet.deaths),
         "gave up": fleet.gave_up,
-        "wrong": dict(+load.wrong) | dict(found.wrong),
+        "wrong": dict(+load.wrong) | dict(found.wrong) | ({"not answered": missing} if missing else {}),
+        "given up": len(found.given_up),
         "uncertain": found.uncertain,
         "retried": load.retried,
         "seconds": seconds,
@@ -640,7 +648,7 @@ def text_of(found: dict[str, Any], given: argparse.Namespace) -> str:
         f"{given.conversations:,} conversations, {turns:,} turns, {given.clients} conversations at a time, "
         f"{given.workers} workers, {given.services} services, {found['kills']} kills: "
         f"wrong is {wrong}; {found['taken over']} turns were taken over, {found['uncertain']} results are "
-        f"uncertain. "
+        f"uncertain, {found['given up']} jobs were failed because three of their workers were killed. "
         f"{found['turns a second']:,.1f} turns a second; CPU time of a turn: "
         f"{cpu['workers and services'] / turns * 1_000:,.1f} ms of workers and services, with their starts, "
         f"{cpu['server'] / turns * 1_000:,.1f} ms of PostgreSQL. "

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import Conflict, InvalidValue, TurnBusy, UnknownId, cut
+from quire.errors import Conflict, InvalidValue, TurnBusy, TurnLost, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
@@ -242,21 +242,28 @@ class Jobs:
         with claimed() as claim:
             first, job, since, is_retry = TakenJob(job_id, claim()), Job(job_id), 0, False
             unfinished: str | None = None
+            is_staged = False
 
             def take(state: State) -> Entries:
-                nonlocal job, since, is_retry, unfinished
+                nonlocal job, since, is_retry, unfinished, is_staged
                 if job_id not in state.jobs.pending:
+                    if is_staged:
+                        raise TurnLost(f"another worker has ended the job {cut(job_id)!r}")
                     return []
                 job = _job_of(state.jobs.pending[job_id])
                 holder, since = state.jobs.holder, state.version_before_job(job_id)
                 if holder is not None and not force and is_held(holder.lease):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
                 is_retry, unfinished = job_id in state.jobs.begun, state.jobs.before(job_id)
+                if is_staged and unfinished is not None:
+                    raise TurnBusy(f"another job of {self._log.place} was begun first")
+                is_staged = unfinished is None
                 return [Written(JOBS, note_of(first))] if unfinished is None else []
 
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
-            if not await AWAITED.write(self._log, lambda: self._writer.commit(take)):
+            # It is stored with what the turn writes first: if another took it meanwhile, that is refused.
+            if not await AWAITED.stage(self._log, lambda: self._writer.stage(take, lambda _: None)):
                 yield await self._not_taken(job_id, unfinished)
                 return
 

@@ -62,11 +62,8 @@ class Turn:
 
     @property
     def may_stage(self) -> bool:
-        """Whether anything may be staged: hooks that hear of records are told only of what is stored.
-
-        Nor in a job: another worker may take it over, and goes on from what is stored.
-        """
-        return not (self._writer.hooks.hear_records or self.is_of_job)
+        """Whether anything may be staged: hooks that hear of records are told only of what is stored."""
+        return not self._writer.hooks.hear_records
 
     async def flush(self) -> None:
         """Store what is staged. Raises what has made it impossible."""
