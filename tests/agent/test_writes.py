@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolResult
+from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Limits
+from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
 from quire.models import Answering, Scripted
@@ -227,6 +228,39 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     assert requests(agent) == [] and taken_over == [True]
+
+
+@pytest.mark.parametrize("before", ["request", "tool"])
+async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: Path, before: str) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    job, payments, helpers = Job.of("Pay."), Payments(), list[Agent]()
+
+    async def take_over() -> None:
+        async with Session.open("ana/one", store=there).jobs.taken(job.id, force=True):
+            pass
+
+    def answer_of_helper(_: Any) -> ToolCall:
+        if before == "tool":
+            in_thread(take_over)
+        return call("pay")
+
+    def make(session: Session) -> Agent:
+        if before == "request":
+            in_thread(take_over)
+        helpers.append(Agent(session, model=Scripted(answer_of_helper), tools=[payments.tool]))
+        return helpers[-1]
+
+    session = Session.open("ana/one", store=here)
+    own = delegating_tools(Role(name="payer", description="Pays.", make=make))
+    delegation = call("delegate", '{"to": "payer", "task": "Pay."}')
+    agent = Agent(session, model=Scripted([delegation, "Paid."]), tools=own)
+    await session.jobs.submit(job)
+    with pytest.raises(TurnLost):
+        async with session.jobs.taken(job.id) as taken:
+            assert taken.job.message is not None
+            await agent.ask(taken.job.message)
+    (helper,) = helpers
+    assert payments.paid == [] and len(requests(helper)) == (before == "tool")
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -440,6 +440,7 @@ class Loop:
     async def _request(self, template: Template) -> Parsed:
         if self._turn.is_cancelled:
             raise Cancelled("the job was cancelled before its next request")
+        await self._turn.check_claims()
         await self._steer()
         model = self._speaker.model
         self.meter.check_prices(model)

@@ -116,7 +116,9 @@ class Database:
 
     def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
         session = self.node.session(*reference[:3])
-        log = log_of(session)
+        log, known = log_of(session), session.jobs.version_before(job.id)
+        if known is not None:  # both were kept when it was sent first
+            return Accepted(known, session)
         try:
             # What a turn of this process has staged is not part of this transaction.
             with log.lock, guarded(), self.engine.begin() as connection:

@@ -152,6 +152,10 @@ class Jobs:
         """
         return await AWAITED.write(self._log, lambda: self.accept(job))
 
+    def version_before(self, job_id: str) -> int | None:
+        """The version before a job that was accepted, as far as is known; `None` if it was not."""
+        return self._log.look(lambda state: self._known(job_id, state))
+
     def accept(self, job: Job) -> int:
         """As `submit`, in this thread: for a caller whose transaction the store has joined."""
         items = self._writer.ready(_items_of(job))

@@ -391,7 +391,7 @@ class Log:
             state = self.state
             transcript = state.transcripts.get(name)
             is_common = transcript is not None and item.id not in transcript and not state.gone
-            self._check_claim(self._claim)
+            self.check_claim(self._claim)
             if is_common and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
@@ -455,7 +455,7 @@ class Log:
     def _computed(self, compute: Compute, claim: str | None) -> Entries:
         while True:
             state, version = self.state, self.state.version
-            self._check_claim(claim)
+            self.check_claim(claim)
             entries = compute(state)
             if self.state is state and state.version == version:  # computing may have caught up
                 break
@@ -464,7 +464,7 @@ class Log:
         state.check(entries)
         return entries
 
-    def _check_claim(self, claim: str | None) -> None:
+    def check_claim(self, claim: str | None) -> None:
         """Raise `TurnLost` if a job that was taken under a claim was taken by another since."""
         if claim is not None and claim != self.state.jobs.claim:
             raise TurnLost(f"another worker has taken over the turn of {self.place}")
@@ -640,6 +640,13 @@ def open_log(store: Store, place: Place) -> Log:
     for dropped in opened.use(log):
         dropped.let_go()
     return log
+
+
+def check_claims_of_others(log: Log) -> None:
+    """Raise `TurnLost` if the current code works for a job of another conversation that was taken over."""
+    for place, claim in CLAIMS.get().items():
+        if place != log.place:
+            open_log(log.store, place).check_claim(claim)
 
 
 def _past_of(store: Store, scope: str, origin: Note) -> tuple[Transcript, int]:

@@ -26,7 +26,7 @@ from quire.sections import Catalogue, History, Inbox, Input, Instructions
 from quire.session.aio import AWAITED, Change, Writer
 from quire.session.calls import Calls
 from quire.session.entries import EndedJob, note_of
-from quire.session.log import CLAIMS, STAGES, Compute, Entries
+from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
 from quire.session.state import State, Written
 from quire.session.turns import BuildOptions, Request, Turns
 from quire.stores.streams import JOBS, MAIN
@@ -78,6 +78,15 @@ class Turn:
 
     def _lose(self, fault: QuireError) -> None:
         self._fault = self._fault or fault
+
+    async def check_claims(self) -> None:
+        """Raise `TurnLost` if another took over the job for which this turn of a sub-agent is done.
+
+        It is called before a request and before tools run: what a worker that lost a job still does for it
+        ends there.
+        """
+        if CLAIMS.get().keys() - {self._log.place}:
+            await AWAITED.do(self._log.root, partial(check_claims_of_others, self._log.root))
 
     # Requests
 
