@@ -1,7 +1,7 @@
 """What a turn stores, and when: five appends with a job, and what others see, write and cancel meanwhile."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context
 from pathlib import Path
 from threading import Thread
@@ -12,13 +12,13 @@ import pytest
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Limits
 from quire.agent.builtin import Role, delegating_tools
-from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
+from quire.errors import Conflict, InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
 from quire.session import Built, Job, Outcome, hook
-from quire.stores import MemoryStore, SQLiteStore, Store
+from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.session.opened import TEMPLATE, answer, watch
 
@@ -228,6 +228,42 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     assert requests(agent) == [] and taken_over == [True]
+
+
+async def test_a_job_that_another_began_since_it_was_read_is_taken_again(tmp_path: Path) -> None:
+    class Dying(SQLiteStore):
+        """Its process ends before the third append."""
+
+        left = 2
+
+        def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+            self.left -= 1
+            if self.left < 0:
+                raise StoreFailed("the process has ended")
+            return super().append(place, entries, expected=expected)
+
+    dead, payments = Payments(), Payments()
+    node, other = Node(store=SQLiteStore(tmp_path / "a.db")), Node(store=Dying(tmp_path / "a.db"))
+    node.add("clerk", lambda one: Agent(one, model=Scripted(["Hello.", "So it is."]), tools=[payments.tool]))
+    other.add("clerk", lambda one: Agent(one, model=Scripted([call("pay")]), tools=[dead.tool]))
+    first, second = Job.of("Hi."), Job.of("Pay.")
+    for job in (first, second):
+        await node.session("clerk", "ana").jobs.submit(job)
+    await outcome_of(node, first.id)  # the node knows the second job as one that nobody has begun
+    with pytest.raises(StoreFailed):
+        await outcome_of(other, second.id)
+    with pytest.raises(Conflict):
+        await node.run("clerk", second.id, scope="ana", force=True)
+    assert (await node.run("clerk", second.id, scope="ana", force=True)).stop == "done"
+    session = node.session("clerk", "ana")
+    assert dead.paid == [1] and payments.paid == [] and session.calls.standing() == []
+    assert [one.text for one in session.view() if isinstance(one, Message)] == [
+        "Hi.",
+        "Hello.",
+        "Pay.",
+        "So it is.",
+    ]
+    await node.stop()
 
 
 @pytest.mark.parametrize("before", ["request", "tool"])

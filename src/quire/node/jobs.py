@@ -6,7 +6,7 @@ from contextlib import aclosing
 from functools import partial
 
 from quire.agent import Agent, Asking, Delta, Done
-from quire.errors import QuireError, Stopped, StoreError, TurnBusy, TurnLost
+from quire.errors import Conflict, QuireError, Stopped, StoreError, TurnBusy
 from quire.items import ToolResult
 from quire.session import Outcome, Taken, transcript_with
 
@@ -14,8 +14,8 @@ logger = logging.getLogger("quire.node")
 
 Raised = tuple[type[Exception], ...]
 
-NOT_ENDED: Raised = (StoreError, TurnLost, TurnBusy, Stopped)
-"""Failures after which another attempt may succeed, or another worker has the job."""
+NOT_ENDED: Raised = (StoreError, Conflict, TurnBusy, Stopped)
+"""Failures after which another attempt may succeed, or another worker has the job (`TurnLost`)."""
 
 
 async def run_job(

@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from quire.errors import (
+    Conflict,
     InvalidValue,
     ModelTimeout,
     Overloaded,
@@ -262,7 +263,7 @@ class Worker:
                     return outcome
                 await asyncio.sleep(pause)  # whoever has taken it may die
             except Exception as fault:
-                if not isinstance(fault, StoreError | TurnBusy):
+                if not isinstance(fault, StoreError | TurnBusy | Conflict):
                     if not left:  # no failure of the turn, which would have ended the job
                         return await self._fail(reference, f"no agent: {type(fault).__name__}")
                     left -= 1

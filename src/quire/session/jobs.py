@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.errors import Conflict, InvalidValue, TurnBusy, TurnLost, UnknownId, cut
+from quire.errors import Conflict, InvalidValue, QuireError, TurnBusy, TurnLost, UnknownId, cut
 from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
@@ -241,33 +241,36 @@ class Jobs:
         """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
 
         `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
-        can write no more. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
+        can write no more. `Conflict` if others went on with the job since the conversation was read: take it
+        again. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
         """
         with claimed() as claim:
-            first, job, since, is_retry = TakenJob(job_id, claim()), Job(job_id), 0, False
-            unfinished: str | None = None
-            is_staged = False
+            first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
+            found: tuple[bool, TakenJob | None, str | None] | None = None
+            lost: list[QuireError] = []
 
             def take(state: State) -> Entries:
-                nonlocal job, since, is_retry, unfinished, is_staged
-                if job_id not in state.jobs.pending:
-                    if is_staged:
-                        raise TurnLost(f"another worker has ended the job {cut(job_id)!r}")
+                nonlocal job, since, found
+                jobs = state.jobs
+                before, found = found, (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id))
+                if before is not None and found != before:
+                    raise Conflict(f"others went on with the jobs of {self._log.place} meanwhile")
+                is_pending, _, unfinished = found
+                if not is_pending:
                     return []
-                job = _job_of(state.jobs.pending[job_id])
-                holder, since = state.jobs.holder, state.version_before_job(job_id)
-                if holder is not None and not force and is_held(holder.lease):
+                job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
+                if jobs.holder is not None and not force and is_held(jobs.holder.lease):
                     raise TurnBusy(f"a job of {self._log.place} is being done by another")
-                is_retry, unfinished = job_id in state.jobs.begun, state.jobs.before(job_id)
-                if is_staged and unfinished is not None:
-                    raise TurnBusy(f"another job of {self._log.place} was begun first")
-                is_staged = unfinished is None
                 return [Written(JOBS, note_of(first))] if unfinished is None else []
 
             if job_id not in self._log.state.jobs.pending:
                 await AWAITED.do(self._log, self._log.catch_up)
-            # It is stored with what the turn writes first: if another took it meanwhile, that is refused.
-            if not await AWAITED.stage(self._log, lambda: self._writer.stage(take, lambda _: None)):
+            # It is stored with what the turn writes first. If others went on with the job before that, what
+            # they did is not known here yet, and nothing is stored.
+            is_taken = await AWAITED.stage(self._log, lambda: self._writer.stage(take, lost.append))
+            assert found is not None
+            _, begun, unfinished = found
+            if not is_taken:
                 yield await self._not_taken(job_id, unfinished)
                 return
 
@@ -277,14 +280,16 @@ class Jobs:
 
             token = CLAIMS.set({**CLAIMS.get(), self._log.place: first.lease.claim})
             try:
-                async with renewed(self._log, renewal):
-                    yield Taken(job, self._writer, since, is_retry=is_retry)
-            finally:
                 try:
+                    async with renewed(self._log, renewal):
+                        yield Taken(job, self._writer, since, is_retry=begun is not None)
+                finally:
                     if self._log.has_staged:
                         await AWAITED.write(self._log, self._log.flush)
-                finally:
-                    CLAIMS.reset(token)
+            except TurnLost as fault:
+                raise next(iter(lost), fault) from None
+            finally:
+                CLAIMS.reset(token)
 
     async def _not_taken(self, job_id: str, unfinished: str | None) -> Taken:
         left = Taken(Job(job_id), self._writer)

@@ -318,8 +318,10 @@ class Log:
                 try:
                     self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
                 except QuireError as fault:  # what came later was made of it
+                    is_conflict = isinstance(fault, Conflict)
+                    lost = fault if is_conflict else Conflict(f"others wrote to {self.place} first: {fault}")
                     for late in staged[index:]:
-                        late.lost(fault)
+                        late.lost(lost)
                     break
 
     def catch_up(self) -> Entries:
