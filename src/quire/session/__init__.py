@@ -56,7 +56,14 @@ from quire.session.hooks import (
     Requesting,
     hook,
 )
-from quire.session.jobs import Job, Jobs as Jobs, Outcome, Taken as Taken
+from quire.session.jobs import (
+    Job,
+    Jobs as Jobs,
+    OpenJob as OpenJob,
+    Outcome,
+    Taken as Taken,
+    open_jobs as open_jobs,
+)
 from quire.session.log import (
     Work as Work,
     close_stores as close_stores,

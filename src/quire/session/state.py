@@ -276,6 +276,12 @@ class JobsState:
         due = [job for job in self.pending.values() if job.entry.not_before <= now()]
         return [job for job in due if job.entry.steers and job.entry.job not in self.begun]
 
+    def are_settled_by(self, written: Iterable[Written]) -> bool:
+        """Whether no job is pending once some entries were applied."""
+        entries = [job_entry(item) for stream, item in written if stream == JOBS]
+        left = {*self.pending, *(entry.job for entry in entries if isinstance(entry, AcceptedJob))}
+        return left <= {entry.job for entry in entries if isinstance(entry, EndedJob)}
+
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
         for item in items:
