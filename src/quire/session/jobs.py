@@ -140,12 +140,15 @@ def _outcome_of(entry: EndedJob, version: int) -> Outcome:
     return Outcome(entry.job, entry.stop, version, tuple(entry.waiting), entry.error, entry.since)
 
 
+JobState = Literal["waiting", "running", "cancelled"]
+
+
 class OpenJob(NamedTuple):
     """A job that was accepted and has not ended, as a list of jobs shows it."""
 
     place: Place
     job: str
-    state: Literal["waiting", "running", "cancelled"]
+    state: JobState
     """Running: somebody has taken it, who may have died since. Cancelled: whoever does it is to end it."""
     not_before: float = 0.0
     """When it may begin, in UTC epoch seconds."""
@@ -160,8 +163,12 @@ def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
             jobs = log.state.jobs
             for job, pending in jobs.pending.items():
                 is_running = jobs.holder is not None and jobs.holder.job == job
-                state = "cancelled" if job in jobs.cancelled else "running" if is_running else "waiting"
-                found.append(OpenJob(place, job, state, pending.entry.not_before))
+                begun: JobState = "running" if is_running else "waiting"
+                found.append(
+                    OpenJob(
+                        place, job, "cancelled" if job in jobs.cancelled else begun, pending.entry.not_before
+                    )
+                )
     return found
 
 
