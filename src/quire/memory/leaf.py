@@ -40,6 +40,9 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speaker: str
     text: str
     importance: float = 0.5
+    after: int = 0
+    """How many places before it stands the leaf that opens its exchange: a message of the user opens one, and
+    the replies, calls and results that follow belong to it."""
     covers_until: int = 0
     """Of a summary: it covers the leaves of its transcript that stand before this place."""
     name_length: int = 0

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
 from quire.memory.embedding import run_with_loop
-from quire.memory.excerpts import LONG, shortener
+from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
@@ -224,7 +224,7 @@ def quote_leaf(
         why=why,
         score=score,
         source=where,
-        shorter=shortener(leaf, asked, start) if len(said) > LONG else None,
+        shorter=shortener(leaf, asked, start),
         text=said,
     )
 
