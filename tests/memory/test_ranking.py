@@ -99,7 +99,7 @@ CHAT = (
 LONG_TURN = " ".join(f"zq{nth}x" for nth in range(40))
 EVIDENT = {
     "How many hives are there?": True,
-    "Which colour is the boat?": True,
+    "Which colour is the boat that we painted?": True,
     "heather honey": True,
     "What is it that Ana sells?": True,
     f"The regatta in Kiel with the green boat that we painted, how did it end? {LONG_TURN}": True,

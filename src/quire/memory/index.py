@@ -19,6 +19,7 @@ import msgspec
 from quire.memory.found import Found
 from quire.memory.leaf import LETTERS_READ, Kind, Leaf
 from quire.memory.postings import (
+    CHANGES,
     ROW,
     Column,
     Load,
@@ -41,6 +42,7 @@ from quire.memory.ranking import (
     is_evident,
     is_short,
     likeness,
+    says_change,
     score,
     statements_and_questions,
     unit,
@@ -398,6 +400,8 @@ def _terms_of(leaf: Leaf) -> _Terms:
     said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
     marks = [kind_mark(leaf.kind), source_mark(leaf.source)]
+    if says_change(text[start:]):
+        marks.append(CHANGES)
     if leaf.speaker not in ROLES:
         marks += map(speaker_mark, terms(leaf.speaker))
     if start:
@@ -414,6 +418,10 @@ def _bounded(found: list[str]) -> list[str]:
 # A search
 
 _Ranked = list[tuple[int, float]]
+
+_COMPARED, _CLOSE, _SAME = 5, 0.3, 0.4
+"""How many are compared to find what changed; the least share of the other's score; and of what it has of the
+question."""
 
 LAG = 12
 """So many exchanges are shown in short before more is shown of the first."""
@@ -451,7 +459,7 @@ class _Search:
         scores = score(self._words, self._postings, within, self._own)
         top, by_terms = max(scores.values(), default=1.0), frozenset(scores)
         if question.vector is None and not question.spans and not self._names:
-            self.is_evident = is_evident(self._asked, scores, self._postings)
+            self.is_evident = is_evident(self._asked, self._words, scores, self._postings)
         for number in self._named():
             scores.setdefault(self._postings.opened[number], 0.0)
         self._add_cues(scores, top)
@@ -462,7 +470,37 @@ class _Search:
             ranked = self._ranked(scores, limit, by_terms)
         else:
             ranked = self._with_vectors(question.vector, self._ranked(scores, max(limit, RANKED), by_terms))
+        ranked = self._newer_first(ranked)
         return [(number, value / top) for number, value in islice(self._leaves(ranked), limit)]
+
+    def _newer_first(self, ranked: _Ranked) -> _Ranked:
+        """Among the very best, a message that says that something changed before older ones about the same.
+
+        "I moved to Bergen" comes before "I live in Oslo"; not in a question about how it was before.
+        """
+        if self._question.is_of_past:
+            return ranked
+        scores, order = dict(ranked[:_COMPARED]), list[int]()
+        changes, held = self._postings[CHANGES], {number: self._held(number) for number in scores}
+        for number, value in scores.items():
+            place = len(order)
+            for nth, other in enumerate(order) if number in changes else ():
+                is_newer = self._at(number) > self._at(other) and value >= _CLOSE * scores[other]
+                both = sum(worth for word, worth in held[other].items() if word in held[number])
+                if is_newer and both >= _SAME * sum(held[other].values()) > 0.0:
+                    place = nth
+                    break
+            order.insert(place, number)
+        return [*zip(order, scores.values(), strict=True), *ranked[_COMPARED:]]
+
+    def _held(self, leaf: int) -> dict[int, float]:
+        """What of the question a leaf has itself, and what each word is worth."""
+        has = self._postings.__getitem__
+        return {
+            nth: max(found)
+            for nth, word in enumerate(self._words)
+            if (found := [most for term, most in word if leaf in has(term)])
+        }
 
     def _leaves(self, ranked: _Ranked) -> Iterator[tuple[int, float]]:
         """The leaves of exchanges: of each its message, and the best reply if that has more of the question.
@@ -490,17 +528,10 @@ class _Search:
         ]
         if len(leaves) < 2:
             return leaves, []
-        worth = {leaf: self._worth(leaf) for leaf in leaves}
+        worth = {leaf: sum(self._held(leaf).values()) for leaf in leaves}
         replies = sorted(leaves[1:], key=lambda leaf: -worth[leaf])
         first = leaves[:1] if worth[leaves[0]] >= worth[replies[0]] else [leaves[0], replies.pop(0)]
         return first, [leaf for leaf in replies if worth[leaf]]
-
-    def _worth(self, leaf: int) -> float:
-        """How much of the question a leaf has itself."""
-        has = self._postings.__getitem__
-        return sum(
-            max((most for term, most in word if leaf in has(term)), default=0.0) for word in self._words
-        )
 
     def _candidates(self) -> set[int]:
         index, times = (
@@ -577,3 +608,4 @@ def _looked_up(question: Question) -> Iterator[str]:
     """The terms whose lists a question may need."""
     for term in question.terms:
         yield from (term, *related(term), name_mark(term), speaker_mark(term))
+    yield CHANGES

@@ -51,6 +51,9 @@ _ROOM = 1 << 16
 _POSTING = 10
 """The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
 
+CHANGES = "\0changes"
+"""The mark of what says that something is not as it was."""
+
 _NAME, _SPEAKER, _KIND, _SOURCE = "\0name ", "\0by ", "\0kind ", "\0in "
 
 Times = tuple[int, int]

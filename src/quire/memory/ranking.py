@@ -49,8 +49,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     """This and the next are shares of the best score by terms. Said by the speaker who is named."""
     date: float = 0.3
     """From the time that the question names."""
-    evidence: float = 0.095
-    """The share of a question that the best must carry if the question has to do with the record."""
+    evidence: float = 0.2
+    """The share of a question that an exchange must have if the question has to do with the record."""
     vector: float = 0.35
     """How much vectors count beside terms."""
 
@@ -80,6 +80,8 @@ class Question(Struct, frozen=True, kw_only=True):
     text: str
     terms: tuple[str, ...]
     spans: tuple[Span, ...] = ()
+    is_of_past: bool = False
+    """Whether it asks how something was before it changed."""
     own: frozenset[tuple[str, str]] = frozenset()
     zone: tzinfo = UTC
     vector: Sequence[float] | None = None
@@ -102,6 +104,7 @@ class Question(Struct, frozen=True, kw_only=True):
             text=text,
             terms=() if asks_for_nothing(text) else tuple(dict.fromkeys(found))[:_MOST_TERMS],
             spans=tuple(spans),
+            is_of_past=_PAST.search(read) is not None,
             own=frozenset(own),
             zone=zone,
             vector=vector,
@@ -130,10 +133,29 @@ def statements_and_questions(text: str) -> tuple[str, str]:
     return " ".join(stated), " ".join(asked)
 
 
+_CHANGE = re.compile(
+    r"\b(?:now|recently|lately|new|newer|updat(?:e|ed|ing)|chang(?:e|ed|ing)|moved|switched|replaced"
+    r"|increased|improved|decreased|reduced|extended|expanded|reached|no longer|instead|anymore"
+    r"|these days|since then)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:before|previous(?:ly)?|original(?:ly)?|initial(?:ly)?|former(?:ly)?|earlier|used to|at first"
+    r"|back then|in the past|old|older)\b",
+    re.IGNORECASE,
+)
+_CHANGE_WITHIN = 600
+
+
+def says_change(text: str) -> bool:
+    """Whether a text says that something is not as it was."""
+    return _CHANGE.search(text[:_CHANGE_WITHIN]) is not None
+
+
 # Scores by terms
 
 _LOOKED_INTO = 10
-"""The best leaves by terms that may show that a question has to do with the record."""
+"""The best exchanges that may show that a question has to do with the record."""
 
 _NAME_SATURATION = 0.1
 """How soon a repeated word of a name counts no more."""
@@ -165,28 +187,35 @@ def rarity(term: str, postings: Postings) -> float:
     return log(1 + (len(postings) - held + 0.5) / (held + 0.5))
 
 
-_YOUNG = 200
-"""In a record of fewer leaves most terms are unheard, so less evidence is asked for."""
+_YOUNG = 60
+"""In a record of fewer leaves most terms are unheard, so one word that it has is enough."""
 
+_EVIDENT_WORDS = 2
 _MOST_WORTH = 6
 """Unheard terms that all terms of a long turn are worth together: most of them are of no matter."""
 
 
-def is_evident(asked: Sequence[str], scores: Scores, postings: Postings) -> bool:
-    """Whether the best leaves carry so much of a question that it has to do with the record."""
-    if not scores:
-        return False
+def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, postings: Postings) -> bool:
+    """Whether one of the best exchanges has so much of a question that it has to do with the record.
+
+    It has two of its words, numbers aside, or its only one, and a fifth of what all of them are worth.
+    """
     # Of a word with two stems the first counts.
-    words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
-    worth = {term: rarity(term, postings) for term in words}
-    possible = min(sum(worth.values()), _MOST_WORTH * log(2 * len(postings) + 2))
-    least = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)
-    if max(scores.values()) >= least * possible * (WEIGHTS.saturation + 1):
-        return True
-    # In a long leaf each term counts little.
-    best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
-    held = [(postings[term], value) for term, value in worth.items()]
-    return any(2 * sum(value for leaves, value in held if leaf in leaves) >= possible for leaf in best)
+    own = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
+    possible = min(sum(rarity(term, postings) for term in own), _MOST_WORTH * log(2 * len(postings) + 2))
+    least = min(_EVIDENT_WORDS if len(postings) >= _YOUNG else 1, len(own))
+    wants = {term: max(most for _, most in word) for word in words if (term := word[0][0]) in own}
+    for exchange in nlargest(_LOOKED_INTO, scores, key=scores.__getitem__):
+        leaves = postings.members(exchange)
+        held = {
+            term: worth
+            for term, worth in wants.items()
+            if any(leaf in postings[one] for one in (term, name_mark(term)) for leaf in leaves)
+        }
+        named = sum(not term.isdigit() for term in held)
+        if named >= least and sum(held.values()) >= WEIGHTS.evidence * possible:
+            return True
+    return False
 
 
 def score(
