@@ -12,8 +12,9 @@ are the kinds of question that ask for something said. Of questions about a valu
 share for which the newer is shown within 256 tokens, `first` that for which it ranks before the older.
 
 `quire` is the library as shipped; `bm25` is the textbook over messages, with stop words and stems; `exchange`
-the textbook over exchanges: a message whole and the first words of its reply; `last` takes the newest
-messages. With --peers, the tool for search of Pydantic AI's Harness ranks the messages. --unrelated counts
+the textbook over exchanges: a message whole and the first words of its reply; `wishes` the standing
+instructions and preferences; `last` takes the newest messages. With --peers, the tool for search of Pydantic
+AI's Harness ranks the messages. --unrelated counts
 prompts, one on a line, for which something is recalled although nothing answers them.
 """
 
@@ -45,7 +46,7 @@ from quire.memory.found import once
 from quire.memory.index import Index
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
-from quire.memory.recall import HitQuotes, quote_leaf
+from quire.memory.recall import HitQuotes, quote_leaf, quote_wish
 from quire.memory.words import terms
 from quire.session import Session
 from quire.stores import MemoryStore
@@ -142,6 +143,15 @@ def quire(conversation: Conversation) -> Ranking:
     return lambda text: asked(text)
 
 
+def wishes(conversation: Conversation) -> Ranking:
+    """Standing instructions and preferences, whatever is asked: for the kinds that are about them."""
+    store = MemoryStore()
+    Session.open(scope="bench", conversation=conversation.name, store=store).append(*conversation.messages)
+    found = Memory(store, "bench", index=Index()).wishes(conversation.name)
+    quotes = [quote_wish(wish, nth) for nth, wish in enumerate(found)]
+    return lambda _: quotes
+
+
 def last(conversation: Conversation) -> Ranking:
     """The newest turns, whatever is asked."""
     quotes = [quote_leaf(leaf, conversation.name, str) for leaf in conversation.leaves[::-1]]
@@ -211,7 +221,7 @@ def of_the_harness(python: str, conversation: Conversation) -> Ranking:
     return lambda text: [quote_leaf(leaves[nth], conversation.name, str) for nth in ranked[text]]
 
 
-METHODS = {"quire": quire, "bm25": bm25, "exchange": exchange, "last": last}
+METHODS = {"quire": quire, "bm25": bm25, "exchange": exchange, "wishes": wishes, "last": last}
 
 # Scores
 
@@ -259,7 +269,7 @@ def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -
 def _shown(quotes: Sequence[Quote], budget: int, passages: Mapping[str, tuple[str, str]]) -> set[str]:
     """Which messages a block of quotes shows: whole, or the passage that tells the answer."""
     block = Quotes(quotes).select(budget, count).quotes
-    lines = {one.id: _plain(one.line) for one in block if one.id in passages}
+    lines = {one.first: _plain(one.line) for one in block if one.first in passages}
     return {one for one, line in lines.items() if any(_plain(text) in line for text in passages[one])}
 
 

@@ -21,6 +21,7 @@ from quire.memory.leaf import LETTERS_READ, Kind, Leaf
 from quire.memory.postings import (
     CHANGES,
     ROW,
+    WISHES,
     Column,
     Load,
     Parts,
@@ -48,6 +49,7 @@ from quire.memory.ranking import (
     unit,
     wanted,
 )
+from quire.memory.wishes import wishes_in
 from quire.memory.words import related, terms
 
 MOST_HITS = 200
@@ -268,6 +270,12 @@ class Index:
             newest = self._newest_first(only)  # of equal ones the first
             return self.leaves(nlargest(limit, newest, key=self._importance.__getitem__))
 
+    def wishes(self, most: int) -> list[Leaf]:
+        """The newest messages of users with standing instructions or preferences, the newest first."""
+        with self.lock:
+            found = sorted(self.postings[WISHES], key=lambda number: (self.at[number], number))
+            return self.leaves(found[: -most - 1 : -1])
+
     def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
         """The neighbours of a leaf, in order, without it."""
         with self.lock:
@@ -400,6 +408,8 @@ def _terms_of(leaf: Leaf) -> _Terms:
     said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
     marks = [kind_mark(leaf.kind), source_mark(leaf.source)]
+    if leaf.is_of_user and any(wishes_in(text)):
+        marks.append(WISHES)
     if says_change(text[start:]):
         marks.append(CHANGES)
     if leaf.speaker not in ROLES:

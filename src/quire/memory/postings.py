@@ -51,6 +51,9 @@ _ROOM = 1 << 16
 _POSTING = 10
 """The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
 
+WISHES = "\0wishes"
+"""The mark of a user's message that has a standing instruction or a preference."""
+
 CHANGES = "\0changes"
 """The mark of what says that something is not as it was."""
 

@@ -32,6 +32,9 @@ _IN_SHORT = 12
 """So many quotes are shown in short before more is shown of the first."""
 
 _TAG = "recalled"
+PART = "part/"
+"""What the id of a quote begins with that is a sentence of an item: the item may be quoted beside it."""
+
 BAR = "| "
 """What the lines of a quoted text begin with, except a first line that begins with a speaker's name."""
 
@@ -228,7 +231,8 @@ class Quotes(Candidates):
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
         """Yield the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
-        known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
+        whole = (quote for one in selections for quote in one.quotes if not quote.id.startswith(PART))
+        known = {identity for quote in whole for identity in identities(quote)}
         for quote in self.quotes:
             is_known = known and not known.isdisjoint(identities(quote))
             if not is_known and (is_shown is None or not is_shown(quote.covers or (quote.id,), quote.is_of)):
