@@ -92,6 +92,7 @@ class Recall(Settings):
             limit=self._limit,
             at=ask.now or None,
             asked_in=() if question is None else ((ask.conversation, question.id),),
+            until=None if question is None else question.created_at,
             evident=True,
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
@@ -165,14 +166,16 @@ def recalled(
     at: float | None = None,
     documents: bool = False,
     asked_in: Iterable[tuple[str, str]] = (),
+    until: float | None = None,
     evident: bool = False,
 ) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
-    messages in `asked_in`, each by its conversation and id, are the question and not found. With `evident`,
-    as for a prompt that may ask for nothing recorded, nothing answers if the best shares too little with it.
+    messages in `asked_in`, each by its conversation and id, are the question and not found; nor is what was
+    said after `until`, so that what is found stays while a turn goes on. With `evident`, as for a prompt that
+    may ask for nothing recorded, nothing answers if the best shares too little with it.
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
@@ -184,6 +187,8 @@ def recalled(
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
             found = distinct(search, many, evident=evident) if question.strip() else ()
+            if until is not None:
+                found = [said for said in found if said[0].leaf.at <= until]
             return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
