@@ -63,8 +63,9 @@ def test_recall_is_timed(path: Path) -> None:
 
 
 def test_recall_is_scored(path: Path) -> None:
-    told = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["methods"]
-    assert told["quire"]["ER@100"] == 100.0 and told["last"]["ER@100"] == 0.0
+    lines = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["sets"]["made-up"]
+    shown = {method: share for group, method, _, share, *_ in lines if group == "all"}
+    assert shown["quire"] == "100.0 ± 0.0" and shown["last"] == "0.0 ± 0.0"
 
 
 @pytest.mark.fuzz

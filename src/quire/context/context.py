@@ -17,10 +17,10 @@ from quire.context.fit import ANSWER, TOOLS, Fitted
 from quire.context.html import receipt_html
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Item
+from quire.items import Item, Message
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Selection
-from quire.state import Scroll
+from quire.state import Scroll, View
 from quire.tokens import Counter, Definition
 
 
@@ -199,14 +199,36 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     elastic = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
     middle = elastic[-1] if elastic else len(fitted) - 1
     before = [item for part in fitted[:middle] for item in part.shown]
-    after = [item for part in fitted[middle + 1 :] for item in part.shown]
+    behind = fitted[middle + 1 :]
+    quoted = [item for part in behind if part.selection is not None for item in part.shown]
+    after = [item for part in behind if part.selection is None for item in part.shown]
     grown = fitted[middle].shown if fitted else Scroll()
-    scroll = Scroll((*before, *grown.before), grown.view, grown.start, tuple(after))
+    asked = (None if after else _up_to_question(grown)) if quoted else None
+    if asked is None:
+        after = [item for part in behind for item in part.shown]
+        view = grown.view
+    else:  # beside the question, so that each request of a turn extends the one before
+        view, rest = asked
+        after = [*quoted, *rest]
+    scroll = Scroll((*before, *grown.before), view, grown.start, tuple(after))
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
     changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
     volatile = next(changing, None)
     slow = None if volatile is None else sum(len(part.shown) for part in fitted[:volatile])
     return scroll, CachePlan(static=static, slow=slow, key=key)
+
+
+def _up_to_question(shown: Scroll) -> tuple[View, list[Item]] | None:
+    """Return a history up to the user's last message, and what follows it; None if nothing does."""
+    view, rest = shown.view, list[Item]()
+    for item in () if view is None else reversed(view):
+        if isinstance(item, Message) and item.role == "user":
+            break
+        rest.append(item)
+    if view is None or not rest or len(rest) >= len(view) - shown.start:
+        return None
+    earlier = view.up_to(len(view) - len(rest))
+    return None if earlier is None else (earlier, rest[::-1])
 
 
 def shared_prefix(earlier: Scroll, later: Scroll) -> int:
