@@ -5,10 +5,10 @@ paths, addresses, dates, and names with digits.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -77,15 +77,16 @@ def fields_of(item: Item) -> list[Field]:
 @lru_cache(maxsize=2048)
 def _fields(text: str) -> list[Field]:
     value = _decoded(text)
-    found = _taken_apart(value) if isinstance(value, dict | list) else _identified(text)
+    found = _identified(text) if value is None else _taken_apart(value)
     return list(islice(found, MOST_FIELDS))
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> object | None:
+    """Return the object or the list that a text is in JSON, else None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return msgspec.json.decode(text)
+        return cast(object, msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -93,29 +94,31 @@ def _decoded(text: str) -> Any:
 def _taken_apart(
     value: object, owner: str = "", parent: str = "", label: str = "", nth: int = 0
 ) -> Iterator[Field]:
-    """Yield the values in an object or a list. A key that names one thing is a value of the field above."""
+    """Yield the values in an object or a list, and those in a text that is JSON."""
     if owner.count("/") > _DEEPEST:
         return
-    if isinstance(value, Mapping):
-        members = cast("Mapping[str, object]", value)
-        path = f"{owner}/{label}.{nth}"
-        for key, inner in members.items():
-            if isinstance(inner, Mapping) and _is_identifier(key):
-                yield Field(f"{path}/{key}", label, "", key, nth)
-                rest = (one for one in _taken_apart(inner, path, label, key, nth) if one.value != key)
-                yield from (
-                    one._replace(owner=f"{path}/{key}", parent=label) if one.parent == key else one
-                    for one in rest
-                )
-            else:
-                yield from _taken_apart(inner, path, label, key, nth)
-    elif isinstance(value, list | tuple):
-        for number, inner in enumerate(cast("Sequence[object]", value)):
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            yield from _member(key, inner, f"{owner}/{label}.{nth}", label, nth)
+    elif isinstance(value, list):
+        for number, inner in enumerate(cast("list[object]", value)):
             yield from _taken_apart(inner, owner, parent, label, number)
     elif isinstance(value, str) and (nested := _decoded(value)) is not None:
         yield from _taken_apart(nested, owner, parent, label, nth)
     elif value is not None and (text := _plain(value)):
         yield Field(owner, parent, label, text, nth)
+
+
+def _member(key: str, value: object, owner: str, label: str, nth: int) -> Iterator[Field]:
+    """Yield the values of one member of an object; a key that names one thing is a value of its own."""
+    if not isinstance(value, dict) or not _is_identifier(key):
+        yield from _taken_apart(value, owner, label, key, nth)
+        return
+    own = f"{owner}/{key}"
+    yield Field(own, label, "", key, nth)
+    for field in _taken_apart(cast(object, value), owner, label, key, nth):
+        if field.value != key:
+            yield field._replace(owner=own, parent=label) if field.parent == key else field
 
 
 def _plain(value: object) -> str:
