@@ -26,7 +26,7 @@ from quire.memory import Recall
 from quire.models import Local, Scripted
 from quire.providers import provider_for
 from quire.sections import History, Instructions
-from quire.session import Compacted, Hook
+from quire.session import Compacted, Hook, parts_of
 from quire.stores import Store
 
 SCOPE = "lamp-shop"
@@ -178,11 +178,11 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     began = monotonic()
     await talk(session, tools, COMPLAINTS)
     talked = monotonic()
-    await session.compaction.close(timeout=max(seconds, 5))
+    await session.aio.compaction.close(timeout=max(seconds, 5))
     if summary_in(session) is None:  # the small model was too slow, or its summary was discarded
         session.compaction.use(cascade, Scripted([SUMMARY], name="the script"))
         await session.aio.compaction.run()
-    summary, by = summary_in(session), session.compaction.model
+    summary, by = summary_in(session), parts_of(session).compactions.model
     assert summary is not None and by is not None
     say("summary", repr(summary.text))
     waited = monotonic() - talked
@@ -200,7 +200,7 @@ async def play_all(store: Store, path: str, address: str, writer: Local | None, 
     session.undo(summary.id)
     say_size("after the undo", session)
     await talk(session, tools, [THANKS])
-    await session.compaction.close()
+    await session.aio.compaction.close()
     say_size("one turn later", session)
 
     title("5. The process is killed within a tool call. Is the refund paid twice?")

@@ -14,6 +14,7 @@ from quire.models import Scripted
 from quire.session import Adding, Built, Calling, Hook
 from quire.stores import MemoryStore
 from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results
+from tests.session.opened import called
 from tests.stores.keeping import stored_bodies, twin
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
@@ -139,7 +140,7 @@ async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
     assert (await first.ask("Pay.")).stop == "waiting"
     there = twin(store)
     elsewhere = Session.open("ana/one", store=there)
-    await elsewhere.calls.decide("c1", verdict)
+    await elsewhere.aio.calls.decide("c1", verdict)
     assert payments.paid == []
     later = agent_of("Done.", tools=[payments.tool], store=twin(there))
     assert [one.call_id for one in later.waiting()] == [one.call_id for one in calls[1:]]
@@ -153,7 +154,7 @@ async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
 async def test_an_approval_is_taken_back_until_the_call_begins_and_a_refusal_is_final() -> None:
     payments = Payments(approve=True)
     agent = agent_of([pay(5), pay(6, "c2"), pay(7, "c3")], "Done.", tools=[payments.tool])
-    steps = agent.session.calls
+    steps = agent.session.aio.calls
     with pytest.raises(UnknownId):
         await steps.decide("c1", True)
     await agent.ask("Pay.")
@@ -174,18 +175,18 @@ async def test_an_approval_is_taken_back_until_the_call_begins_and_a_refusal_is_
 async def test_a_call_that_begins_is_not_decided_and_one_that_was_refused_does_not_begin() -> None:
     agent = agent_of([pay(5), pay(6, "c2")], tools=[Payments(approve=True).tool])
     one, other = (await agent.ask("Pay.")).waiting
-    await agent.session.calls.decide(one, False)
-    await agent.session.aio.begin(other)
+    await agent.session.aio.calls.decide(one, False)
+    await agent.session.aio.calls.begin(other)
     with pytest.raises(Conflict):
-        await agent.session.aio.begin(one)
+        await agent.session.aio.calls.begin(one)
     with pytest.raises(Conflict):
-        await agent.session.calls.decide(other, False)
+        await agent.session.aio.calls.decide(other, False)
 
 
 async def test_a_question_is_answered_and_not_approved() -> None:
     agent = agent_of(ASK, "Blue it is.", tools=[ask_user])
     await agent.ask("A pen.")
-    await agent.session.calls.decide("call_ask_user", True)
+    await agent.session.aio.calls.decide("call_ask_user", True)
     assert len(agent.waiting()) == 1 and (await agent.resume()).stop == "waiting"
     assert (await agent.ask("Blue.")).text == "Blue it is." and results(agent)[0].text == "Blue."
 
@@ -198,17 +199,17 @@ async def test_the_reason_of_a_refusal_is_redacted_heard_and_forgotten() -> None
     listen = Hook(lambda event: heard.append(getattr(event.items[0], "text", "")), (Adding,))
     store = MemoryStore()
     session = Session.open("ana/one", store=store, redact=redact, hooks=[listen])
-    one, other = session.call("pay", "{}"), session.call("pay", "{}")
+    one, other = called(session, "pay", "{}"), called(session, "pay", "{}")
     heard.clear()
-    await session.calls.decide(one, "the card is 4711")
-    await session.calls.decide(other, "the swordfish says no")
+    await session.aio.calls.decide(one, "the card is 4711")
+    await session.aio.calls.decide(other, "the swordfish says no")
     assert heard == ["[cut]", "This was not run: the swordfish says no."]
     session.forget(*[item.id for item in session.view() if getattr(item, "call_id", "") == other.call_id][1:])
     assert not any(b"swordfish" in body or b"4711" in body for _, body in stored_bodies(store))
-    third = session.call("pay", "{}")
+    third = called(session, "pay", "{}")
     session.forget(third.id)
     with pytest.raises(Forgotten):
-        await session.calls.decide(third, True)
+        await session.aio.calls.decide(third, True)
 
 
 # Calls that were forgotten
@@ -232,7 +233,7 @@ async def test_resume_closes_a_forgotten_call(is_begun: bool) -> None:
     agent = agent_of("Well.", tools=[payments.tool])
     agent.session.append(Message("user", "Pay."), made := pay(5))
     if is_begun:
-        await agent.session.aio.begin(made)
+        await agent.session.aio.calls.begin(made)
     agent.session.forget(made.id)
     assert (await agent.resume()).text == "Well." and payments.paid == []
     assert results(agent)[0].extras.get("uncertain", False) is is_begun

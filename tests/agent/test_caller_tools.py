@@ -78,7 +78,7 @@ async def test_no_approver_is_asked_about_the_calls_of_the_caller() -> None:
 
     agent = agent_of(look(), "Fine.", approver=refuse)
     assert (await agent.ask("Look.", tools=[LOOK])).stop == "waiting"
-    await agent.session.calls.decide("l1", True)  # whoever says so: only a result answers it
+    await agent.session.aio.calls.decide("l1", True)  # whoever says so: only a result answers it
     assert (await agent.resume()).stop == "waiting"
 
 

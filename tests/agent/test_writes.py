@@ -17,7 +17,7 @@ from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
-from quire.session import Built, Job, Outcome, hook
+from quire.session import Built, Job, Outcome, hook, parts_of, take_job
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.session.opened import TEMPLATE, answer, watch
@@ -211,7 +211,7 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
     job, taken_over = Job.of("Hi."), list[bool]()
 
     async def take_over() -> None:
-        async with Session.open("ana/one", store=there).jobs.taken(job.id, force=True):
+        async with take_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
             await Session.open("ana/one", store=there).aio.user("Mine.")
 
     @hook(Built)
@@ -224,7 +224,7 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
     agent = Agent(session, model=Scripted(["Never."]))
     await session.jobs.submit(job)
     with pytest.raises(TurnLost):
-        async with session.jobs.taken(job.id) as taken:
+        async with take_job(parts_of(session).writer, job.id) as taken:
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     assert requests(agent) == [] and taken_over == [True]
@@ -272,7 +272,7 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
     job, payments, helpers = Job.of("Pay."), Payments(), list[Agent]()
 
     async def take_over() -> None:
-        async with Session.open("ana/one", store=there).jobs.taken(job.id, force=True):
+        async with take_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
             pass
 
     def answer_of_helper(_: Any) -> ToolCall:
@@ -292,7 +292,7 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
     agent = Agent(session, model=Scripted([delegation, "Paid."]), tools=own)
     await session.jobs.submit(job)
     with pytest.raises(TurnLost):
-        async with session.jobs.taken(job.id) as taken:
+        async with take_job(parts_of(session).writer, job.id) as taken:
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     (helper,) = helpers
@@ -308,7 +308,7 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
     session, job = Session.open("ana/one", store=MemoryStore()), Job.of("Hi.")
     await session.jobs.submit(job)
-    async with session.jobs.taken(job.id) as taken:
+    async with take_job(parts_of(session).writer, job.id) as taken:
         assert taken.job.message is not None
         async with session.draft() as draft:
             reply = await Agent(draft, model=Scripted(["Hello."])).ask(taken.job.message)

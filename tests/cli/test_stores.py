@@ -18,7 +18,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 from quire import Budget, Template
 from quire.items import Hide, Span
 from quire.sections import History
-from quire.session import Session
+from quire.session import Session, new_transcript
 from quire.stores import Store, place_at
 from tests.cli.command_line import (
     ENDINGS,
@@ -282,7 +282,7 @@ def test_undone_edits_are_marked(tmp_path: Path) -> None:
         assert second is not None
         session.append(hidden := Hide((Span(first.id, second.id),)))
         session.undo(session.undo(hidden.id).id)  # so the cut is in force again
-        session.new("attempt")
+        new_transcript(session, "attempt")
     data = ran_json("log", "a/b", "--store", path)
     assert [entry["undone"] for entry in data] == [False, False, False, False, True, False, False]
     entries = ran("log", "a/b", "--store", path).stdout.splitlines()

@@ -1,5 +1,6 @@
 """A store with one of everything that the inspector shows, and one that means harm."""
 
+import json
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -22,8 +23,10 @@ from quire.items import (
 from quire.models import Scripted
 from quire.providers import Parsed, Rendered, provider_for
 from quire.sections import History, Instructions
+from quire.session import parts_of
 from quire.stores import Store
 from quire.tokens import Usage, counter_for
+from tests.session.opened import called
 
 MODEL = "gpt-5.6"
 SUMMARY = "The customer waits for three lamps, and wants the money back for return R-2049."
@@ -81,7 +84,7 @@ def _play_parcels(store: Store) -> None:
 
 def _summarise(session: Session, written: str | ModelFailed) -> None:
     """Have a summary written now; one that failed or is too long is not kept."""
-    session.compaction.model = Scripted([written], name=MODEL, repeat=True)
+    parts_of(session).compactions.model = Scripted([written], name=MODEL, repeat=True)
     session.compaction.run(by=Summarize(floor=4, ceiling=8, size=48))
 
 
@@ -113,7 +116,7 @@ def _play_crash(store: Store) -> None:
     """A call that was begun and has no result, as after a crash."""
     session = Session.open("lamp-shop/crash", store=store)
     session.user("Pay for return R-2050.")
-    session.begin(session.call("refund", {"return_number": "R-2050"}))
+    session.calls.begin(called(session, "refund", '{"return_number":"R-2050"}'))
 
 
 # What means harm. A script that runs anywhere sets `window.ran`.
@@ -161,7 +164,7 @@ def _play_hostile(session: Session) -> None:
     """Every kind of item, every text, in requests with receipts."""
     for name, text in HOSTILE.items():
         session.user(text)
-        call = session.call(NAMES["tool"], {name: text})
+        call = called(session, NAMES["tool"], json.dumps({name: text}))
         session.tool(text, call_id=call.call_id)
         session.append(Reasoning(text), Message("assistant", text, agent_id=NAMES["agent"]))
     session.user(HOSTILE["direction"], to=NAMES["transcript"])
@@ -183,4 +186,4 @@ def _play_hostile(session: Session) -> None:
         Handoff(NAMES["agent"], HOSTILE["attribute"][:50]), ConfigChange(HOSTILE["script"], (NAMES["tool"],))
     )
     session.append(Note({"key": HOSTILE["comment"]}, key=NAMES["tool"]))
-    session.begin(session.call(NAMES["tool"], {"x": HOSTILE["script"]}))
+    session.calls.begin(called(session, NAMES["tool"], json.dumps({"x": HOSTILE["script"]})))

@@ -11,6 +11,7 @@ from quire.stores import Store
 from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Served
 from tests.inspector.shop import refund
+from tests.session.opened import called
 
 REFUND, CRASH, PARCELS = "lamp-shop/refund", "lamp-shop/crash", "lamp-shop/parcels"
 VIEW = "store/lamp-shop%2Frefund/steps"
@@ -53,7 +54,7 @@ def test_the_time_of_a_call_is_that_of_its_last_run(
     with Store.open(own_shop.store) as store, use_clock(lambda: at):
         session = Session.open(address, store=store)
         session.user("Where is it?")
-        session.begin(session.call("look"))
+        session.calls.begin(called(session, "look"))
         at += 7_200  # the process was gone
         look = tool(lambda: "here", name="look", idempotent=idempotent)
         Agent(session, model=Scripted(["Here."]), tools=[look]).resume_sync()

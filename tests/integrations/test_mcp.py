@@ -31,6 +31,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from tests.cli.command_line import refused
+from tests.session.opened import called
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ def seeded(store: Store) -> Store:
     session = Session.open(ADDRESS, store=store)
     session.append(Message("system", "Be brief."))
     asked = session.user("Where do I fly? My seat is 14C.")
-    session.tool(LONG, call_id=session.call("look_up").call_id)
+    session.tool(LONG, call_id=called(session, "look_up").call_id)
     context = session.build(Template(History(), budget=Budget(window=8_000), model="gpt-5.6"))
     context.render("openai")
     context.sent()

@@ -19,6 +19,7 @@ from quire.items import Summary
 from quire.models import Scripted
 from quire.providers import check
 from quire.sections import History
+from quire.session import find_items
 from quire.stores import MemoryStore
 from tests.integrations.killed import die, run_killed
 
@@ -232,11 +233,11 @@ def test_what_is_forgotten_does_not_come_back() -> None:
     session = session_of("memory:")
     agent, model = agent_with(assistant_message("I keep it."), assistant_message("Hello."))
     run(session, agent, "My password is swordfish.")
-    session.conversation.forget(*session.conversation.find("swordfish"))
+    session.conversation.forget(*find_items(session.conversation, "swordfish"))
     assert "swordfish" not in json.dumps(items_of(session))
     run(session, agent, "Hello?")
     assert "swordfish" not in json.dumps(sent(model))
-    assert not session.conversation.find("swordfish")
+    assert not find_items(session.conversation, "swordfish")
 
 
 # Runs

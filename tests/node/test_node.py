@@ -18,6 +18,7 @@ from quire.items import use_clock
 from quire.models import Scripted
 from quire.node import Node
 from quire.providers import Rendered
+from quire.session import parts_of
 from quire.stores import Place, Store
 from tests.agent.answering import Gate, assert_whole, call
 from tests.session.opened import watch
@@ -322,7 +323,8 @@ def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
             failed.set()
             raise Full
 
-        node.worker("echo").agent.session.compaction.close = fails  # type: ignore[method-assign, assignment]
+        compactions = parts_of(node.worker("echo").agent.session).compactions
+        compactions.close = fails  # type: ignore[method-assign, assignment]
         answer = asyncio.ensure_future(node.send("gated", "hi"))
         await begun(gates)
         stopping = asyncio.ensure_future(node.stop())

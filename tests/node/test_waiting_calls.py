@@ -13,6 +13,7 @@ from quire.agent.builtin import Role, ask_user, delegating_tools
 from quire.errors import UnknownId
 from quire.models import Scripted
 from quire.node import Node
+from quire.session import turn_of
 from quire.stores import SQLiteStore
 from tests.agent.answering import assert_whole, call
 from tests.session.opened import watch
@@ -145,8 +146,8 @@ async def test_forgotten_and_interrupted_calls_wait_for_nobody() -> None:
     session = office.node.session("clerk", "bob")
     begun, held, asked = (call("refund", "{}", name) for name in ("c1", "c2", "c3"))
     await session.aio.append(Message("user", "My money!"), begun, held)
-    await session.aio.begin(begun, held)
-    await session.calls.answer([held], ToolResult("c2", "refund", "given"))
+    await session.aio.calls.begin(begun, held)
+    await turn_of(session).answer([held], ToolResult("c2", "refund", "given"))
     assert await office.node.waiting("clerk", scope="bob") == ()
     await session.aio.append(asked)
     assert [one.call_id for one in await office.node.waiting("clerk", scope="bob")] == ["c3"]

@@ -86,7 +86,7 @@ async def talk(model: Any, turns: int = 1, message: str = "entry {}.", **options
         agent = await Agent.start(node=node, name="scribe", model=model, **options)
         for n in range(turns):
             await agent.send(message.format(n), scope="ana", conversation="may")
-            await node.worker("scribe", "ana", "may").agent.session.compaction.close()
+            await node.worker("scribe", "ana", "may").agent.session.aio.compaction.close()
 
 
 # context_summary

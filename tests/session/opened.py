@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from quire import Budget, Session, Template
 from quire.context import Context
-from quire.items import Item, Message
+from quire.items import Item, Message, ToolCall, new_id
 from quire.providers import Rendered
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Place, Store
@@ -18,6 +18,13 @@ KINDS = ("memory", "sqlite", "sealed sqlite", "json lines", "postgres")
 TEMPLATE = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000), model="gpt-5.6")
 SECRET = "the number is swordfish-0815-1234"
 _WRITES = ("append", "replace", "remove", "scrub", "write_checkpoint")
+
+
+def called(session: Session, name: str, arguments: str = "{}") -> ToolCall:
+    """A call that a session has recorded."""
+    call = ToolCall(f"call_{new_id()}", name, arguments)
+    session.append(call)
+    return call
 
 
 def kept_bytes(store: Store) -> bytes:

@@ -13,16 +13,15 @@ from quire.compactors import Summarize
 from quire.errors import QuireError, StoreFailed
 from quire.items import Note, ToolCall
 from quire.models import Scripted
-from quire.session import Job
+from quire.session import Job, new_transcript
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, run, said, session, talk, texts, watch
+from tests.session.opened import TEMPLATE, answer, called, run, said, session, talk, texts, watch
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
 VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
     "append": lambda one, _: one.aio.append(*said("x")),
     "user": lambda one, _: one.aio.user("x"),
     "assistant": lambda one, _: one.aio.assistant("x", calls=[ToolCall("c", "look")]),
-    "call": lambda one, _: one.aio.call("look", {"q": 1}),
     "pin": lambda one, _: one.aio.pin(one.view()[0].id),
     "record": lambda one, _: one.aio.record(answer("x"), provider="openai"),
     "forget": lambda one, _: one.aio.forget(one.view()[0].id),
@@ -34,7 +33,7 @@ VERBS: dict[str, Callable[[Session, Session], Awaitable[Any]]] = {
     ),
     "compact": lambda one, _: one.aio.compaction.run(),
     "build": lambda one, _: one.aio.build(TEMPLATE),
-    "begin": lambda one, _: one.aio.begin(one.view().pending()[0]),
+    "begin": lambda one, _: one.aio.calls.begin(one.view().pending()[0]),
 }
 
 
@@ -51,7 +50,7 @@ def parent_and_child(store: MemoryStore) -> tuple[Session, Session]:
     talk(one, 10)
     child = one.fork("x")
     child.append(*said("look", "found"))
-    one.call("pay")
+    called(one, "pay")
     return one, child
 
 
@@ -71,9 +70,10 @@ def test_a_store_is_not_worked_with_in_the_loop(verb: Any) -> None:
 
 
 def test_the_names_are_those_of_the_plain_verbs() -> None:
-    names = {name for name in dir(session().aio) if not name.startswith("_")}
-    assert names <= {name for name in dir(Session) if not name.startswith("_")} | {"pool", "compaction"}
-    for name in names - {"pool", "compaction", "listen", "follow", "draft"}:
+    held = {"pool", "calls", "compaction"}
+    names = {name for name in dir(session().aio) if not name.startswith("_")} - held
+    assert names <= {name for name in dir(Session) if not name.startswith("_")}
+    for name in names - {"listen", "follow", "draft"}:
         assert inspect.iscoroutinefunction(getattr(session().aio, name)), name
 
 
@@ -86,7 +86,7 @@ def test_a_closed_session_is_read_and_writes_nothing() -> None:
         lambda: one.user("x"),
         lambda: one.hide(one.view()[0]),
         lambda: one.pool.keep(Note("n", key="k")),
-        lambda: one.new("attempt"),
+        lambda: new_transcript(one, "attempt"),
         lambda: one.fork("y"),
         lambda: one.draft().__enter__(),
         lambda: one.listen([], sent=rendered),
@@ -138,7 +138,7 @@ def test_each_turn_may_have_a_loop_of_its_own() -> None:
 
     async def turn() -> None:
         await one.aio.build(TEMPLATE)
-        await one.compaction.close()  # a loop that ends cancels the compaction that runs on it
+        await one.aio.compaction.close()  # a loop that ends cancels the compaction that runs on it
 
     for n in range(8):
         talk(one, 1, str(n))

@@ -15,9 +15,9 @@ from quire import Session
 from quire.errors import TurnBusy
 from quire.items import Message, Note, ToolResult, use_clock
 from quire.models import Scripted
-from quire.session import Added, hook
+from quire.session import Added, hook, turn_of
 from quire.stores import MemoryStore
-from tests.session.opened import answer, run, said, session, texts, watch
+from tests.session.opened import answer, called, run, said, session, texts, watch
 from tests.stores.keeping import kept
 
 RUNNER = """
@@ -25,14 +25,15 @@ import asyncio, sys
 from quire import Session
 from quire.errors import Conflict
 from quire.items import ToolResult
+from quire.session import turn_of
 async def work():
     one = Session.open("ana/q3", store=sys.argv[1])
     (call,) = one.view().pending()
-    async with one.calls.running(call):
+    async with turn_of(one).running(call):
         print("begun", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         try:
-            await one.calls.answer([call], ToolResult(call.call_id, "pay", "paid twice"))
+            await turn_of(one).answer([call], ToolResult(call.call_id, "pay", "paid twice"))
         except Conflict:
             print("too late", flush=True)
 asyncio.run(work())
@@ -43,20 +44,20 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_pa
     path = tmp_path / "chat.db"
     one = Session.open("ana/q3", store=path)
     one.user("Pay.")
-    call = one.call("pay")
+    call = called(one, "pay")
     command = [sys.executable, "-c", RUNNER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdin is not None and other.stdout is not None
         assert other.stdout.readline() == "begun\n"
         one.refresh()
-        assert one.calls.is_run(call)
+        assert one.calls.standing() == [(call, "running")]
         with pytest.raises(TurnBusy):
-            run(one.aio.begin(call))
+            run(one.aio.calls.begin(call))
         start = time.time()
         with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
-            assert not one.calls.is_run(call)
-            run(one.aio.begin(call))
-            run(one.calls.answer([call], ToolResult(call.call_id, "pay", "paid")))
+            assert one.calls.standing() == [(call, "begun")]
+            run(one.aio.calls.begin(call))
+            run(turn_of(one).answer([call], ToolResult(call.call_id, "pay", "paid")))
         other.stdin.write("\n")
         other.stdin.flush()
         assert other.stdout.readline() == "too late\n"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from quire import Message, Note, Session, ToolCall, ToolResult
 from quire.errors import CodecError, Conflict, DuplicateId, TurnBusy
 from quire.items import now, use_clock
-from quire.session import Adding, hook
+from quire.session import Adding, hook, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
-from tests.session.opened import kept_bytes, run, session, twin, two
+from tests.session.opened import called, kept_bytes, run, session, twin, two
 
 THERE = Note("on the record")
 
@@ -22,7 +22,7 @@ THERE = Note("on the record")
 def asked(*names: str, store: Store | None = None, **options: Any) -> tuple[Session, list[ToolCall]]:
     one = session(store, **options)
     one.user("do it")
-    return one, [one.call(name) for name in names]
+    return one, [called(one, name) for name in names]
 
 
 def result_of(call: ToolCall, content: str = "done") -> ToolResult:
@@ -33,14 +33,14 @@ def test_a_call_is_begun_and_answered_when_its_result_comes() -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
         assert one.calls.standing() == [(first, "foreign"), (second, "foreign")]
-        await one.aio.begin(first, second)
-        came = await one.calls.answer([second], result_of(second), Note("came with it"))
+        await one.aio.calls.begin(first, second)
+        came = await turn_of(one).answer([second], result_of(second), Note("came with it"))
         assert one.calls.standing() == [(first, "begun")]
         assert [type(item) for item in came] == [ToolResult, Note]
-        await one.calls.answer([first], result_of(first))
+        await turn_of(one).answer([first], result_of(first))
         assert one.calls.standing() == [] and len(one.view()) == 6
         version = one.version
-        await one.aio.begin()
+        await one.aio.calls.begin()
         assert one.version == version
 
     run(steps())
@@ -52,8 +52,8 @@ def test_a_restart_finds_what_was_begun_and_what_was_answered(which: int, tmp_pa
     with SQLiteStore(tmp_path / "a.db") as store:
         one = session(store)
         one.append(*calls)
-        run(one.aio.begin(*calls))
-        run(one.calls.answer([calls[which]], result_of(calls[which]), Note("came with it")))
+        run(one.aio.calls.begin(*calls))
+        run(turn_of(one).answer([calls[which]], result_of(calls[which]), Note("came with it")))
     with SQLiteStore(tmp_path / "a.db") as store:
         assert session(store).calls.standing() == [(calls[1 - which], "begun")]
 
@@ -62,16 +62,15 @@ def test_a_call_is_run_by_one_alone() -> None:
     async def steps() -> None:
         with two() as (one, other):
             one.user("do it")
-            call = one.call("pay")
+            call = called(one, "pay")
             other.refresh()
-            assert not one.calls.is_run(call)
-            async with one.calls.running(call):
+            async with turn_of(one).running(call):
                 with pytest.raises((TurnBusy, Conflict)):
-                    await other.aio.begin(call)
+                    await other.aio.calls.begin(call)
                 other.refresh()
-                assert one.calls.is_run(call) and other.calls.is_run(call)
-            assert not one.calls.is_run(call) and one.calls.standing() == [(call, "begun")]
-            await other.aio.begin(call)
+                assert one.calls.standing() == other.calls.standing() == [(call, "running")]
+            assert one.calls.standing() == [(call, "begun")]
+            await other.aio.calls.begin(call)
 
     run(steps())
 
@@ -79,10 +78,11 @@ def test_a_call_is_run_by_one_alone() -> None:
 DYING = """
 import asyncio, os, sys
 from quire import Session
+from quire.session import turn_of
 
 async def run():
     one = Session.open("ana/q3", store=sys.argv[1])
-    async with one.calls.running(*one.view().pending()):
+    async with turn_of(one).running(*one.view().pending()):
         os._exit(0)
 
 asyncio.run(run())
@@ -94,29 +94,29 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         one, (call,) = asked("pay", store=store)
         subprocess.run([sys.executable, "-c", DYING, tmp_path / "a.db"], check=True)
         one.refresh()
-        assert one.calls.standing() == [(call, "begun")] and not one.calls.is_run(call)
+        assert one.calls.standing() == [(call, "begun")]
         (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".calls"]
         note = json.loads(entry.body)
         note["content"]["lease"]["process"][0] = "another machine"
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
         elsewhere, began = session(twin(store)).calls, now()
-        assert elsewhere.is_run(call)
+        assert elsewhere.standing() == [(call, "running")]
         with use_clock(lambda: began + 61):
-            assert not elsewhere.is_run(call)
+            assert elsewhere.standing() == [(call, "begun")]
 
 
 def test_only_calls_that_wait_are_begun_and_answered() -> None:
     async def steps() -> None:
         one, (call,) = asked("pay")
-        await one.calls.answer([call], result_of(call, "paid"))
-        for again in (one.aio.begin(call), one.calls.answer([call], result_of(call, "paid again"))):
+        await turn_of(one).answer([call], result_of(call, "paid"))
+        for again in (one.aio.calls.begin(call), turn_of(one).answer([call], result_of(call, "paid again"))):
             with pytest.raises(Conflict):
                 await again
         other = replace(call, id="another", created_at=now())
         one.append(other)
         with pytest.raises(Conflict):  # the same call id waits, and it is not the same call
-            await one.calls.answer([call], result_of(call, "paid again"))
-        await one.calls.answer([other], result_of(call), Message("user", "Thanks."))
+            await turn_of(one).answer([call], result_of(call, "paid again"))
+        await turn_of(one).answer([other], result_of(call), Message("user", "Thanks."))
         assert one.calls.standing() == []
 
     run(steps())
@@ -125,12 +125,12 @@ def test_only_calls_that_wait_are_begun_and_answered() -> None:
 def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
     async def steps() -> None:
         with two() as (one, other):
-            call = one.call("pay")
-            async with one.calls.running(call):
+            call = called(one, "pay")
+            async with turn_of(one).running(call):
                 other.refresh()
                 with pytest.raises(Conflict):
-                    await other.calls.answer([call], result_of(call, "given up"), if_unclaimed=True)
-            await other.calls.answer([call], result_of(call, "given up"), if_unclaimed=True)
+                    await turn_of(other).answer([call], result_of(call, "given up"), if_unclaimed=True)
+            await turn_of(other).answer([call], result_of(call, "given up"), if_unclaimed=True)
 
     run(steps())
 
@@ -146,10 +146,10 @@ def test_a_hook_is_asked_before_a_result_is_recorded() -> None:
         store = MemoryStore()
         one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
-            await one.calls.answer([call], result_of(call, "a secret word"))
+            await turn_of(one).answer([call], result_of(call, "a secret word"))
         assert one.calls.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
-        assert await one.calls.answer([call], told, asks_hooks=False) == (told,)
+        assert await turn_of(one).answer([call], told, asks_hooks=False) == (told,)
 
     run(steps())
 
@@ -159,10 +159,12 @@ def test_what_does_not_fit_is_not_recorded(note: Note, error: type[Exception]) -
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
         one.append(THERE)
-        await one.aio.begin(first, second)
+        await one.aio.calls.begin(first, second)
         version, pooled = one.version, [Note("long", key="a")]
         with pytest.raises(error):
-            await one.calls.answer([first, second], result_of(first), result_of(second), note, pooled=pooled)
+            await turn_of(one).answer(
+                [first, second], result_of(first), result_of(second), note, pooled=pooled
+            )
         assert one.version == version and "a" not in one.pool
 
     run(steps())
@@ -181,11 +183,11 @@ def test_a_result_and_its_notes_are_kept_together_or_not_at_all() -> None:
         one, (first, second) = asked("a", "b", hooks=[refuse_notes])
         version = one.version
         with pytest.raises(ValueError):
-            await one.calls.answer([first], result_of(first), pooled=[Note("a secret", key="a")])
+            await turn_of(one).answer([first], result_of(first), pooled=[Note("a secret", key="a")])
         assert one.version == version and len(one.pool) == 0
         heard.clear()
-        await one.calls.answer([second], result_of(second), pooled=[Note("rain", key="b")])
-        await one.calls.answer([first], result_of(first), pooled=[Note("sun", key="a")])
+        await turn_of(one).answer([second], result_of(second), pooled=[Note("rain", key="b")])
+        await turn_of(one).answer([first], result_of(first), pooled=[Note("sun", key="a")])
         assert [event.stream for event in heard] == [".pool", "main"] * 2  # each once
         assert [note.key for note in one.pool] == ["b", "a"] and one.calls.standing() == []
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from quire import Session
 from quire.errors import OverBudget, QuireError
 from quire.items import Note
+from quire.session import find_items, log_of
 from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import FourCharacters
@@ -65,7 +66,7 @@ def step(world: list[Session], one: Session, verb: str, number: int) -> None:
         case "drop":
             one.pool.drop(f"k{number % 3}")
         case "begin":
-            one.begin(*one.view().pending()[:2])
+            one.calls.begin(*one.view().pending()[:2])
         case "send":
             send(one.build(TEMPLATE, model="gpt-5.6"), temperature=number)
         case "record":
@@ -87,7 +88,7 @@ def step(world: list[Session], one: Session, verb: str, number: int) -> None:
 def seen(one: Session) -> dict[str, Any]:
     """All that can be seen of a conversation."""
     counter = FourCharacters()
-    views = [one.at(version) for version in range(one.version + 1)]
+    views = [log_of(one).state.at(version) for version in range(one.version + 1)]
     return {
         "version": one.version,
         "recorded": {name: one.view(name).recorded() for name in one.transcripts},
@@ -101,7 +102,7 @@ def seen(one: Session) -> dict[str, Any]:
         "spending": one.spending,
         "receipts": [(one.version, one.digest, _request(one)) for one in one.receipts],
         "shown": _shown(one),
-        "found": one.find("question"),
+        "found": find_items(one, "question"),
     }
 
 
@@ -190,7 +191,7 @@ def test_a_long_conversation_that_stays_open_holds_what_is_shown() -> None:
         one, weights = session(held.store), list[int]()
         for _ in range(40):
             talk(one, 5)
-            weights.append(one.weight)
+            weights.append(log_of(one).weight)
         assert max(weights) < 200_000 < 400 * 900 and len(one.view()) == 400
         assert texts(one.view()[:2]) == ["x question 0", "x answer 0"]
         assert texts(one.view()) == texts(session(held.reopen()).view())

@@ -31,7 +31,7 @@ from quire.items import (
 )
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
-from quire.session import Compacted, Compacting, Hook, Session, hook
+from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
 from quire.state import View
 from quire.stores import MemoryStore
 from quire.tokens import Prices
@@ -210,7 +210,7 @@ def test_never_a_half_state() -> None:
         one.build(TEMPLATE)
     assert summaries(one) == 1
     for version in range(one.version + 1):
-        view = one.at(version)["main"]
+        view = one.view(at=version)
         told = [item.id for item in one.view().recorded()[: view.revision] if type(item) not in EDITS]
         shown = [item.id for item in view if not isinstance(item, Summary)]
         count = len(view) - len(shown)
@@ -345,13 +345,12 @@ def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
     child = one.fork("child")
     turn(child)
     assert summaries(child) == 1 and not summaries(one)
-    assert (
-        one.child("other").compaction.compactor is None and session().fork("x").compaction.compactor is None
-    )
+    assert parts_of(one.child("other")).compactions.compactor is None
+    assert parts_of(session().fork("x")).compactions.compactor is None
 
     async def drafted() -> None:
         async with one.draft() as draft:
-            assert draft.compaction.compactor is None
+            assert parts_of(draft).compactions.compactor is None
             draft.compaction.use(Summarize(), GIST)
             await draft.aio.build(TEMPLATE)
 

@@ -10,7 +10,7 @@ from quire import Budget, Session, Template
 from quire.items import Mask, Span, Summary, use_clock
 from quire.sections import Ask, Custom, History, Instructions
 from quire.session import Kept, before_of, compare_requests, first_change
-from tests.session.opened import session, talk
+from tests.session.opened import called, session, talk
 
 LONG = "word " * 40
 TOOL: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
@@ -49,7 +49,7 @@ def after(change: Callable[[Session], Any], **options: Any) -> tuple[Kept, Kept]
     """The requests before and after a change."""
     one = session()
     talk(one, 20, LONG)
-    call = one.call("look")
+    call = called(one, "look")
     one.tool(LONG, call_id=call.call_id)
     return ask(one), (change(one), ask(one, **options))[1]
 

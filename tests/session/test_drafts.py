@@ -9,7 +9,7 @@ import pytest
 
 from quire.errors import CapReached, Forgotten, InvalidValue, StoreFailed
 from quire.items import Message, Note
-from quire.session import Caps, Session
+from quire.session import Caps, Session, new_transcript
 from quire.stores import MemoryStore
 from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, send, session, texts
 
@@ -42,7 +42,7 @@ def test_what_a_draft_sent_is_kept_where_it_can_be_shown(meanwhile: bool) -> Non
     with one.draft() as draft:
         draft.append(*said("b", "c"))
         sent = send(draft.build(TEMPLATE, tools=[{"name": "look"}])).payload
-        one.new("attempt")
+        new_transcript(one, "attempt")
         if meanwhile:
             one.user("meanwhile")
     if meanwhile:
@@ -103,7 +103,7 @@ WRITING: dict[str, Act] = {
     "drop": lambda one: run(one.aio.pool.drop("at hand")),
     "clear": lambda one: one.pool.clear(),
     "record": lambda one: one.record(answer("late"), provider="openai"),
-    "new": lambda one: one.new("attempt"),
+    "new": lambda one: new_transcript(one, "attempt"),
     "forget": lambda one: one.forget(one.view()[0].id),
     "render": lambda one: send(one.build(TEMPLATE)),
 }

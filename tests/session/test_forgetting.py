@@ -26,6 +26,7 @@ from quire.tokens import counter_for
 from tests.session.opened import (
     SECRET,
     TEMPLATE,
+    called,
     ids,
     kept_bytes,
     run,
@@ -91,7 +92,7 @@ def test_an_item_does_not_go_with_a_changed_copy_of_it_that_was_sent(wire: str) 
     store = MemoryStore()
     one = session(store)
     secret = one.user(SECRET)
-    asked, call = one.user("And lunch?"), one.call("look")
+    asked, call = one.user("And lunch?"), called(one, "look")
     kept = [asked, call, one.tool("soup", call_id=call.call_id)]
     sent = send(one.build(Template(Custom("short", _shortened), budget=Budget(window=8_000))), wire)
     assert one.receipts[-1].payload().payload == sent.payload
@@ -286,7 +287,7 @@ def test_a_long_output_goes_from_results_pool_and_what_was_read_back(
             model = Scripted([[ToolCall("c1", "look")], "Looked."])
             await Agent(one, model=model, tools=[look]).ask("look")
         else:
-            one.tool(WORDS, call_id=one.call("look").call_id)
+            one.tool(WORDS, call_id=called(one, "look").call_id)
             one.append(*said(*(f"And {n}?" for n in range(16))))
             await one.aio.compaction.run(by=Offload(), room=Room(3_000, counter_for("gpt-4o")))
         [handle] = [note.key for note in one.pool]

@@ -18,8 +18,9 @@ from quire import Session
 from quire.errors import DuplicateId, EditRefused, QuireError
 from quire.items import EDITS, Item, Mask, Message, Note, Span, Summary, ToolResult, Undo, new_id
 from quire.models import Scripted
+from quire.session import find_items
 from quire.stores import Store
-from tests.session.opened import KINDS, Died, dies_at, run, send
+from tests.session.opened import KINDS, Died, called, dies_at, run, send
 from tests.session.recalling import ASKED, PLAIN, QUOTING
 from tests.stores.keeping import Kept, kept
 
@@ -86,7 +87,7 @@ class World:
                 one.append(Message("user" if what % 2 else "assistant", f"it says {word}", id=item_id))
             case "look":
                 item_id, word = self.word()
-                call = one.call("look")
+                call = called(one, "look")
                 one.append(ToolResult(call.call_id, "look", f"found {word}", id=item_id))
             case "tell" if item is not None:
                 item_id, word = self.word(item.id)
@@ -206,7 +207,7 @@ def test_nothing_is_left_of_an_item_and_of_what_names_it(
         check_gone(held, world, gone, before)
         world.store = held.reopen()
         check_gone(held, world, gone, before)
-        assert all(one.find(world.words.get(chosen, "nothing")) == [] for one in world.reopened())
+        assert all(find_items(one, world.words.get(chosen, "nothing")) == [] for one in world.reopened())
 
 
 @EVERY

@@ -108,7 +108,7 @@ def test_a_hook_that_fails_after_loses_nothing(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.WARNING):
         one.user("hello")
     assert texts(one.view()) == ["hello"] and kinds() == ["Adding", "Added"]
-    assert one.hooks.failures == [("fail", "Added", "RuntimeError")] and "fail" in caplog.text
+    assert one.hook_failures == [("fail", "Added", "RuntimeError")] and "fail" in caplog.text
 
 
 async def _no(event: Any) -> None:
@@ -254,7 +254,7 @@ def test_a_generator_may_refuse_and_its_errors_afterwards_are_kept() -> None:
     other = session(hooks=[fail_around, yield_twice, yield_never, around])
     with other.draft() as draft:
         draft.build(TEMPLATE)
-    assert [failure.hook for failure in other.hooks.failures] == ["yield_twice", "fail_around"]
+    assert [failure.hook for failure in other.hook_failures] == ["yield_twice", "fail_around"]
     assert heard[1:] == [("Building", "Built")]
 
 

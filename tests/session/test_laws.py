@@ -10,6 +10,7 @@ from quire.errors import Conflict, InvalidValue, QuireError, UnknownId
 from quire.items import JSON, Item, Message, Note, Summary, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Catalogue, History, Instructions
+from quire.session import find_items
 from quire.state import Pool, Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
@@ -52,11 +53,10 @@ def test_what_is_written_is_what_is_read(kind: str, ops: list[Op]) -> None:
         one, author = session(held.store), Author()
         taken = sum(write(one, author, op) is not None for op in ops)
         assert one.version == taken
-        shown = [list(one.at(version)["main"]) for version in range(taken + 1)]
+        shown = [list(one.view(at=version)) for version in range(taken + 1)]
         again = session(held.reopen())
         assert (
-            again.version == taken
-            and [list(again.at(version)["main"]) for version in range(taken + 1)] == shown
+            again.version == taken and [list(again.view(at=version)) for version in range(taken + 1)] == shown
         )
 
 
@@ -109,7 +109,7 @@ def test_nothing_of_one_scope_is_readable_from_another(kind: str, scopes: list[s
         send(mine.build(SHOWN))
         assert theirs.version == 0 and list(theirs.view()) == [] and len(theirs.pool) == 0
         assert len(theirs.receipts) == 0 and theirs.spending.tokens == 0 and theirs.refresh() == []
-        assert not held.store.conversations(scopes[1]) and theirs.find("secret") == []
+        assert not held.store.conversations(scopes[1]) and find_items(theirs, "secret") == []
         for verb in (theirs.forget, theirs.pin, theirs.undo, theirs.view().get):
             with pytest.raises(UnknownId):
                 verb(secret.id)
@@ -221,7 +221,7 @@ def test_find_gives_the_items_that_contain_a_text(ops: list[Op], words: str) -> 
     for op in ops:
         write(one, author, op)
     note = one.pool.keep(Note("a Question of notes", key="k"))
-    found, fold = one.find(words), words.casefold()
+    found, fold = find_items(one, words), words.casefold()
     assert (note.id in found) == (words == "question") and len(found) == len(set(found))
     for item in recorded(one):
         says = isinstance(item, Message | ToolResult | Summary) and fold in item.text.casefold()

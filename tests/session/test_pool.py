@@ -10,7 +10,7 @@ from quire.compactors import Offload
 from quire.errors import Conflict
 from quire.items import Note, ToolResult
 from quire.session import Added, Adding, Dropped, Dropping, Session, hook
-from tests.session.opened import run, session, two
+from tests.session.opened import called, run, session, two
 
 KEPT = "approved"
 Act = Callable[[Session], Any]
@@ -149,7 +149,7 @@ def offloaded(limit: int) -> Session:
     one = session(pool_limit=limit, compactor=Offload())
     for n in range(8):
         one.user(f"question {n}")
-        call = one.call("read_file", {"path": f"{n}"})
+        call = called(one, "read_file", f'{{"path":"{n}"}}')
         one.tool(f"line {n} " * 3_000, call_id=call.call_id)
         one.assistant("done")
     one.compaction.run()

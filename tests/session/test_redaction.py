@@ -11,9 +11,10 @@ from quire.errors import WrongType
 from quire.items import Item, Message, Note, Summary, ToolResult
 from quire.models import Scripted
 from quire.sections import Ask, Custom, History, Instructions
+from quire.session import turn_of
 from quire.state import Transcript, View
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, answer, kept_bytes, run, said, send, session
+from tests.session.opened import TEMPLATE, answer, called, kept_bytes, run, said, send, session
 
 CARD = "card swordfish"
 
@@ -46,9 +47,9 @@ def test_redaction_comes_before_everything() -> None:
     store = MemoryStore()
     one = session(store, redact=redact)
     assert one.user(CARD).text == "card #"
-    call = one.call("look")
-    run(one.aio.begin(call))
-    run(one.calls.answer([call], ToolResult(call.call_id, "look", CARD)))
+    call = called(one, "look")
+    run(one.aio.calls.begin(call))
+    run(turn_of(one).answer([call], ToolResult(call.call_id, "look", CARD)))
     one.record(answer(CARD), provider="openai")
     with one.draft() as draft:
         draft.user(CARD)

@@ -14,7 +14,7 @@ from quire.sections import History
 from quire.session import Adding, Hook
 from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
-from tests.session.opened import ids, run, said, session, texts
+from tests.session.opened import called, ids, run, said, session, texts
 from tests.stores.keeping import kept
 
 
@@ -78,7 +78,7 @@ def test_items_are_hidden_with_their_groups() -> None:
 
 def test_an_edit_leaves_pinned_items_and_groups_that_began_before() -> None:
     one = session()
-    late = one.call("look")
+    late = called(one, "look")
     question = one.user("meanwhile")
     one.assistant("keep this", id="kept")
     one.pin("kept")
@@ -142,7 +142,7 @@ def test_a_fork_begins_at_a_version_or_with_an_item() -> None:
         one.pool.keep(Note("early", key="n"))
         version, _ = one.version, one.pool.drop("n")
         two = one.user("two")
-        one.call("look")
+        called(one, "look")
         one.pool.keep(Note("late", key="m"))
         for name, at, expected in (("a", version, ["one", "first"]), ("b", two.id, ["one", "first", "two"])):
             fork = one.fork(name, at=at)

@@ -22,19 +22,36 @@ from quire.errors import (
 from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
 from quire.memory import Knowledge, Memory, Recall
 from quire.sections import History
-from quire.session import Caps, Session, current_session, timeline
+from quire.session import Caps, Session, current_session, find_items, new_transcript, timeline
 from quire.stores import MemoryStore, place_at
-from tests.session.opened import TEMPLATE, run, said, session, texts, two
+from tests.session.opened import TEMPLATE, called, run, said, session, texts, two
 from tests.stores.keeping import kept
 
-PUBLIC = """open place version transcripts view at append user assistant call begin tool pin undo hide
-    retract edit record listen
-    build fork child merge draft new forget find follow refresh close pool memory receipts spending compaction
-    calls jobs hooks aio weight"""
+PUBLIC = """
+aio append assistant build calls child close compaction draft edit follow forget fork hide
+hook_failures jobs listen memory merge open pin place pool receipts record refresh retract spending
+tool transcripts undo user version view
+"""
+HELD = {
+    "calls": "standing begin decide",
+    "compaction": "use run past metrics close",
+    "jobs": "submit cancel pending outcome current",
+    "pool": "keep drop clear copy catalogue",
+    "receipts": "versions count index",
+    "spending": "usage cost requests unknown tokens unpriced cached since with_usage",
+}
 
 
 def test_a_session_has_these_names_and_no_others() -> None:
-    assert {name for name in dir(session()) if not name.startswith("_")} == set(PUBLIC.split())
+    one = session()
+    assert public_names(one) == set(PUBLIC.split())
+    assert {name: public_names(getattr(one, name)) for name in HELD} == {
+        name: set(names.split()) for name, names in HELD.items()
+    }
+
+
+def public_names(one: object) -> set[str]:
+    return {name for name in dir(one) if not name.startswith("_")}
 
 
 def test_addresses() -> None:
@@ -83,15 +100,12 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "user": lambda one, wrong: one.user(wrong),
     "user to": lambda one, wrong: one.user("x", to=wrong),
     "assistant": lambda one, wrong: one.assistant("x", calls=wrong),
-    "call": lambda one, wrong: one.call("f", {"a": object()}),
-    "call with a number that JSON does not have": lambda one, wrong: one.call("f", {"a": [float("nan")]}),
-    "call without a mapping": lambda one, wrong: one.call("f", [wrong]),  # type: ignore[arg-type]
     "tool": lambda one, wrong: one.tool("x", call_id=wrong, to=wrong),
     "pin": lambda one, wrong: one.pin(wrong),
     "undo": lambda one, wrong: one.undo(wrong),
     "view": lambda one, wrong: one.view(wrong),
-    "at": lambda one, wrong: one.at(WORD),
-    "new": lambda one, wrong: one.new(wrong),
+    "view at": lambda one, wrong: one.view(at=WORD),
+    "new": lambda one, wrong: new_transcript(one, wrong),
     "fork": lambda one, wrong: one.fork(wrong),
     "fork turns": lambda one, wrong: one.fork("x", turns=WORD),
     "fork tools": lambda one, wrong: one.fork("x", tools=cast(Any, 5)),
@@ -100,7 +114,7 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "merge model": lambda one, wrong: one.merge(session(), model=wrong),
     "merge keep": lambda one, wrong: one.merge(session(), keep=wrong),
     "forget": lambda one, wrong: one.forget(wrong),
-    "find": lambda one, wrong: one.find(wrong),
+    "find": lambda one, wrong: find_items(one, wrong),
     "build": lambda one, wrong: one.build(wrong),
     "build input": lambda one, wrong: one.build(TEMPLATE, input=wrong),
     "build counter": lambda one, wrong: one.build(TEMPLATE, counter=wrong),
@@ -145,7 +159,7 @@ def test_an_option_that_is_misspelt_is_named(tmp_path: Path) -> None:
 def test_verbs_give_what_they_recorded() -> None:
     one = session()
     assert one.user("hello") is one.view()[0]
-    call = one.call("look", {"q": 1})
+    call = called(one, "look", '{"q":1}')
     assert call.arguments == '{"q":1}'
     assert one.tool("found", call_id=call.call_id).name == "look"
     assert one.append(Handoff("billing", "front"))[0] is one.view()[-1]
@@ -174,11 +188,11 @@ def test_an_error_adds_nothing() -> None:
 def test_named_transcripts_and_the_timeline() -> None:
     one = session()
     first = one.user("question")
-    name = one.new("attempt")
+    name = new_transcript(one, "attempt")
     assert name == "attempt_a"
     one.append(first, to=name)
     one.assistant("wrong", to=name)
-    assert one.new("attempt") == "attempt_b" and tuple(one.transcripts) == ("main", "attempt_a")
+    assert new_transcript(one, "attempt") == "attempt_b" and tuple(one.transcripts) == ("main", "attempt_a")
     one.assistant("right")
     assert texts(timeline(one)) == ["question", "wrong", "right"]
     assert texts(timeline(one, "main")) == ["question", "right"]
@@ -191,11 +205,16 @@ def test_named_transcripts_and_the_timeline() -> None:
 def test_a_name_is_given_once_though_nothing_is_written_to_it_yet() -> None:
     with two() as (one, other):
         with one.draft() as draft:
-            names = [one.new("attempt"), other.new("attempt"), draft.new("attempt"), one.new("try")]
+            names = [
+                new_transcript(one, "attempt"),
+                new_transcript(other, "attempt"),
+                new_transcript(draft, "attempt"),
+                new_transcript(one, "try"),
+            ]
             draft.user("hello", to=names[2])
         assert names == ["attempt_a", "attempt_b", "attempt_c", "try_a"]
         assert tuple(one.transcripts) == ("main", "attempt_c") and len(one.view()) == 0
-        more = [other.new("attempt") for _ in range(25)]
+        more = [new_transcript(other, "attempt") for _ in range(25)]
     assert more[0] == "attempt_d" and more[-3:] == ["attempt_z", "attempt_aa", "attempt_ab"]
 
 

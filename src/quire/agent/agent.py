@@ -18,7 +18,16 @@ from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
-from quire.session import Replied, Replying, Session, check_names, checked_type, log_of, wait_for
+from quire.session import (
+    Replied,
+    Replying,
+    Session,
+    check_names,
+    checked_type,
+    hooks_of,
+    log_of,
+    wait_for,
+)
 from quire.stores import MemoryStore
 from quire.stores.threads import COMPUTING
 from quire.tokens import Definition, named
@@ -216,7 +225,7 @@ class Agent:
     async def _answer(self, turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
         """One turn, and the hooks that hear of it."""
         reply, fault = None, None
-        async with self.session.hooks.around(Replying(self.session.place, self.name)) as done:
+        async with hooks_of(self.session).around(Replying(self.session.place, self.name)) as done:
             try:
                 reply = await _replied(turn, loop, question, emit)
                 return reply

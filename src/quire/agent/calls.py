@@ -27,7 +27,7 @@ from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
-from quire.session import NOT_APPROVED, Called, Calling, Session, Turn, handle_of, not_run, tracing
+from quire.session import NOT_APPROVED, Called, Calling, Session, Turn, handle_of, hooks_of, not_run, tracing
 from quire.stores.store import is_tombstone
 from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
 from quire.tokens import MAY_HAVE_RUN
@@ -139,7 +139,7 @@ async def execute_call(
     calling = Calling(session.place, call.name, call.arguments, call.call_id)
     async with AsyncExitStack() as stack:
         try:
-            done = await stack.enter_async_context(session.hooks.around(calling))
+            done = await stack.enter_async_context(hooks_of(session).around(calling))
         except Exception as fault:
             return await _refuse(call, f"a hook refused it: {type(fault).__name__}", record)
         if _is_forgotten(session, call, to):  # also while hooks were asked
@@ -174,7 +174,7 @@ async def write_result(
 ) -> tuple[Item, ...]:
     """Record a result and what came with it; if a hook refuses any of it, words in place of all of it.
 
-    `write` is `calls.answer` with the call filled in.
+    `write` is `Turn.answer` with the call filled in.
     """
     try:
         return await write(ended.result, *ended.others, pooled=ended.pooled)
@@ -293,7 +293,7 @@ class Batch:
         allowed = [call for call in left if call.id not in self.refused]
         self._running = len(allowed)
         await self._turn.check_claims()
-        async with self._session.calls.running(*allowed):
+        async with self._turn.running(*allowed):
             await side_by_side(self._execute_one(call, room) for call in allowed)
         if self._conflict is not None:
             raise self._conflict
@@ -338,10 +338,9 @@ class Batch:
 
     async def _record(self, call: ToolCall, ended: CallRecord) -> ToolResult:
         self._running -= call.id not in self.refused
-        write: Callable[..., Awaitable[tuple[Item, ...]]] = partial(self._session.calls.answer, [call])
-        if not (self._running or self.waiting or ended.pooled) and self._turn.may_stage:
-            write = partial(self._turn.answer_last, call)  # it may be stored with the next receipt
-        items = await write_result(write, ended)
+        is_last = not (self._running or self.waiting or ended.pooled)  # stored with the next receipt
+        write = self._turn.stage_answer if is_last else self._turn.answer
+        items = await write_result(partial(write, [call]), ended)
         self._recorded += items
         return _result_in(items)
 

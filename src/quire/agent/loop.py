@@ -55,6 +55,7 @@ from quire.session import (
     Session,
     beside_loop,
     heard_request,
+    hooks_of,
     not_run,
     turn_of,
 )
@@ -207,9 +208,10 @@ class Loop:
         self._find_speaker()
         tools, waiting = self._speaker.tools, list[ToolCall]()
         for call, progress in self._session.calls.standing():
-            is_asked = progress == "waiting" and needs_person(tools.get(call.name), call)
-            is_asked |= progress == "foreign" and self._has_tool(call)
-            if is_asked and not self._is_approved(call) and not is_tombstone(call):
+            is_asked = progress == "foreign" and self._has_tool(call)
+            is_asked |= progress == "waiting" and needs_person(tools.get(call.name), call)
+            is_asked |= progress == "approved" and self._needs_answer(call)
+            if is_asked and not is_tombstone(call):
                 waiting.append(call)
         return tuple(waiting)
 
@@ -244,9 +246,9 @@ class Loop:
         If a tool has asked the user something, the message is its result. Otherwise open calls are closed,
         except those that were approved.
         """
-        open_calls, left = self._session.calls, await self._runnable_calls({})
+        left = await self._runnable_calls({})
         question = next((call for call in left if self._asks_user(call)), None)
-        begun = {call.id for call, standing in open_calls.standing() if standing == "begun"}
+        begun = {call.id for call, progress in self._session.calls.standing() if progress == "begun"}
         waiting: list[ToolCall] = []
         closed: dict[str, Item] = {}
         for call in left:
@@ -262,7 +264,7 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
-        recorded = await self._turn.answer(calls, *closed.values(), *said, if_unclaimed=True)
+        recorded = await self._turn.stage_answer(calls, *closed.values(), *said, if_unclaimed=True)
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
@@ -271,33 +273,35 @@ class Loop:
 
         A result among the decisions closes its call.
         """
-        open_calls, left = self._session.calls, list[ToolCall]()
-        self._foreign = {call.id for call, standing in open_calls.standing() if standing == "foreign"}
-        closed: list[tuple[ToolCall, Sequence[Item]]] = []
-        for call, standing in open_calls.standing():
-            if open_calls.is_run(call):
+        left, closed, decided = list[ToolCall](), list[tuple[ToolCall, ToolResult]](), dict[str, bool | str]()
+        standing = self._session.calls.standing()
+        self._foreign = {call.id for call, progress in standing if progress == "foreign"}
+        for call, progress in standing:
+            if progress == "running":
                 place = self._session.place
                 raise TurnBusy(f"the call {cut(call.call_id)!r} of {place} is being run by another")
-            tool = self._speaker.tools.get(call.name)
-            may_run = standing != "begun" or (tool is not None and tool.is_idempotent)
-            if standing == "foreign" and not self._has_tool(call) and not is_tombstone(call):
-                closed.append((call, [uncertain(call, _FOREIGN)]))  # nobody can decide it here
-            elif may_run and not is_tombstone(call):
+            tool, is_gone = self._speaker.tools.get(call.name), is_tombstone(call)
+            may_run = progress != "begun" or (tool is not None and tool.is_idempotent)
+            if progress in ("foreign", "approved") and not self._has_tool(call) and not is_gone:
+                closed.append((call, uncertain(call, _FOREIGN)))  # nobody can decide it here
+            elif may_run and not is_gone:
                 left.append(call)
+                if progress == "approved" and not self._needs_answer(call):
+                    decided[call.id] = True
             else:
-                result = uncertain(call, _ENDED) if standing == "begun" else not_run(call, FORGOTTEN)
-                closed.append((call, [result]))
-        decided: dict[str, bool | str] = {call.id: True for call in left if self._is_approved(call)}
+                closed.append(
+                    (call, uncertain(call, _ENDED) if progress == "begun" else not_run(call, FORGOTTEN))
+                )
         for name, decision in self._decisions_by_item(decisions, left).items():
             if isinstance(decision, ToolResult):
                 call = next(call for call in left if call.id == name)
                 left.remove(call)
-                closed.append((call, [decision]))
+                closed.append((call, decision))
             else:
                 decided[name] = decision
         self._decided = decided
-        for call, items in closed:
-            self.items += await self._close_call(call, items)
+        for call, result in closed:
+            self.items += await self._close_call(call, result)
         return left
 
     def _decisions_by_item(self, decisions: Decisions, left: Sequence[ToolCall]) -> Decisions:
@@ -334,10 +338,9 @@ class Loop:
             found[call.id] = decision
         return found
 
-    def _is_approved(self, call: ToolCall) -> bool:
-        """Whether a person has approved a call on the record; one that needs an answer cannot be approved."""
-        needs_answer = is_callers(call) or self._asks_user(call)
-        return self._session.calls.is_approved(call) and not needs_answer
+    def _needs_answer(self, call: ToolCall) -> bool:
+        """Whether a call needs an answer: whatever a person has approved, it is not run here."""
+        return is_callers(call) or self._asks_user(call)
 
     def _has_tool(self, call: ToolCall) -> bool:
         """Whether the speaker, or its caller, can run a call."""
@@ -370,34 +373,26 @@ class Loop:
         own = {call.id for call in calls} - {call.id for call in self._waiting}
 
         async def close() -> None:
-            open_calls = self._session.calls
-            for call, standing in open_calls.standing():
-                if call.id in own and not open_calls.is_run(call):
-                    is_unknown = standing in ("begun", "foreign")
+            for call, progress in self._session.calls.standing():
+                if call.id in own and progress != "running":
+                    is_unknown = progress in ("begun", "foreign")
                     result = uncertain(call, why) if is_unknown else not_run(call, why)
-                    self.items += await self._close_call(call, [result])
+                    self.items += await self._close_call(call, result)
 
         await self._retried(close)
 
-    async def _close_call(self, call: ToolCall, items: Sequence[Item]) -> tuple[Item, ...]:
-        result, *others = items
-        assert isinstance(result, ToolResult)
-        write = partial(self._session.calls.answer, [call], if_unclaimed=True)
-        return await write_result(write, CallRecord(result, tuple(others)))
+    async def _close_call(self, call: ToolCall, result: ToolResult) -> tuple[Item, ...]:
+        return await write_result(partial(self._turn.answer, [call], if_unclaimed=True), CallRecord(result))
 
     async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on open calls again for as long as others answer or begin some of them meanwhile."""
         while True:
-            before = self._open_calls()
+            before = self._session.calls.standing()
             try:
                 return await work()
             except Conflict:
-                if self._open_calls() == before:
+                if self._session.calls.standing() == before:
                     raise
-
-    def _open_calls(self) -> set[tuple[str, bool]]:
-        open_calls = self._session.calls
-        return {(call.id, open_calls.is_run(call)) for call in self._session.view().pending()}
 
     # Requests
 
@@ -455,7 +450,7 @@ class Loop:
         request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
         sent = self._turn.request_of(context, rendered)
         assert sent is not None
-        async with heard_request(self._session.hooks, request) as answered:
+        async with heard_request(hooks_of(self._session), request) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
                 await answering.on_send(partial(self._turn.keep, sent), terms)

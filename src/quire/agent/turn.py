@@ -17,7 +17,7 @@ from quire.errors import InvalidValue, TurnBusy
 from quire.items import Message
 from quire.models import Answering, Terms
 from quire.providers import Rendered
-from quire.session import Session, log_of
+from quire.session import Session, log_of, parts_of
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
@@ -187,7 +187,7 @@ async def steered(session: Session, message: Message) -> Reply | None:
     if work is None:
         return None
     refuse_from_within(session)
-    (ready,) = session.pool.writer.ready([message])
+    (ready,) = parts_of(session).writer.ready([message])
     is_taken = work.steer(cast(Message, ready))
     try:
         reply: Reply = await work.wait_over()

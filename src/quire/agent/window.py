@@ -16,7 +16,7 @@ from quire.context import Template
 from quire.errors import WindowExceeded
 from quire.items import ToolResult
 from quire.models import AnyModel
-from quire.session import Session
+from quire.session import Session, parts_of
 from quire.state import View, protected_positions
 from quire.tokens import Budget, Counter, counter_for, facts_for
 
@@ -130,8 +130,8 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
     results = sum(isinstance(item, ToolResult) for item in view)
     room = HistoryRoom(max(_protected(view, counter) - over - over // 8, 0), counter)
     moving = Offload(larger_than=_LEAST_OUTPUT, keep=results, ceiling=0)
-    compaction = session.compaction
-    return bool(await compaction.make_room(*compaction.shown(), room, moving))
+    compactions = parts_of(session).compactions
+    return bool(await compactions.make_room(*compactions.shown(), room, moving))
 
 
 def _protected(view: View, counter: Counter) -> int:

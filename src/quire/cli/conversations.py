@@ -21,7 +21,6 @@ from quire.session import (
     remove_conversation,
     request_named,
     transcript_with,
-    view_at,
 )
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
@@ -125,7 +124,7 @@ def show(
         if receipt is not None:
             _show_request(request_named(session.receipts, receipt), json)
             return
-        view, version = view_at(session, transcript, at), session.version if at is None else at
+        view, version = session.view(transcript, at=at), session.version if at is None else at
         if json:
             write_json(_view_as_data(session, transcript, version, view))
             return

@@ -14,7 +14,7 @@ from quire.inspector.compactions import all_done
 from quire.inspector.items import STRETCH, describe, text_of_item
 from quire.inspector.source import Query, Source, text_in
 from quire.items import Undo, kind_of
-from quire.session import Session, family, transcript_with, view_at
+from quire.session import Session, family, transcript_with
 from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN
 from quire.tokens import counter_for
@@ -41,7 +41,7 @@ def _shown(source: Source, query: Query, other: str = "") -> _Shown:
     at, name = query.number(f"{other}_at" if other else "at", None), query.text("transcript", MAIN)
     version = session.version if at is None else at
     own = source.store.versions_of(session.place, name, before=version + 1)
-    view = view_at(session, name, version)
+    view = session.view(name, at=version)
     return _Shown(session, version, view, [0] * (view.end - len(own)) + own, view.end - len(own))
 
 

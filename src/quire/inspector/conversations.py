@@ -111,7 +111,7 @@ def _row(source: Source, one: Recent, places: set[Place]) -> dict[str, Any]:
 
 
 def _figures(session: Session, has_changed: bool) -> dict[str, Any]:
-    calls = [call for name in session.transcripts for call, _ in session.calls.standing(name)]
+    standing = [how for name in session.transcripts for _, how in session.calls.standing(name)]
     view, spent = session.view(), session.spending
     said = (item.text for item in view[:_LOOKED_AT] if isinstance(item, Message) and item.role == "user")
     return {
@@ -120,6 +120,6 @@ def _figures(session: Session, has_changed: bool) -> dict[str, Any]:
         "tokens": spent.tokens,
         "cost": spent.cost,
         "unpriced": spent.unpriced,
-        "open_calls": len(calls),
-        "is_live": has_changed or any(map(session.calls.is_run, calls)),
+        "open_calls": len(standing),
+        "is_live": has_changed or "running" in standing,
     }

@@ -9,7 +9,7 @@ from quire.context import DEFAULT_MODEL
 from quire.inspector.items import describe
 from quire.inspector.source import Query, Source, text_in
 from quire.items import ToolCall, ToolResult
-from quire.session import Session, wait_for
+from quire.session import Session, begun_at, log_of
 from quire.stores.streams import MAIN
 from quire.tokens import counter_for
 
@@ -68,7 +68,7 @@ def _figures(name: str, steps: Sequence[_Step]) -> dict[str, Any]:
 
 def _steps(session: Session, name: str) -> list[_Step]:
     """The calls of a transcript, newest first."""
-    view, begun, counter = session.view(name), session.calls.begun_at(), counter_for(DEFAULT_MODEL)
+    view, begun, counter = session.view(name), begun_at(log_of(session)), counter_for(DEFAULT_MODEL)
     calls, latest, results = dict[int, ToolCall](), dict[str, int](), dict[int, int]()
     first = max(view.end - _MOST_ITEMS, 0)
     items = view.log.items(first, view.end)
@@ -93,15 +93,12 @@ def _outcome(result: ToolResult) -> str:
 
 def _progress(session: Session, call: ToolCall, name: str) -> str:
     """How far an open call is. One that was begun and is not run any more may have been done."""
-    calls = session.calls
-    progress = next((how for one, how in calls.standing(name) if one.id == call.id), "uncertain")
-    if progress == "begun":
-        return "running" if calls.is_run(call) else "uncertain"
-    return "approved" if calls.is_approved(call) else progress
+    progress = next((how for one, how in session.calls.standing(name) if one.id == call.id), "begun")
+    return "uncertain" if progress == "begun" else progress
 
 
 def decide(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
     """Record that a person approves a call (true) or refuses it (false, or a reason)."""
     session, call = source.session(text_in(body, "address")), text_in(body, "id")
-    wait_for(session.calls.decide(call, cast(bool, body.get("verdict"))))  # it is checked there
+    session.calls.decide(call, cast(bool, body.get("verdict")))  # it is checked there
     return {"id": call, "version": session.version}

@@ -19,7 +19,7 @@ from quire.items import JSON, Item
 from quire.memory import Memory, is_reserved, quote_rows, recalled
 from quire.providers import provider_for
 from quire.sections import Ask, History
-from quire.session import Kept, Session, open_store, request_named, transcript_with, view_at
+from quire.session import Kept, Session, open_store, request_named, transcript_with
 from quire.state import View
 from quire.stores import Place, Store, named_scope, place_at
 from quire.tokens import Budget, counter_for
@@ -154,7 +154,7 @@ class _Tools:
         """Show what a conversation shows, now or at a version; with `receipt`, what a model saw, and why."""
         session = self._session(place_at(address))
         if not receipt:
-            return _page(session, at, view_at(session, transcript, at), start)
+            return _page(session, at, session.view(transcript, at=at), start)
         kept = request_named(session.receipts, receipt)
         return _page(session, kept.version, kept.items, start, model=kept.model, receipt=kept)
 
@@ -185,7 +185,7 @@ class _Tools:
         session = self._session(place_at(address))
         if after is not None and after < before:
             raise InvalidValue("`before` is the earlier version, and `after` the later")
-        old, new = view_at(session, transcript, before), view_at(session, transcript, after)
+        old, new = session.view(transcript, at=before), session.view(transcript, at=after)
         then, now = ({item.id: item for item in view} for view in (old, new))
         changed = [item for name, item in then.items() if name not in now]
         changed += [item for name, item in now.items() if then.get(name) != item]
@@ -235,7 +235,7 @@ class _Tools:
     def view(self, scope: str, conversation: str, transcript: str, version: str, start: str = "0") -> Any:
         """What a transcript showed at a version, in whole items; `next` is the address of the next page."""
         session, at = self._session(place_at(scope=scope, conversation=conversation)), _number(version)
-        page = _page(session, at, view_at(session, transcript, at), _number(start), room=_WIDE_ROOM)
+        page = _page(session, at, session.view(transcript, at=at), _number(start), room=_WIDE_ROOM)
         rest = f"quire://{session.place}/views/{quote(transcript, safe='')}/{at}?start={page['next']}"
         return {**page, "next": rest if page["next"] else None}
 

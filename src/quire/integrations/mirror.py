@@ -219,7 +219,8 @@ class Mirror(Generic[M]):
             self.session.refresh()
             for call, progress in self.session.calls.standing():
                 if call.call_id == call_id and call.name not in self._idempotent:
-                    return self._resume(call) if progress == "begun" else self.session.begin(call)
+                    has_begun = progress in ("begun", "running")
+                    return self._resume(call) if has_begun else self.session.calls.begin(call)
             return None
 
     def _resume(self, call: ToolCall) -> str | None:

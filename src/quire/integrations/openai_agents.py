@@ -21,6 +21,7 @@ from quire.integrations.mirror import MARK, Mirror, MirrorOptions, Mirrors
 from quire.integrations.openai_items import ItemCodec, Json, id_of
 from quire.items import Item, Note
 from quire.providers import OPENAI_ITEM_PREFIXES
+from quire.session import parts_of
 from quire.stores import Store
 from quire.tokens import Definition, Usage, counter_for
 
@@ -121,7 +122,7 @@ class QuireSession(RunHooks[Any]):
         Nothing happens if it is the runner that asks: the filter begins a compaction as soon as it is due.
         """
         is_asked = args is None or "response_id" not in args or args.get("force")
-        if is_asked and self.conversation.compaction.compactor is not None:
+        if is_asked and parts_of(self.conversation).compactions.compactor is not None:
             await self.conversation.aio.compaction.run()
 
     # The filter and the hooks

@@ -8,7 +8,7 @@ from functools import partial
 from quire.agent import Agent, Asking, Delta, Done
 from quire.errors import Conflict, QuireError, Stopped, StoreError, TurnBusy
 from quire.items import ToolResult
-from quire.session import Outcome, Taken, transcript_with
+from quire.session import Outcome, Taken, parts_of, take_job, transcript_with
 
 logger = logging.getLogger("quire.node")
 
@@ -28,7 +28,7 @@ async def run_job(
     was begun and has not ended goes first.
     """
     again = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
-    async with agent.session.jobs.taken(job_id, force=force) as taken:
+    async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
         if taken.outcome is None and taken.unfinished is None and taken.is_cancelled:
             await taken.end("cancelled")  # by who did it before
         if taken.outcome is None and taken.unfinished is None:
@@ -39,7 +39,7 @@ async def run_job(
                             reply = delta.reply
                             if reply.stop == "interrupted" and is_stopped():
                                 raise Stopped("the node was stopped before the job had ended")
-                            stop = "cancelled" if agent.session.jobs.is_cancelled else reply.stop
+                            stop = "cancelled" if taken.is_cancelled else reply.stop
                             await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
                         yield delta
             except (*NOT_ENDED, *raises):
@@ -95,13 +95,14 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
 
 async def _decided(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
     """The decisions of a job; after a crash, those that nobody acted on. Approvals go on the record first."""
-    calls = agent.session.calls
-    waiting = [call for call, standing in calls.standing() if standing in ("waiting", "foreign")]
+    waiting = [
+        call for call, standing in agent.session.calls.standing() if standing not in ("running", "begun")
+    ]
     known = {name for call in waiting for name in (call.id, call.call_id)}
     found: dict[str, bool | str | ToolResult] = {}
     for name, verdict in taken.job.decisions.items():
         if not taken.is_retry or name in known:
             found[name] = verdict
             if verdict is True:
-                await calls.decide(name, True)
+                await agent.session.aio.calls.decide(name, True)
     return found

@@ -13,7 +13,7 @@ from quire.agent.turn import refuse_from_within, steered
 from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
-from quire.session import Outcome, Session, log_of
+from quire.session import Outcome, Session, log_of, parts_of, take_job
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class Worker:
     @property
     def weight(self) -> int:
         """About how many bytes of memory the conversation takes."""
-        return 0 if self._agent is None else self._agent.session.weight
+        return 0 if self._agent is None else log_of(self._agent.session).root.weight
 
     @property
     def is_busy(self) -> bool:
@@ -171,7 +171,7 @@ class Worker:
                 raise
             except Exception as fault:
                 session, *_ = await STORE.do(self._open)
-                async with session.jobs.taken(job_id, force=force) as taken:
+                async with take_job(parts_of(session).writer, job_id, force=force) as taken:
                     yield taken.outcome or await fail_job(taken, fault)
                 return
             self._end_turn()

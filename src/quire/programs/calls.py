@@ -27,7 +27,16 @@ from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
 from quire.sections import History
-from quire.session import Requesting, Session, beside_loop, heard_request, not_run
+from quire.session import (
+    Requesting,
+    Session,
+    beside_loop,
+    heard_request,
+    hooks_of,
+    new_transcript,
+    not_run,
+    turn_of,
+)
 from quire.stores.store import checked_name
 from quire.stores.threads import COMPUTING, STORE
 
@@ -45,7 +54,7 @@ _BREAKING = (StoreError, Conflict, Forgotten, CapReached)
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
     """Begin a transcript with a label: its name, and the items as they are recorded."""
-    name = await STORE.do(session.new, label)
+    name = await STORE.do(new_transcript, session, label)
     return name, await session.aio.append(*items, to=name)
 
 
@@ -65,7 +74,7 @@ async def ask(
     sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
     terms = Terms(output=schema, max_tokens=longest)
     request = Requesting(session.place, model.wire, model.name, context.items)
-    async with heard_request(session.hooks, request) as answered:
+    async with heard_request(hooks_of(session), request) as answered:
         answering = model.send(sent, stream=False, **terms)
         try:
             await keep_receipts(context, sent, answering, terms)
@@ -195,7 +204,7 @@ class Calls:
         return None if self._broken is None else "the program cannot go on"
 
     async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
-        return await self._session.calls.answer((), *items, to=self.transcript, **options)
+        return await turn_of(self._session).answer((), *items, to=self.transcript, **options)
 
     async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
         values = by_name(MODEL_PARAMETERS, args, given)

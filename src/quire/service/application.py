@@ -27,7 +27,7 @@ from quire.service.openapi import description, operation, operations_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
 from quire.service.service import Address, Service, digest_of, job_id_of, json_response
-from quire.session import Job, Kept, Session
+from quire.session import Job, Kept, Session, log_of, version_before_job, version_before_work
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
@@ -190,7 +190,7 @@ class _Routes:
                 "waiting": _raw(calls),
                 "jobs": [job.id for job in session.jobs.pending()],
                 "spending": session.spending,
-                "events": f"{address.path}/events?after={session.jobs.since}",
+                "events": f"{address.path}/events?after={version_before_work(log_of(session))}",
             }
         )
 
@@ -207,7 +207,7 @@ class _Routes:
         address = self._address(request)
         after, limit = _number(request, "after", 0), _limit(request)
         session = await self._service.session(address)
-        events = f"{address.path}/events?after={session.jobs.since}"
+        events = f"{address.path}/events?after={version_before_work(log_of(session))}"
 
         def read() -> dict[str, Any]:
             view = session.view()
@@ -261,7 +261,8 @@ class _Routes:
         calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
         unknown = next((name for name in asked.decisions if name not in calls), None)
-        if unknown is not None and not (job_id and await session.jobs.is_known(job_id)):
+        is_known = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
+        if unknown is not None and not is_known:
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
         return await self._answer(request, address, asked, decisions=asked.decisions)
 
@@ -292,7 +293,7 @@ class _Routes:
         address = self._address(request)
         session = await self._service.session(address)
         given = request.headers.get("last-event-id") or request.query_params.get("after")
-        after = Cursor(session.jobs.since) if given is None else Cursor.read(given)
+        after = Cursor(version_before_work(log_of(session))) if given is None else Cursor.read(given)
         return EventResponse(self._service.reader(address, after).encoded())
 
     # What the model sees

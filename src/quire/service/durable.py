@@ -18,7 +18,7 @@ from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
 from quire.service.runner import Accepted, Shared, Told
-from quire.session import Job, log_of
+from quire.session import Job, accept_job, log_of, parts_of, version_before_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -116,7 +116,7 @@ class Database:
 
     def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
         session = self.node.session(*reference[:3])
-        log, known = log_of(session), session.jobs.version_before(job.id)
+        log, known = log_of(session), version_before_job(log_of(session), job.id)
         if known is not None:  # both were kept when it was sent first
             return Accepted(known, session)
         try:
@@ -124,7 +124,7 @@ class Database:
             with log.lock, guarded(), self.engine.begin() as connection:
                 log.flush()
                 with self.store.joining(cast(Any, connection.connection.driver_connection)):
-                    version = session.jobs.accept(job)
+                    version = accept_job(parts_of(session).writer, job)
                 order = _order(reference, job, version)
                 self.client.enqueue_in_transaction(connection, order, *reference)
                 if wakes:

@@ -24,7 +24,7 @@ from quire.service.events import ALIVE_SIGN, Cursor, EventResponse
 from quire.service.openai_shapes import Body, Json
 from quire.service.problems import Problem, problem_of, unavailable
 from quire.service.service import Address, Service, digest_of, job_id_of, json_response
-from quire.session import Job, Session
+from quire.session import Job, Session, log_of, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
 
@@ -252,9 +252,10 @@ def _response(ticket: Ticket) -> shapes.Response:
 async def _accepted(session: Session, key: str | None) -> Job | None:
     """The job that was accepted under a key of the client; of one that has ended, the id is all there is."""
     pending = {job.id: job for job in session.jobs.pending()}
-    if key is None or key in pending or not await session.jobs.is_known(key):
+    if key is None or key in pending:
         return pending.get(key or "")
-    return Job(key, decisions={key: True})
+    version = await STORE.do(version_before_job, log_of(session), key)
+    return None if version is None else Job(key, decisions={key: True})
 
 
 def _waiting(session: Session) -> dict[str, ToolCall]:
@@ -288,6 +289,6 @@ def _continued(session: Session, body: Body, key: str | None) -> Job:
 
 def _said_since(session: Session, version: int) -> bool:
     """Whether something was said or done in a conversation after a version."""
-    view, then = session.view(), session.at(version).get(MAIN)
-    added = view.log.items(then.revision if then else 0, view.revision)
+    view = session.view()
+    added = view.log.items(log_of(session).state.revision_at(version, MAIN), view.revision)
     return any(isinstance(item, Message | ToolCall | ToolResult) for item in added)

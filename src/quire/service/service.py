@@ -19,7 +19,7 @@ from quire.service.keys import Caller
 from quire.service.metrics import Metrics
 from quire.service.problems import Problem, unavailable
 from quire.service.runner import Address as Address, Runner
-from quire.session import Job, Session
+from quire.session import Job, Session, digest_of_job, log_of
 from quire.stores.threads import STORE
 
 B = TypeVar("B")
@@ -90,7 +90,7 @@ class Service:
         """
         self.check_open()
         version, session = await self.runner.submit(*address, job)
-        if job.digest and await session.jobs.digest(job.id) not in (None, job.digest):
+        if job.digest and await digest_of_job(log_of(session), job.id) not in (None, job.digest):
             raise Problem(422, "this Idempotency-Key was used for another body")
         return version
 

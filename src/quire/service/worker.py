@@ -39,7 +39,7 @@ from quire.service.durable import (
 )
 from quire.service.lease import Lease
 from quire.service.words import ENDED, Words, remove_words
-from quire.session import Job, Outcome
+from quire.session import Job, Outcome, parts_of, take_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -295,7 +295,7 @@ class Worker:
 
     async def _fail(self, reference: Reference, error: str) -> Outcome:
         session = await STORE.do(self._node.session, *reference[:3])
-        async with session.jobs.taken(reference.job, force=True) as taken:
+        async with take_job(parts_of(session).writer, reference.job, force=True) as taken:
             return taken.outcome or await taken.end("failed", error=error)
 
     # Leases

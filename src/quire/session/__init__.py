@@ -10,6 +10,7 @@ from quire.session.calls import (
     NOT_APPROVED as NOT_APPROVED,
     Calls,
     Cancelled as Cancelled,
+    begun_at as begun_at,
     not_run as not_run,
 )
 from quire.session.compaction import Attempt, Compaction, Metrics as Metrics
@@ -62,7 +63,12 @@ from quire.session.jobs import (
     OpenJob as OpenJob,
     Outcome,
     Taken as Taken,
+    accept_job as accept_job,
+    digest_of_job as digest_of_job,
     open_jobs as open_jobs,
+    take_job as take_job,
+    version_before_job as version_before_job,
+    version_before_work as version_before_work,
 )
 from quire.session.log import (
     Work as Work,
@@ -79,11 +85,14 @@ from quire.session.session import (
     Session,
     beside_loop as beside_loop,
     current_session,
+    find_items,
+    hooks_of as hooks_of,
     log_of as log_of,
+    new_transcript,
+    parts_of as parts_of,
     timeline,
     transcript_with as transcript_with,
     turn_of as turn_of,
-    view_at as view_at,
 )
 from quire.session.spending import Caps, Spending
 from quire.session.state import Written, is_receipt as is_receipt
@@ -131,7 +140,9 @@ __all__ = [
     "compare_requests",
     "current_session",
     "family",
+    "find_items",
     "first_change",
     "hook",
+    "new_transcript",
     "timeline",
 ]

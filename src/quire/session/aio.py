@@ -30,6 +30,7 @@ from quire.stores import Place
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
 from quire.stores.threads import STORE
+from quire.tokens import whole
 
 logger = logging.getLogger("quire.session")
 
@@ -259,10 +260,12 @@ class Change(NamedTuple):
 class Writer:
     """Writes to one log: items are checked and redacted, and hooks are asked before anything is written."""
 
-    def __init__(self, log: Log, hooks: Hooks, redact: Redact | None) -> None:
+    def __init__(
+        self, log: Log, hooks: Hooks, redact: Redact | None = None, pool_limit: int | None = None
+    ) -> None:
         self.log, self.place = log, log.place
-        self.hooks = hooks
-        self.redact = redact
+        self.hooks, self.redact = hooks, redact
+        self.pool_limit = pool_limit if pool_limit is None else whole(pool_limit, "a limit", least=1)
         self.is_closed = False
 
     def check_open(self) -> None:

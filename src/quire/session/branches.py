@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import count, groupby, product
 from string import ascii_lowercase
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.heard import Metered
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
-from quire.session.pool import SessionPool, dropping, handle_of, handles_named
+from quire.session.pool import dropping, handle_of, handles_named, keeping
 from quire.session.receipts import bare, renumbered
 from quire.session.spending import Spending
 from quire.session.state import State, Written, is_receipt
@@ -163,11 +163,11 @@ class Merge:
     """Takes what a conversation did into another: all of it, its final answer, or a summary."""
 
     def __init__(
-        self, pool: SessionPool, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
+        self, writer: Writer, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
     ) -> None:
         if keep not in ("all", "result", "summary"):
             raise InvalidValue('`keep` is "all", "result" or "summary"')
-        self._pool, self._writer, self._ours, self._theirs = pool, pool.writer, pool.writer.log, child
+        self._writer, self._ours, self._theirs = writer, writer.log, child
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
             raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
@@ -194,7 +194,7 @@ class Merge:
             merged = self._writer.ready(self._items(state.transcripts[MAIN], done, summary))
             if not merged:
                 return Change([])
-            outputs = self._pool.keeping(self._outputs(merged, state), state)
+            outputs = keeping(self._writer, self._outputs(merged, state), state)
             return Change.joined([Change.adding(place, MAIN, merged), outputs, Change(link)])
 
         made = await self._writer.write_change(io, decide)
@@ -279,37 +279,33 @@ class DraftLog(Log):
         self._guard.check("the draft began")
 
 
-class _Session(Protocol):
-    @property
-    def pool(self) -> SessionPool: ...
-
-
-S = TypeVar("S", bound=_Session)
+S = TypeVar("S")
 
 
 class Draft(Generic[S]):
     """The block of a draft: `with` or `async with` it; the draft is what it gives."""
 
-    def __init__(self, pool: SessionPool, make: Callable[[DraftLog, Hooks], S]) -> None:
-        self._writer, self._pool, self._make = pool.writer, pool, make
+    def __init__(self, writer: Writer, make: Callable[[DraftLog, Hooks], tuple[S, Writer]]) -> None:
+        self._writer, self._make = writer, make
         self._log: DraftLog | None = None
-        self._session: S | None = None
+        self._drafting: Writer | None = None
 
     def __enter__(self) -> S:
         self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
-        self._session = self._make(self._begin(), DraftHooks(self._writer.hooks))
-        return self._session
+        return self._made(self._begin())
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         run(self._end(INLINE, is_well=kind is None))
 
     async def __aenter__(self) -> S:
-        log = await AWAITED.do(self._writer.log, self._begin)
-        self._session = self._make(log, DraftHooks(self._writer.hooks))
-        return self._session
+        return self._made(await AWAITED.do(self._writer.log, self._begin))
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self._end(AWAITED, is_well=kind is None)
+
+    def _made(self, log: DraftLog) -> S:
+        session, self._drafting = self._make(log, DraftHooks(self._writer.hooks))
+        return session
 
     def _begin(self) -> DraftLog:
         log = self._writer.log
@@ -324,11 +320,11 @@ class Draft(Generic[S]):
 
     async def _end(self, io: IO, *, is_well: bool) -> None:
         """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
-        assert self._log is not None and self._session is not None
+        assert self._log is not None and self._drafting is not None
         draft, parent = self._log, self._writer.log
         with draft.lock:
             draft.flush()
-            self._session.pool.writer.is_closed = True
+            self._drafting.is_closed = True
             entries, is_merged = draft.recorded(), False
         try:
             if is_well:
@@ -370,7 +366,9 @@ class Draft(Generic[S]):
         pool, left = state.pool.fork(), {note.id for note in draft.state.pool}
         dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in gone]
         kept = [item for item in items if isinstance(item, Note) and item.id in left]
-        return Change.joined([dropping(self._writer.place, dropped), self._pool.keeping(kept, state, pool)])
+        return Change.joined(
+            [dropping(self._writer.place, dropped), keeping(self._writer, kept, state, pool)]
+        )
 
 
 def _check_answers(entries: Entries, state: State) -> None:

@@ -118,10 +118,10 @@ _known: "WeakKeyDictionary[Log, _Known]" = WeakKeyDictionary()
 
 
 class AioCompaction:
-    """The verb of a compaction, to be awaited."""
+    """The verbs of a compaction, to be awaited."""
 
-    def __init__(self, compaction: "Compaction") -> None:
-        self._compaction = compaction
+    def __init__(self, work: "Compactions") -> None:
+        self._work = work
 
     async def run(self, *, by: Compactor | None = None, room: Room | None = None) -> Outcome | None:
         """Compact now, also if there is room left; returns the outcome, or `None` if there was no plan.
@@ -130,23 +130,59 @@ class AioCompaction:
         verb does not. An outcome that was not kept says why, and counts as false. `by` is another compactor
         for this once. `room` is by default what the last context left.
         """
-        own = self._compaction
-        own.writer.check_open()
-        compactor = own.compactor if by is None else checked_compactor(by)
+        work = self._work
+        work.writer.check_open()
+        compactor = work.compactor if by is None else checked_compactor(by)
         if compactor is None:
             raise InvalidValue("there is no compactor: give one to `session.compaction.use`")
-        await AWAITED.do(own.log, own.log.root.catch_up)
-        view, guard = own.shown()
+        await AWAITED.do(work.log, work.log.root.catch_up)
+        view, guard = work.shown()
         counter = counter_for(DEFAULT_MODEL)
-        room = room or own.room or Room(view.tokens(counter), counter)
-        own.known.end_pause()
-        return await own.make_room(view, guard, replace(room, early=True), compactor, is_asked=True)
+        room = room or work.room or Room(view.tokens(counter), counter)
+        work.known.end_pause()
+        return await work.make_room(view, guard, replace(room, early=True), compactor, is_asked=True)
+
+    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+        """Wait for what is running, or leave it to the next session of the conversation."""
+        await self._work.close(how, timeout)
 
 
 class Compaction:
     """Keeps the main transcript small with a compactor, and a model that writes summaries."""
 
     run = plain(AioCompaction.run, BLOCKING)
+    close = plain(AioCompaction.close, BLOCKING)
+
+    def __init__(self, work: "Compactions") -> None:
+        self._work = work
+
+    def _verbs(self, io: IO) -> AioCompaction:
+        return AioCompaction(self._work)
+
+    def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
+        """Use a compactor from now on, and a model, or the name of one, to write summaries."""
+        work = self._work
+        work.compactor = checked_compactor(compactor)
+        work.model = work.model if model is None else work.checked_writer(model)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What was done in this process so far."""
+        return self._work.known.metrics
+
+    def past(self) -> list[Attempt]:
+        """The compactions of this conversation by any process, oldest first, with one that is running."""
+        found: dict[str, Attempt] = {}
+        for note in self._work.log.read_stream(PLANS):
+            if isinstance(note, Note):
+                attempt = _attempt_in(note)
+                is_left = attempt.fate == "running" and not _is_leased(note)
+                found[ended_plan(note) or note.id] = _abandoned(attempt) if is_left else attempt
+        return list(found.values())
+
+
+class Compactions:
+    """Compacts the main transcript of a session, one plan at a time."""
 
     def __init__(self, writer: Writer, caps: Caps | None, prices: PricesByName) -> None:
         self.writer, self.log = writer, writer.log
@@ -160,29 +196,6 @@ class Compaction:
         """Whether a forced plan was recorded since the last context."""
         self.compactor: Compactor | None = None
         self.model: AnyModel | None = None
-
-    def _verbs(self, io: IO) -> AioCompaction:
-        return AioCompaction(self)
-
-    @property
-    def metrics(self) -> Metrics:
-        """What was done in this process so far."""
-        return self.known.metrics
-
-    def past(self) -> list[Attempt]:
-        """The compactions of this conversation by any process, oldest first, with one that is running."""
-        found: dict[str, Attempt] = {}
-        for note in self.log.read_stream(PLANS):
-            if isinstance(note, Note):
-                attempt = _attempt_in(note)
-                is_left = attempt.fate == "running" and not _is_leased(note)
-                found[ended_plan(note) or note.id] = _abandoned(attempt) if is_left else attempt
-        return list(found.values())
-
-    def use(self, compactor: Compactor, model: AnyModel | str | None = None) -> None:
-        """Use a compactor from now on, and a model, or the name of one, to write summaries."""
-        self.compactor = checked_compactor(compactor)
-        self.model = self.model if model is None else self.checked_writer(model)
 
     def checked_writer(self, model: AnyModel | str | None) -> AnyModel:
         """The model that writes summaries; `InvalidValue` if there is none, or its price is not known."""
@@ -298,8 +311,8 @@ class Compaction:
 
     def failed(self, fault: str, pause: float) -> None:
         """Count and log a failure."""
-        self.metrics.failed += 1
-        self.metrics.fault = fault
+        self.known.metrics.failed += 1
+        self.known.metrics.fault = fault
         logger.warning("the compaction of %s failed, next try in %.0f s: %s", self.log.place, pause, fault)
 
     def shown(self) -> tuple[View, Guard]:
@@ -311,7 +324,7 @@ class Compaction:
 class _Work:
     """One compaction: plans are made and carried out, one after the other, until the view fits."""
 
-    def __init__(self, compaction: Compaction, plans: Callable[[View, Room], Plan | None]) -> None:
+    def __init__(self, compaction: Compactions, plans: Callable[[View, Room], Plan | None]) -> None:
         self._compaction, self._plans = compaction, plans
         self._log, self._writer, self._known = compaction.log, compaction.writer, compaction.known
         model = compaction.model

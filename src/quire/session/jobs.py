@@ -16,7 +16,7 @@ from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
 from quire.session.leases import claimed, is_held, renewed
-from quire.session.log import CLAIMS, Entries, open_log
+from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.state import PendingJob, State, Written
 from quire.stores import Place, Store
 from quire.stores.streams import JOBS, MAIN
@@ -118,13 +118,16 @@ class Taken:
         self.job, self._since = job, since
         self.is_retry = is_retry
         """Whether somebody has begun it before."""
-        self.is_cancelled = job.id in writer.log.state.jobs.cancelled
-        """Whether somebody has cancelled it."""
         self.unfinished: str | None = None
         """Another job that was begun and has not ended: it goes first, and this one was not taken."""
         self._writer = writer
         self.outcome: Outcome | None = None
         """How it ended, once it has."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody has cancelled it."""
+        return self.job.id in self._writer.log.state.jobs.cancelled
 
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
         """Record how the job ended. `TurnLost` if another has taken it."""
@@ -163,17 +166,14 @@ def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
             jobs = log.state.jobs
             for job, pending in jobs.pending.items():
                 is_running = jobs.holder is not None and jobs.holder.job == job
-                begun: JobState = "running" if is_running else "waiting"
-                found.append(
-                    OpenJob(
-                        place, job, "cancelled" if job in jobs.cancelled else begun, pending.entry.not_before
-                    )
-                )
+                progress: JobState = "running" if is_running else "waiting"
+                progress = "cancelled" if job in jobs.cancelled else progress
+                found.append(OpenJob(place, job, progress, pending.entry.not_before))
     return found
 
 
 class Jobs:
-    """The jobs of one conversation."""
+    """The jobs of one conversation. Their verbs are awaited."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer, self._log = writer, writer.log
@@ -181,27 +181,10 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: all that comes of it has a higher one.
 
-        A job whose id is known is not accepted again; see `is_known`.
+        A job whose id is known is not accepted again: it is pending, its message is on record, or it ended
+        not long ago.
         """
-        return await AWAITED.write(self._log, lambda: self.accept(job))
-
-    def version_before(self, job_id: str) -> int | None:
-        """The version before a job that was accepted, as far as is known; `None` if it was not."""
-        return self._log.look(lambda state: self._known(job_id, state))
-
-    def accept(self, job: Job) -> int:
-        """As `submit`, in this thread: for a caller whose transaction the store has joined."""
-        items = self._writer.ready(_items_of(job))
-        before = 0
-
-        def entries(state: State) -> Entries:
-            nonlocal before
-            known = self._known(job.id, state)
-            before = state.version if known is None else known
-            return [Written(JOBS, item) for item in items] if known is None else []
-
-        self._writer.commit(entries)
-        return before
+        return await AWAITED.write(self._log, lambda: accept_job(self._writer, job))
 
     async def cancel(self, job_id: str) -> None:
         """Cancel a job. One that waits never starts; one that runs ends at its next safe point.
@@ -236,125 +219,145 @@ class Jobs:
         holder = self._log.state.jobs.holder
         return None if holder is None else holder.job
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the job that somebody does was cancelled."""
-        return self._log.state.jobs.is_cancelled
-
-    @property
-    def since(self) -> int:
-        """The version before the job that somebody has taken; if there is none, that of the conversation."""
-        with self._log.applying:
-            state, job_id = self._log.state, self.current
-            return self._log.version if job_id is None else state.version_before_job(job_id)
-
-    async def is_known(self, job_id: str) -> bool:
-        """Whether a job was accepted: it is pending, its message is on record, or it ended not long ago."""
-        log = self._log
-        return await AWAITED.do(log, lambda: self._known(job_id, log.state)) is not None
-
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
-        return await AWAITED.do(self._log, lambda: self._find_outcome(job_id))
+        return await AWAITED.do(self._log, lambda: _find_outcome(self._log, job_id))
 
-    async def digest(self, job_id: str) -> str | None:
-        """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
-        with self._log.applying:
-            if pending := self._log.state.jobs.pending.get(job_id):
-                return pending.entry.digest or None
 
-        def find() -> str | None:
-            accepted = (one for _, one in self._entries() if isinstance(one, AcceptedJob))
-            return next((one.digest or None for one in accepted if one.job == job_id), None)
+# For workers and services
 
-        return await AWAITED.do(self._log, find)
 
-    @asynccontextmanager
-    async def taken(self, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
-        """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
+def accept_job(writer: Writer, job: Job) -> int:
+    """As `Jobs.submit`, in this thread: for a caller whose transaction the store has joined."""
+    items = writer.ready(_items_of(job))
+    before = 0
 
-        `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
-        can write no more. `Conflict` if others went on with the job since the conversation was read: take it
-        again. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
-        """
-        with claimed() as claim:
-            first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
-            found: tuple[bool, TakenJob | None, str | None] | None = None
-            lost: list[QuireError] = []
+    def entries(state: State) -> Entries:
+        nonlocal before
+        known = _known(job.id, state)
+        before = state.version if known is None else known
+        return [Written(JOBS, item) for item in items] if known is None else []
 
-            def take(state: State) -> Entries:
-                nonlocal job, since, found
-                jobs = state.jobs
-                before, found = found, (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id))
-                if before is not None and found != before:
-                    raise Conflict(f"others went on with the jobs of {self._log.place} meanwhile")
-                is_pending, _, unfinished = found
-                if not is_pending:
-                    return []
-                job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
-                if jobs.holder is not None and not force and is_held(jobs.holder.lease):
-                    raise TurnBusy(f"a job of {self._log.place} is being done by another")
-                return [Written(JOBS, note_of(first))] if unfinished is None else []
+    writer.commit(entries)
+    return before
 
-            if job_id not in self._log.state.jobs.pending:
-                await AWAITED.do(self._log, self._log.catch_up)
-            # It is stored with what the turn writes first. If others went on with the job before that, what
-            # they did is not known here yet, and nothing is stored.
-            is_taken = await AWAITED.stage(self._log, lambda: self._writer.stage(take, lost.append))
-            assert found is not None
-            _, begun, unfinished = found
-            if not is_taken:
-                yield await self._not_taken(job_id, unfinished)
-                return
 
-            def renewal(state: State) -> Entries:
-                is_pending = job_id in state.jobs.pending
-                return [Written(JOBS, note_of(TakenJob(job_id, claim())))] if is_pending else []
+def version_before_job(log: Log, job_id: str) -> int | None:
+    """The version before a job that was accepted, as far as is known; `None` if it was not."""
+    return log.look(lambda state: _known(job_id, state))
 
-            token = CLAIMS.set({**CLAIMS.get(), self._log.place: first.lease.claim})
+
+def version_before_work(log: Log) -> int:
+    """The version before the job that somebody has taken; if there is none, that of the conversation."""
+    with log.applying:
+        holder = log.state.jobs.holder
+        return log.version if holder is None else log.state.version_before_job(holder.job)
+
+
+async def digest_of_job(log: Log, job_id: str) -> str | None:
+    """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
+    with log.applying:
+        if pending := log.state.jobs.pending.get(job_id):
+            return pending.entry.digest or None
+
+    def find() -> str | None:
+        accepted = (one for _, one in _entries(log) if isinstance(one, AcceptedJob))
+        return next((one.digest or None for one in accepted if one.job == job_id), None)
+
+    return await AWAITED.do(log, find)
+
+
+@asynccontextmanager
+async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
+    """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
+
+    `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
+    can write no more. `Conflict` if others went on with the job since the conversation was read: take it
+    again. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
+    """
+    log = writer.log
+    with claimed() as claim:
+        first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
+        found: tuple[bool, TakenJob | None, str | None] | None = None
+        lost: list[QuireError] = []
+
+        def take(state: State) -> Entries:
+            nonlocal job, since, found
+            jobs = state.jobs
+            before, found = found, (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id))
+            if before is not None and found != before:
+                raise Conflict(f"others went on with the jobs of {log.place} meanwhile")
+            is_pending, _, unfinished = found
+            if not is_pending:
+                return []
+            job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
+            if jobs.holder is not None and not force and is_held(jobs.holder.lease):
+                raise TurnBusy(f"a job of {log.place} is being done by another")
+            return [Written(JOBS, note_of(first))] if unfinished is None else []
+
+        if job_id not in log.state.jobs.pending:
+            await AWAITED.do(log, log.catch_up)
+        # It is stored with what the turn writes first. If others went on with the job before that, what
+        # they did is not known here yet, and nothing is stored.
+        is_taken = await AWAITED.stage(log, lambda: writer.stage(take, lost.append))
+        assert found is not None
+        _, begun, unfinished = found
+        if not is_taken:
+            yield await _not_taken(writer, job_id, unfinished)
+            return
+
+        def renewal(state: State) -> Entries:
+            is_pending = job_id in state.jobs.pending
+            return [Written(JOBS, note_of(TakenJob(job_id, claim())))] if is_pending else []
+
+        token = CLAIMS.set({**CLAIMS.get(), log.place: first.lease.claim})
+        try:
             try:
-                try:
-                    async with renewed(self._log, renewal):
-                        yield Taken(job, self._writer, since, is_retry=begun is not None)
-                finally:
-                    if self._log.has_staged:
-                        await AWAITED.write(self._log, self._log.flush)
-            except TurnLost as fault:
-                raise next(iter(lost), fault) from None
+                async with renewed(log, renewal):
+                    yield Taken(job, writer, since, is_retry=begun is not None)
             finally:
-                CLAIMS.reset(token)
+                if log.has_staged:
+                    await AWAITED.write(log, log.flush)
+        except TurnLost as fault:
+            raise next(iter(lost), fault) from None
+        finally:
+            CLAIMS.reset(token)
 
-    async def _not_taken(self, job_id: str, unfinished: str | None) -> Taken:
-        left = Taken(Job(job_id), self._writer)
-        left.unfinished = unfinished
-        left.outcome = None if unfinished is not None else await self.outcome(job_id)
-        if left.outcome is None and unfinished is None:
-            raise UnknownId(f"there is no job {cut(job_id)!r} in {self._log.place}")
-        return left
 
-    def _known(self, job_id: str, state: State) -> int | None:
-        """The version before a job that was accepted before; `None` if it was not."""
-        if job_id in state.jobs.pending:
-            return state.version_before_job(job_id)
-        if ended := state.jobs.ended.get(job_id):
-            return ended[1].since
-        return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
+async def _not_taken(writer: Writer, job_id: str, unfinished: str | None) -> Taken:
+    left = Taken(Job(job_id), writer)
+    left.unfinished = unfinished
+    left.outcome = None if unfinished is not None else await Jobs(writer).outcome(job_id)
+    if left.outcome is None and unfinished is None:
+        raise UnknownId(f"there is no job {cut(job_id)!r} in {writer.log.place}")
+    return left
 
-    def _find_outcome(self, job_id: str) -> Outcome | None:
-        state = self._log.state
-        if ended := state.jobs.ended.get(job_id):
-            note, entry = ended
-            return _outcome_of(entry, state.versions_by_id[note] - 1)
-        for version, one in self._entries():
-            if one.job == job_id and not isinstance(one, TakenJob):
-                return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
-        return None
 
-    def _entries(self) -> Iterator[tuple[int, JobEntry]]:
-        """The entries of jobs with their versions, the last first."""
-        before, store, place = None, self._log.store, self._log.place
-        while versions := store.versions_of(place, JOBS, before=before, limit=_MOST_READ):
-            for version, item in reversed([*zip(versions, self._log.read_at(versions), strict=True)]):
-                if (entry := job_entry(item)) is not None:
-                    yield version, entry
-            before = versions[0]
+def _known(job_id: str, state: State) -> int | None:
+    """The version before a job that was accepted before; `None` if it was not."""
+    if job_id in state.jobs.pending:
+        return state.version_before_job(job_id)
+    if ended := state.jobs.ended.get(job_id):
+        return ended[1].since
+    return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
+
+
+def _find_outcome(log: Log, job_id: str) -> Outcome | None:
+    state = log.state
+    if ended := state.jobs.ended.get(job_id):
+        note, entry = ended
+        return _outcome_of(entry, state.versions_by_id[note] - 1)
+    for version, one in _entries(log):
+        if one.job == job_id and not isinstance(one, TakenJob):
+            return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
+    return None
+
+
+def _entries(log: Log) -> Iterator[tuple[int, JobEntry]]:
+    """The entries of jobs with their versions, the last first."""
+    before, store, place = None, log.store, log.place
+    while versions := store.versions_of(place, JOBS, before=before, limit=_MOST_READ):
+        for version, item in reversed([*zip(versions, log.read_at(versions), strict=True)]):
+            if (entry := job_entry(item)) is not None:
+                yield version, entry
+        before = versions[0]

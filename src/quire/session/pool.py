@@ -8,11 +8,11 @@ from quire.errors import InvalidValue
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, checked_type, plain
 from quire.session.hooks import Added, Adding, Dropped, Dropping
+from quire.session.log import Log
 from quire.session.state import State, Written
 from quire.state import Pool
 from quire.stores import Place
 from quire.stores.streams import POOL
-from quire.tokens import whole
 
 PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))")
 """The handle of a long output; the keys of its notes begin with it."""
@@ -36,19 +36,18 @@ def handles_named(items: Iterable[Item]) -> set[str]:
 class AioPool:
     """The verbs of a pool, to be awaited."""
 
-    def __init__(self, pool: "SessionPool", io: IO) -> None:
-        self._pool, self._io = pool, io
-        self._writer, self._log = pool.writer, pool.writer.log
+    def __init__(self, writer: Writer, io: IO) -> None:
+        self._writer, self._log, self._io = writer, writer.log, io
 
     async def keep(self, note: Note) -> Note:
         """Put a note into the pool; it replaces one with the same key."""
-        ready = self._pool.ready([note])
-        await self._writer.write_change(self._io, lambda state: self._pool.keeping(ready, state))
+        ready = ready_notes(self._writer, [note])
+        await self._writer.write_change(self._io, lambda state: keeping(self._writer, ready, state))
         return ready[0]
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
-        if checked_type(key, str, "a note has a key") not in self._pool:
+        if checked_type(key, str, "a note has a key") not in self._log.state.pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
         dropped = list[Note]()
 
@@ -62,7 +61,7 @@ class AioPool:
     async def clear(self) -> list[Note]:
         """Drop all notes, and return them. Notes that hooks add meanwhile stay."""
         await self._io.do(self._log, self._log.catch_up)
-        heard, dropped = {note.id: note for note in self._pool}, list[Note]()
+        heard, dropped = {note.id: note for note in _pool(self._log)}, list[Note]()
 
         def decide(state: State) -> Change:
             dropped[:] = [note for note in state.pool if heard.get(note.id) == note]
@@ -83,29 +82,27 @@ class SessionPool:
     drop = plain(AioPool.drop)
     clear = plain(AioPool.clear)
 
-    def __init__(self, writer: Writer, limit: int | None) -> None:
-        self.writer = writer
-        self.limit = limit if limit is None else whole(limit, "a limit", least=1)
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._log = writer, writer.log
 
     def _verbs(self, io: IO) -> AioPool:
-        return AioPool(self, io)
+        return AioPool(self._writer, io)
 
     def copy(self) -> Pool:
         """The notes as they are now; changes of the copy change nothing here."""
-        self.writer.log.check_not_forgotten()
-        return self.writer.log.look(lambda state: state.pool.fork())
+        return _pool(self._log)
 
     def __len__(self) -> int:
-        return len(self.writer.log.state.pool)
+        return len(self._log.state.pool)
 
     def __iter__(self) -> Iterator[Note]:
         return iter(self.copy())
 
     def __contains__(self, key: object) -> bool:
-        return key in self.writer.log.state.pool
+        return key in self._log.state.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self.writer.log.state.pool.get(checked_type(key, str, "a note has a key"))
+        return self._log.state.pool.get(checked_type(key, str, "a note has a key"))
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"
@@ -114,29 +111,36 @@ class SessionPool:
         """One line per note with its key and description."""
         return self.copy().catalogue()
 
-    def ready(self, notes: Iterable[Note]) -> list[Note]:
-        """Notes as they may be kept: checked, and redacted."""
-        given = list(notes)
-        for note in given:
-            if checked_type(note, Note, "a pool keeps notes").key is None:
-                raise InvalidValue("a note needs a key to be kept in a pool")
-        return [note for note in self.writer.ready(given) if isinstance(note, Note)]
 
-    def keeping(self, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
-        """The change that keeps notes one after the other, with the evictions it takes.
+def _pool(log: Log) -> Pool:
+    log.check_not_forgotten()
+    return log.look(lambda state: state.pool.fork())
 
-        `pool` is the pool to begin with, and is changed.
-        """
-        if self.limit is not None and pool is None:
-            pool = state.pool.fork()
-        kept = [note for note in notes if not state.is_gone(note)]
-        return Change.joined(self._keeping(note, pool) for note in kept)
 
-    def _keeping(self, note: Note, pool: Pool | None) -> Change:
-        place = self.writer.place
-        evicted = [] if pool is None else _put_into(pool, note, self.limit)
-        kept = Change([Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))])
-        return Change.joined([dropping(place, evicted, note), kept])
+def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
+    """Notes as they may be kept: checked, and redacted."""
+    given = list(notes)
+    for note in given:
+        if checked_type(note, Note, "a pool keeps notes").key is None:
+            raise InvalidValue("a note needs a key to be kept in a pool")
+    return [note for note in writer.ready(given) if isinstance(note, Note)]
+
+
+def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
+    """The change that keeps notes one after the other, with the evictions it takes.
+
+    `pool` is the pool to begin with, and is changed.
+    """
+    place, limit = writer.place, writer.pool_limit
+    if limit is not None and pool is None:
+        pool = state.pool.fork()
+    changes = list[Change]()
+    for note in notes:
+        if not state.is_gone(note):
+            evicted = [] if pool is None else _put_into(pool, note, limit)
+            kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
+            changes += [dropping(place, evicted, note), Change(*kept)]
+    return Change.joined(changes)
 
 
 def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Change:

@@ -3,27 +3,26 @@
 `AioSession` has the verbs. `Session` has the same verbs as plain functions, and what there is to read.
 """
 
-import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, TurnBusy, UnknownId, UnknownKey, WrongType, cut
-from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo, new_id
+from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
-from quire.session.calls import Calls
-from quire.session.compaction import AioCompaction, Close, Compaction
+from quire.session.calls import AioCalls, Calls
+from quire.session.compaction import AioCompaction, Close, Compaction, Compactions
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.heard import Metered
-from quire.session.hooks import Hook, Hooks
+from quire.session.hooks import Hook, HookFailure, Hooks
 from quire.session.jobs import Jobs
 from quire.session.log import Log, follow, open_log, open_store
 from quire.session.pool import AioPool, SessionPool
@@ -51,9 +50,13 @@ class AioSession:
     A cancellation does not take back what had begun to be written.
     """
 
-    def __init__(self, pool: SessionPool, compaction: Compaction, turns: Turns, calls: Calls, io: IO) -> None:
-        self._pool, self._compaction, self._turns, self._calls, self._io = pool, compaction, turns, calls, io
-        self._writer, self._log = pool.writer, pool.writer.log
+    def __init__(self, parts: "Parts", io: IO) -> None:
+        self._writer, self._compaction, self._turns = parts
+        self._log, self._io = parts.writer.log, io
+        self.pool, self.calls = AioPool(self._writer, io), AioCalls(self._writer, io)
+        """The verbs of the pool, and those of calls, to be awaited."""
+        self.compaction = AioCompaction(self._compaction)
+        """The verbs of compaction, to be awaited."""
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none, and return them as they were recorded.
@@ -75,12 +78,6 @@ class AioSession:
         made = checked_type(calls, Iterable, "the calls of the assistant are items")
         kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
         return cast(Message, kept[0]) if said else None
-
-    async def call(self, name: str, arguments: str | Mapping[str, Any] = "{}", *, to: str = MAIN) -> ToolCall:
-        """Record a call that waits for its result. The arguments are JSON, or values of JSON."""
-        text = checked_type(arguments, str | Mapping, "the arguments of a call are a mapping, or its JSON")
-        text = text if isinstance(text, str) else _json_of(text)
-        return await self._one(ToolCall(f"call_{new_id()}", name, text), to)
 
     async def tool(
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
@@ -104,14 +101,6 @@ class AioSession:
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
         return await self._one(Undo(edit_id or _last_edit(_view(self._log, to))), to)
-
-    async def begin(self, *calls: ToolCall) -> None:
-        """Record that calls are about to be run. From here on, a call without a result may have run.
-
-        After a crash, `calls.standing()` says which calls had begun: they may have run.
-        `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
-        """
-        await self._calls.begin(*calls, io=self._io)
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
@@ -187,10 +176,6 @@ class AioSession:
         """`Session.listen` for an async stream; to leave it early, use `contextlib.aclosing`."""
         return self._turns.listen(self._io, events, provider, to, sent, parameters)
 
-    async def new(self, label: str) -> str:
-        """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
-        return await self._do(lambda: take_name(self._writer, label))
-
     async def fork(
         self,
         name: str,
@@ -236,7 +221,7 @@ class AioSession:
         writes = None
         if keep == "summary" or model is not None:
             writes = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
-        return await Merge(self._pool, child.pool.writer.log, keep, writes, agent_id).run(self._io)
+        return await Merge(self._writer, log_of(child), keep, writes, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
         """Erase the content of items, and of all that names them as its source; a tombstone stays.
@@ -248,11 +233,6 @@ class AioSession:
             checked_type(item_id, str, "items are forgotten by their ids")
         self._writer.check_open()
         await self._do(lambda: forget(self._log, ids))
-
-    async def find(self, text: str) -> list[str]:
-        """The ids of all items here that contain a text, in any letter case: candidates for `forget`."""
-        wanted = checked_type(text, str, "`find` searches for a text")
-        return await self._do(lambda: find(self._log, wanted))
 
     async def refresh(self) -> list[Written]:
         """Read what other processes have written, and return it."""
@@ -278,19 +258,14 @@ class AioSession:
             with self._log.lock:
                 self._writer.is_closed = True
 
-    @property
-    def pool(self) -> AioPool:
-        """The verbs of the pool, to be awaited: `keep`, `drop` and `clear`."""
-        return AioPool(self._pool, self._io)
-
-    @property
-    def compaction(self) -> AioCompaction:
-        """The verb of compaction, to be awaited: `run`."""
-        return AioCompaction(self._compaction)
-
     def draft(self) -> "Draft[Session]":
         """See `Session.draft`."""
-        return Draft(self._pool, self._like)
+
+        def make(log: Log, hooks: Hooks) -> tuple[Session, Writer]:
+            session = self._like(log, hooks)
+            return session, parts_of(session).writer
+
+        return Draft(self._writer, make)
 
     def _like(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
         """A session of another log with the same options; a fork has the compactor, too."""
@@ -300,7 +275,7 @@ class AioSession:
             redact=self._writer.redact,
             caps=self._turns.caps,
             prices=self._turns.prices,
-            pool_limit=self._pool.limit,
+            pool_limit=self._writer.pool_limit,
             compactor=self._compaction.compactor if is_fork else None,
             model=self._compaction.model,
         )
@@ -363,20 +338,16 @@ class Session:
     append = plain(AioSession.append)
     user = plain(AioSession.user)
     assistant = plain(AioSession.assistant)
-    call = plain(AioSession.call)
     tool = plain(AioSession.tool)
     pin = plain(AioSession.pin)
     undo = plain(AioSession.undo)
-    begin = plain(AioSession.begin)
     hide = plain(AioSession.hide)
     retract = plain(AioSession.retract)
     edit = plain(AioSession.edit)
     record = plain(AioSession.record)
-    new = plain(AioSession.new)
     fork = plain(AioSession.fork)
     child = plain(AioSession.child)
     forget = plain(AioSession.forget)
-    find = plain(AioSession.find)
     refresh = plain(AioSession.refresh)
     build = plain(AioSession.build, BLOCKING)
     merge = plain(AioSession.merge, BLOCKING)
@@ -393,24 +364,25 @@ class Session:
         checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps")
         prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) is a mapping")
         prices = named_prices(prices)
-        writer = Writer(log, hooks, redact)
+        writer = Writer(log, hooks, redact, options.get("pool_limit"))
+        compactions = Compactions(writer, caps, prices)
+        self._parts = Parts(writer, compactions, Turns(writer, compactions, caps, prices))
         self._log = log
-        self.pool = SessionPool(writer, options.get("pool_limit"))
+        self.pool = SessionPool(writer)
         """The notes of the session, by key."""
-        self.compaction = Compaction(writer, caps, prices)
+        self.compaction = Compaction(compactions)
         """Keeps the main transcript small."""
-        self._turns = Turns(writer, self.compaction, caps, prices)
-        self.calls = Calls(writer, self.pool)
+        self.calls = Calls(writer)
         """Tool calls that have no result yet."""
         self.jobs = Jobs(writer)
         """Work that was accepted, and is answered once."""
-        self._plain = AioSession(self.pool, self.compaction, self._turns, self.calls, INLINE)
+        self._plain = AioSession(self._parts, INLINE)
         self.aio = self._verbs(AWAITED)
         """The same verbs to be awaited."""
         model, compactor = options.get("model"), options.get("compactor")
-        self.compaction.model = None if model is None else model_of(model, "Session.open(model=…)")
+        compactions.model = None if model is None else model_of(model, "Session.open(model=…)")
         if compactor is not None:
-            self.compaction.use(compactor, self.compaction.model)
+            self.compaction.use(compactor, compactions.model)
 
     @staticmethod
     def open(
@@ -437,9 +409,7 @@ class Session:
         return f"<Session {self.place} at version {self.version}>"
 
     def _verbs(self, io: IO) -> AioSession:
-        if io is INLINE:
-            return self._plain
-        return AioSession(self.pool, self.compaction, self._turns, self.calls, io)
+        return self._plain if io is INLINE else AioSession(self._parts, io)
 
     @property
     def place(self) -> Place:
@@ -452,11 +422,6 @@ class Session:
         return self._log.version
 
     @property
-    def weight(self) -> int:
-        """About how many bytes of memory the conversation takes in this process."""
-        return self._log.root.weight
-
-    @property
     def transcripts(self) -> tuple[str, ...]:
         """The names of the transcripts, `main` first."""
         return tuple(self._log.views())
@@ -467,9 +432,9 @@ class Session:
         return Memory.of(self._log.root.store, self.place.scope)
 
     @property
-    def hooks(self) -> Hooks:
-        """The hooks, and those that failed."""
-        return self.pool.writer.hooks
+    def hook_failures(self) -> Sequence[HookFailure]:
+        """The hooks that failed after the fact, the newest last."""
+        return self._parts.writer.hooks.failures
 
     @property
     def receipts(self) -> Receipts:
@@ -481,13 +446,17 @@ class Session:
         """What the conversation has used and cost so far."""
         return self._log.state.spending
 
-    def view(self, name: str = MAIN) -> View:
-        """What a transcript shows now; `view().recorded()` are all items, edits and hidden ones included."""
-        return _view(self._log, name)
+    def view(self, name: str = MAIN, *, at: int | None = None) -> View:
+        """What a transcript shows now, or showed `at` an earlier version of the conversation.
 
-    def at(self, version: int) -> dict[str, View]:
-        """What each transcript showed at an earlier version of the conversation."""
-        return self._log.look(lambda state: state.at(version))
+        `view().recorded()` are all items, edits and hidden ones included.
+        """
+        if at is None:
+            return _view(self._log, name)
+        views = self._log.look(lambda state: state.at(at))
+        if name not in views:
+            raise UnknownKey(f"there was no transcript {cut(name)!r} at version {at:,}")
+        return views[name]
 
     def listen(
         self,
@@ -503,7 +472,7 @@ class Session:
         It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
         dropped. See `record`.
         """
-        return Listening(self._turns.listen(INLINE, events, provider, to, sent, parameters))
+        return Listening(self._parts.turns.listen(INLINE, events, provider, to, sent, parameters))
 
     def draft(self) -> "Draft[Session]":
         """A fork that is merged all at once when its block ends well, and forgotten if it raises.
@@ -518,7 +487,7 @@ class Session:
         return follow(self._log, self.version if after is None else after)
 
     def __enter__(self) -> Self:
-        self.pool.writer.check_open()
+        self._parts.writer.check_open()
         _entered.set((*_entered.get(), self))
         return self
 
@@ -544,15 +513,33 @@ class Session:
         return self not in sessions
 
 
+class Parts(NamedTuple):
+    """What a session is made of, for the packages that work on it."""
+
+    writer: Writer
+    compactions: Compactions
+    turns: Turns
+
+
+def parts_of(session: Session) -> Parts:
+    """What a session is made of."""
+    return session._parts  # pyright: ignore[reportPrivateUsage]  # it is no name for users
+
+
 def log_of(session: Session) -> Log:
-    """The log that a session writes to, for the packages that work on it."""
-    return session.pool.writer.log
+    """The log that a session writes to."""
+    return parts_of(session).writer.log
+
+
+def hooks_of(session: Session) -> Hooks:
+    """The hooks of a session."""
+    return parts_of(session).writer.hooks
 
 
 def turn_of(session: Session) -> Turn:
     """A turn of an agent in a session."""
-    turns = session._turns  # pyright: ignore[reportPrivateUsage]  # it is no name for users
-    return Turn(session.pool.writer, turns, session.calls)
+    writer, _, turns = parts_of(session)
+    return Turn(writer, turns)
 
 
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:
@@ -579,14 +566,14 @@ def timeline(session: Session, labels: str | Iterable[str] | None = None) -> lis
     return merged_by_time([session.view(name) for name in labelled(session.transcripts, labels)])
 
 
-def view_at(session: Session, name: str = MAIN, version: int | None = None) -> View:
-    """What a transcript shows now, or showed at a version."""
-    if version is None:
-        return session.view(name)
-    views = session.at(version)
-    if name not in views:
-        raise UnknownKey(f"there was no transcript {cut(name)!r} at version {version:,}")
-    return views[name]
+def new_transcript(session: Session, label: str) -> str:
+    """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
+    return take_name(parts_of(session).writer, label)
+
+
+def find_items(session: Session, text: str) -> list[str]:
+    """The ids of all items that contain a text, in any letter case: candidates for `Session.forget`."""
+    return find(log_of(session), checked_type(text, str, "`find_items` searches for a text"))
 
 
 def transcript_with(session: Session, item_id: str) -> str | None:
@@ -627,13 +614,6 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
         if has_name:
             return None
     raise UnknownId(f"no call {cut(call_id)!r} waits for a result: give the name of the tool")
-
-
-def _json_of(arguments: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(arguments, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise InvalidValue(f"the arguments of a call are JSON: {fault}") from None
 
 
 def _last_edit(view: View) -> str:

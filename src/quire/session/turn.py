@@ -14,22 +14,27 @@ If others wrote first, what is staged is computed again on what they wrote; a re
 not sent, because what they wrote may belong in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Unpack
 
 from quire.context import Context, Template
-from quire.errors import Conflict, QuireError, TurnLost
-from quire.items import Item, Message, ToolCall
+from quire.errors import Conflict, QuireError, TurnLost, cut
+from quire.items import Item, Message, Note, ToolCall
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions
 from quire.session.aio import AWAITED, Change, Writer
-from quire.session.calls import Calls
-from quire.session.entries import EndedJob, note_of
+from quire.session.calls import beginning, check_open, is_run
+from quire.session.entries import BegunCalls, EndedJob, note_of
+from quire.session.hooks import Added, Adding
+from quire.session.leases import claimed, renewed
 from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
+from quire.session.pool import keeping, ready_notes
 from quire.session.state import State, Written
 from quire.session.turns import BuildOptions, Request, Turns
-from quire.stores.streams import JOBS, MAIN
+from quire.stores.store import checked_name
+from quire.stores.streams import CALLS, JOBS, MAIN
 
 _AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
 """Sections that wait for nothing."""
@@ -46,8 +51,8 @@ class Outdated(Conflict):
 class Turn:
     """One turn of an agent. Its code, in the task that enters it, sees what it has staged."""
 
-    def __init__(self, writer: Writer, turns: Turns, calls: Calls) -> None:
-        self._writer, self._log, self._turns, self._calls = writer, writer.log, turns, calls
+    def __init__(self, writer: Writer, turns: Turns) -> None:
+        self._writer, self._log, self._turns = writer, writer.log, turns
         self._fault: QuireError | None = None
         self._tries_left = _MOST_OUTDATED
 
@@ -128,20 +133,80 @@ class Turn:
         stage = self._stage if self.may_stage else None
         return await self._turns.record_parsed(AWAITED, parsed, MAIN, request, stage=stage, owns_calls=True)
 
+    @asynccontextmanager
+    async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
+        """Begin calls, and hold the claim on them for as long as the block takes."""
+        job = CLAIMS.get().get(self._log.place)
+        with claimed() as claim:
+
+            def renewal(state: State) -> Entries:
+                waiting = {call.id for call in state.pending()}
+                left = [call.id for call in calls if call.id in waiting]
+                return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
+
+            first = beginning(calls, claim(), job)
+            await AWAITED.write(self._log, lambda: self._writer.commit(first))
+            async with renewed(self._log, renewal):
+                yield
+
     async def answer(
-        self, calls: Sequence[ToolCall], *items: Item, if_unclaimed: bool = False
+        self,
+        calls: Sequence[ToolCall],
+        *items: Item,
+        pooled: Sequence[Note] = (),
+        to: str = MAIN,
+        if_unclaimed: bool = False,
+        asks_hooks: bool = True,
     ) -> tuple[Item, ...]:
-        """Record what answers open calls, with a message or results: see `Calls.answer`."""
+        """Record what answers open calls, and put notes into the pool, all or none.
+
+        `Conflict` if one of the calls is not open any more, and, with `if_unclaimed`, if somebody runs one of
+        them.
+        """
+        name, notes = checked_name(to), ready_notes(self._writer, pooled)
+        answers = self._answers(calls, items, name, if_unclaimed=if_unclaimed, asks_hooks=asks_hooks)
+
+        def decide(state: State) -> Change:
+            answered = answers(state)
+            return Change.joined([keeping(self._writer, notes, state), answered]) if notes else answered
+
+        made = await self._writer.write_change(AWAITED, decide)
+        return tuple(item for stream, item in made.entries if stream == name)
+
+    async def stage_answer(
+        self, calls: Sequence[ToolCall], *items: Item, if_unclaimed: bool = False, **options: Any
+    ) -> tuple[Item, ...]:
+        """As `answer`, but staged where no hook hears of it. It keeps no notes."""
         self._check()
         if not self.may_stage:
-            return await self._calls.answer(calls, *items, if_unclaimed=if_unclaimed)
-        answers = self._calls.answering(calls, items, if_unclaimed=if_unclaimed)
+            return await self.answer(calls, *items, if_unclaimed=if_unclaimed, **options)
+        answers = self._answers(calls, items, MAIN, if_unclaimed=if_unclaimed)
         stage = partial(self._stage, lambda state: answers(state).entries)
         return tuple(item for _, item in await AWAITED.stage(self._log, stage))
 
-    async def answer_last(self, call: ToolCall, *items: Item, **_: Any) -> tuple[Item, ...]:
-        """Record the result of the last call that runs. It brings no notes, and no hook hears of it."""
-        return await self.answer([call], *items)
+    def _answers(
+        self,
+        calls: Sequence[ToolCall],
+        items: Iterable[Item],
+        to: str,
+        *,
+        if_unclaimed: bool,
+        asks_hooks: bool = True,
+    ) -> Callable[[State], Change]:
+        ready, place = self._writer.ready(items), self._log.place
+
+        def decide(state: State) -> Change:
+            check_open(state, calls)
+            for call in calls if if_unclaimed else ():
+                if is_run(state, call):
+                    raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
+            return Change(
+                [Written(to, item) for item in ready],
+                [Adding(place, to, ready)] if asks_hooks else [],
+                [Added(place, to, ready)],
+            )
+
+        return decide
 
     @property
     def is_cancelled(self) -> bool:
@@ -149,16 +214,15 @@ class Turn:
         return self.is_of_job and self._log.state.jobs.is_cancelled
 
     async def steer(self, messages: Sequence[Message]) -> tuple[Item, ...]:
-        """Record messages for the next request of this turn, with those of jobs that steer it."""
+        """Record messages, which are ready, for the next request, with those of jobs that steer the turn."""
         if not messages and not self._log.state.jobs.steering():
             return ()
-        ready = self._writer.ready(messages)
 
         def decide(state: State) -> Change:
             jobs = state.jobs.steering()
             names = [job.entry.job for job in jobs]
             ends = [EndedJob(name, "steered", state.version_before_job(name)) for name in names]
-            said = (*ready, *(item for job in jobs for item in job.items))
+            said = (*messages, *(item for job in jobs for item in job.items))
             ended = Change([Written(JOBS, note_of(end)) for end in ends])
             return Change.joined([Change.adding(self._log.place, MAIN, said), ended])
 

@@ -31,7 +31,7 @@ from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Content, Section, settings_of
 from quire.session.aio import IO, Writer, check_names, checked_type
-from quire.session.compaction import Compaction
+from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
 from quire.session.erasure import finish_erasing, link_sources, names_of
 from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
@@ -250,7 +250,7 @@ class Turns:
     """Builds contexts, remembers what was rendered of them, and records the responses."""
 
     def __init__(
-        self, writer: Writer, compaction: Compaction, caps: Caps | None, prices: PricesByName
+        self, writer: Writer, compaction: Compactions, caps: Caps | None, prices: PricesByName
     ) -> None:
         self._writer, self._log = writer, writer.log
         self._compaction = compaction

@@ -18,7 +18,7 @@ from quire.items import ToolCall, ToolResult, new_id
 from quire.programs import PROGRAM, Coder, KeptProgram
 from quire.programs.calls import nested_calls
 from quire.programs.values import as_text
-from quire.session import Session, checked_type, labelled
+from quire.session import Session, checked_type, labelled, new_transcript
 from quire.stores.store import checked_name
 
 MODEL_VARIABLE = "QUIRE_MODEL"
@@ -107,9 +107,9 @@ class Runtime:
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
         """A new context `label_a`, `label_b`, …; it may begin with the messages of another."""
         items = [] if branch_from is None else branch_from.copies()
-        name = self.session.new(label)
+        name = new_transcript(self.session, label)
         while name in self._contexts:  # it has no messages yet, so the session does not know it
-            name = self.session.new(label)
+            name = new_transcript(self.session, label)
         if items:
             self.session.append(*items, to=name)
         return self.get_context(name)

@@ -20,7 +20,7 @@ from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
 from quire.items import Item, Message, Summary, ToolCall, ToolResult, now
 from quire.models import AnyModel
 from quire.sections import Ask, History, Section, Settings, checked_function, maybe_await
-from quire.session import Metrics, Session
+from quire.session import Metrics, Session, parts_of
 from quire.state import View
 from quire.stores import Place
 from quire.tokens import MOST, Tally, named
@@ -199,7 +199,7 @@ class SummarizedHistorySection(_HistorySection):
         session = await self._session(memory, scope, conversation)
         messages = await self._messages_in(session, scope, conversation, params)
         self.attach(session, scope, conversation)
-        await session.compaction.consider(session.view(), _ROOM)
+        await parts_of(session).compactions.consider(session.view(), _ROOM)
         return messages
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
@@ -214,7 +214,7 @@ class SummarizedHistorySection(_HistorySection):
 
     def attach(self, session: Session, scope: str, conversation: str) -> None:
         """Keep the conversation of a session small from now on."""
-        if session.compaction.compactor is self._compactor:
+        if parts_of(session).compactions.compactor is self._compactor:
             return
         self._sessions[session] = (scope, conversation)
         session.compaction.use(self._compactor, self._writer)
@@ -223,7 +223,7 @@ class SummarizedHistorySection(_HistorySection):
     async def join(self) -> None:
         """Wait for the summaries that are being written."""
         for session in list(self._sessions):
-            await session.compaction.close()
+            await session.aio.compaction.close()
 
     def get_metrics(self) -> dict[str, int]:
         """How often there was a summary and there was none, and what became of those that were begun."""
@@ -252,7 +252,7 @@ class SummarizedHistorySection(_HistorySection):
         """
         for session, (own_scope, own) in list(self._sessions.items()):
             if scope in (None, own_scope) and conversation in (None, own):
-                session.compaction.give_up()
+                parts_of(session).compactions.give_up()
                 while (summary := _summary_in(session.view())) is not None:
                     session.undo(summary.id)  # one that was folded into it is shown then
 
