@@ -188,7 +188,7 @@ def rarity(term: str, postings: Postings) -> float:
 
 
 _YOUNG = 60
-"""In a record of fewer leaves most terms are unheard, so one word that it has is enough."""
+"""In a record of fewer leaves most terms are unheard, so one word is enough, and a smaller share."""
 
 _EVIDENT_WORDS = 2
 _MOST_WORTH = 6
@@ -204,6 +204,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, po
     own = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
     possible = min(sum(rarity(term, postings) for term in own), _MOST_WORTH * log(2 * len(postings) + 2))
     least = min(_EVIDENT_WORDS if len(postings) >= _YOUNG else 1, len(own))
+    share = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)
     wants = {term: max(most for _, most in word) for word in words if (term := word[0][0]) in own}
     for exchange in nlargest(_LOOKED_INTO, scores, key=scores.__getitem__):
         leaves = postings.members(exchange)
@@ -213,7 +214,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, po
             if any(leaf in postings[one] for one in (term, name_mark(term)) for leaf in leaves)
         }
         named = sum(not term.isdigit() for term in held)
-        if named >= least and sum(held.values()) >= WEIGHTS.evidence * possible:
+        if named >= least and sum(held.values()) >= share * possible:
             return True
     return False
 
