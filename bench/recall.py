@@ -1,15 +1,21 @@
-"""Recall on conversations in the format of LoCoMo: how much evidence is found, how fast, how often wrongly.
+"""Recall on conversations in the format of LoCoMo: how much evidence is shown, how fast, how often wrongly.
 
-Usage: python bench/recall.py PATH [--budget N ...] [--peers PYTHON] [--json]
-       python bench/recall.py PATH --speed [--sizes N ...] [--json]
-       python bench/recall.py PATH --unrelated PROMPTS
+Usage: python bench/recall.py PATH ... [--budget N ...] [--kinds] [--peers PYTHON] [--json]
+       python bench/recall.py PATH ... --speed [--sizes N ...] [--json]
+       python bench/recall.py PATH ... --unrelated PROMPTS
 
-ER@B is the mean share of a question's evidence turns inside a block of B tokens (cl100k, as the section
-`Recall` writes it), All@B the share of questions with all of them inside, R@k the mean share among the first
-k, MRR the mean of one by the rank of the first. Questions without evidence are left out. `quire` is the
-library as shipped, `bm25` has stop words and stems, `last` takes the newest turns. With --peers, the tool for
-search of Pydantic AI's Harness ranks the turns, and all else is the same. --unrelated counts prompts, one on
-a line, for which something is recalled although nothing answers them.
+ER@B is the mean share of a question's evidence that is shown in a block of B tokens (cl100k, as the section
+`Recall` writes it), with its standard error. A message counts as shown if it is there whole, or if that
+sentence of it is there that has most in common with the answer. Questions without evidence are left out. A
+speaker called `User` or `Assistant` is recorded under that role, anybody else as a user with a name. `facts`
+are the kinds of question that ask for something said. Of questions about a value that changed, `newer` is the
+share for which the newer is shown within 256 tokens, `first` that for which it ranks before the older.
+
+`quire` is the library as shipped; `bm25` is the textbook over messages, with stop words and stems; `exchange`
+the textbook over exchanges: a message whole and the first words of its reply; `wishes` the standing
+instructions and preferences; `last` takes the newest messages. With --peers, the tool for search of Pydantic
+AI's Harness ranks the messages. --unrelated counts
+prompts, one on a line, for which something is recalled although nothing answers them.
 """
 
 import gc
@@ -19,15 +25,15 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from math import log
 from pathlib import Path
 from random import Random
-from statistics import median
-from typing import Any
+from statistics import fmean, median, stdev
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -40,14 +46,24 @@ from quire.memory.found import once
 from quire.memory.index import Index
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
-from quire.memory.recall import HitQuotes, quote_leaf
+from quire.memory.recall import HitQuotes, quote_leaf, quote_wish
 from quire.memory.words import terms
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import Budget, Measured
 
-BUDGETS = (512, 1024, 2048, 4096)
-CUTS = (1, 5, 10, 25, 50)
+BUDGETS = (1024, 2048, 4096)
+ROLES: dict[str, Literal["user", "assistant"]] = {"User": "user", "Assistant": "assistant"}
+FACTS = {
+    "information_extraction",
+    "knowledge_update",
+    "contradiction_resolution",
+    "temporal_reasoning",
+    "multi_session_reasoning",
+}
+TIGHT = 256
+"""Tokens within which the newer of two values is to be shown."""
+
 Ranking = Callable[[str], Sequence[Quote]]
 """A question to quotes, best first."""
 
@@ -56,10 +72,14 @@ Ranking = Callable[[str], Sequence[Quote]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the ids of the turns that hold its answer."""
+    """A question, its answer, and the ids of the messages that hold it, the newer and older of a change."""
 
     text: str
+    answer: str
+    kind: str
     evidence: frozenset[str]
+    newer: frozenset[str]
+    older: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -88,9 +108,10 @@ def _conversation(one: dict[str, Any]) -> Conversation:
             caption = turn.get("blip_caption")
             text = f"{turn['text']} [shares {caption}]" if caption else str(turn["text"])
             name = f"D{session}:{int(turn['dia_id'].rpartition(':')[2])}"
-            messages.append(
-                Message("user", text, id=name, agent_id=turn["speaker"], created_at=begun + 20.0 * nth)
-            )
+            role = ROLES.get(turn["speaker"])
+            speaker = None if role else turn["speaker"]
+            at = begun + 20.0 * nth
+            messages.append(Message(role or "user", text, id=name, agent_id=speaker, created_at=at))
     changes = TranscriptLeaves(one["sample_id"], "main").take(messages)
     asked = list(_questions(one["qa"], {message.id for message in messages}))
     leaves = changes.leaves if changes is not None else []
@@ -98,11 +119,16 @@ def _conversation(one: dict[str, Any]) -> Conversation:
 
 
 def _questions(questions: list[dict[str, Any]], turns: set[str]) -> Iterator[Asked]:
+    def ids(of: Any) -> frozenset[str]:
+        found = (re.findall(r"D:?(\d+):(\d+)", one) for one in of or ())
+        return frozenset(f"D{int(a)}:{int(b)}" for some in found for a, b in some) & turns
+
     for question in questions:
-        ids = (re.findall(r"D:?(\d+):(\d+)", one) for one in question["evidence"])
-        evidence = frozenset(f"D{int(a)}:{int(b)}" for found in ids for a, b in found) & turns
-        if evidence:
-            yield Asked(question["question"], evidence)
+        if evidence := ids(question["evidence"]):
+            kind = str(question.get("kind") or f"category {question['category']}")
+            answer = str(question.get("answer") or question.get("adversarial_answer") or "")
+            newer, older = ids(question.get("updated")), ids(question.get("original"))
+            yield Asked(question["question"], answer, kind, evidence, newer, older - newer)
 
 
 # Methods
@@ -117,6 +143,15 @@ def quire(conversation: Conversation) -> Ranking:
     return lambda text: asked(text)
 
 
+def wishes(conversation: Conversation) -> Ranking:
+    """Standing instructions and preferences, whatever is asked: for the kinds that are about them."""
+    store = MemoryStore()
+    Session.open(scope="bench", conversation=conversation.name, store=store).append(*conversation.messages)
+    found = Memory(store, "bench", index=Index()).wishes(conversation.name)
+    quotes = [quote_wish(wish, nth) for nth, wish in enumerate(found)]
+    return lambda _: quotes
+
+
 def last(conversation: Conversation) -> Ranking:
     """The newest turns, whatever is asked."""
     quotes = [quote_leaf(leaf, conversation.name, str) for leaf in conversation.leaves[::-1]]
@@ -124,8 +159,37 @@ def last(conversation: Conversation) -> Ranking:
 
 
 def bm25(conversation: Conversation) -> Ranking:
-    """The textbook, with stop words left out and stems: k1 = 1.2, b = 0.75."""
-    bags = [Counter(terms(leaf.text)) for leaf in conversation.leaves]
+    """The textbook over messages."""
+    ranked = _textbook([leaf.text for leaf in conversation.leaves])
+    quotes = [quote_leaf(leaf, conversation.name, str) for leaf in conversation.leaves]
+    return lambda question: [quotes[nth] for nth in ranked(question)]
+
+
+def exchange(conversation: Conversation) -> Ranking:
+    """The textbook over exchanges: the user's message whole, and 60 tokens or so of the reply."""
+    exchanges: list[list[Leaf]] = []
+    for leaf in conversation.leaves:
+        if leaf.after:
+            exchanges[-1].append(leaf)
+        else:
+            exchanges.append([leaf])
+    ranked = _textbook(["\n".join(leaf.text for leaf in one) for one in exchanges])
+
+    def ranking(question: str) -> list[Quote]:
+        leaves = (leaf for nth in ranked(question) for leaf in exchanges[nth])
+        shown = (replace(leaf, text=leaf.text[:_REPLY]) if leaf.after else leaf for leaf in leaves)
+        return [quote_leaf(leaf, conversation.name, str)._replace(shorter=None) for leaf in shown]
+
+    return ranking
+
+
+_REPLY = 240
+"""Characters of a reply that the textbook quotes."""
+
+
+def _textbook(texts: Sequence[str]) -> Callable[[str], list[int]]:
+    """Places of texts, best first, by BM25 with stop words left out and stems: k1 = 1.2, b = 0.75."""
+    bags = [Counter(terms(text)) for text in texts]
     frequency = Counter(term for bag in bags for term in bag)
     mean = sum(bag.total() for bag in bags) / len(bags)
 
@@ -134,11 +198,10 @@ def bm25(conversation: Conversation) -> Ranking:
         rarity = {t: log(1 + (len(bags) - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in asked}
         return sum(rarity[term] * 2.2 * bag[term] / (bag[term] + length) for term in asked & bag.keys())
 
-    def ranking(question: str) -> list[Quote]:
+    def ranking(question: str) -> list[int]:
         asked = set(terms(question))
         scores = [score(asked, bag) for bag in bags]
-        best = sorted(range(len(bags)), key=lambda nth: (-scores[nth], nth))
-        return [quote_leaf(conversation.leaves[nth], conversation.name, str) for nth in best]
+        return sorted(range(len(bags)), key=lambda nth: (-scores[nth], nth))
 
     return ranking
 
@@ -158,7 +221,7 @@ def of_the_harness(python: str, conversation: Conversation) -> Ranking:
     return lambda text: [quote_leaf(leaves[nth], conversation.name, str) for nth in ranked[text]]
 
 
-METHODS = {"quire": quire, "bm25": bm25, "last": last}
+METHODS = {"quire": quire, "bm25": bm25, "exchange": exchange, "wishes": wishes, "last": last}
 
 # Scores
 
@@ -173,42 +236,84 @@ def count(item: Item) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """One question: shares of its evidence by budget and by cut, and one by the rank of the first."""
+    """One question: shares of its evidence that are shown, by budget; and how a changed value fared."""
 
+    kind: str
     shown: tuple[float, ...]
-    ranked: tuple[float, ...]
-    first: float
+    newer: float | None = None
+    first: float | None = None
 
 
 def rows(conversation: Conversation, ranking: Ranking, budgets: Sequence[int]) -> list[Row]:
     """Every question of a conversation."""
+    texts = {message.id: message.text for message in conversation.messages}
     found: list[Row] = []
     for question in conversation.questions:
-        best, evidence = ranking(question.text), question.evidence
-        blocks = [{one.id for one in Quotes(best).select(budget, count).quotes} for budget in budgets]
-        ids = [one.id for one in best]
-        shown = tuple(len(evidence & block) / len(evidence) for block in blocks)
-        ranked = tuple(len(evidence & set(ids[:cut])) / len(evidence) for cut in CUTS)
-        first = next((1 / rank for rank, name in enumerate(ids, 1) if name in evidence), 0.0)
-        found.append(Row(shown, ranked, first))
+        best = ranking(question.text)
+        passages = {one: (texts[one], _telling(texts[one], question.answer)) for one in question.evidence}
+        blocks = [_shown(best, budget, passages) for budget in (*budgets, TIGHT)]
+        shown = tuple(len(block) / len(passages) for block in blocks[:-1])
+        newer = first = None
+        if question.newer and question.older:
+            newer = float(bool(question.newer & blocks[-1]))
+            places = {one.id: -nth for nth, one in enumerate(best)}
+            newest, oldest = (
+                max((places.get(one, -len(best)) for one in ids), default=0)
+                for ids in (question.newer, question.older)
+            )
+            first = float(newest > oldest)
+        found.append(Row(question.kind, shown, newer, first))
     return found
 
 
-def figures(found: Sequence[Row], budgets: Sequence[int]) -> dict[str, Any]:
-    """The figures of one method, in percent."""
-    whole = [[float(share == 1.0) for share in row.shown] for row in found]
-    return {
-        **dict(
-            zip((f"ER@{budget}" for budget in budgets), _means([row.shown for row in found]), strict=True)
-        ),
-        **dict(zip((f"All@{budget}" for budget in budgets), _means(whole), strict=True)),
-        **dict(zip((f"R@{cut}" for cut in CUTS), _means([row.ranked for row in found]), strict=True)),
-        "MRR": _means([(row.first,) for row in found])[0],
-    }
+def _shown(quotes: Sequence[Quote], budget: int, passages: Mapping[str, tuple[str, str]]) -> set[str]:
+    """Which messages a block of quotes shows: whole, or the passage that tells the answer."""
+    block = Quotes(quotes).select(budget, count).quotes
+    lines = {one.first: _plain(one.line) for one in block if one.first in passages}
+    return {one for one, line in lines.items() if any(_plain(text) in line for text in passages[one])}
 
 
-def _means(shares: Sequence[Sequence[float]]) -> list[float]:
-    return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
+def _telling(text: str, answer: str) -> str:
+    """The sentence of a text that has most in common with an answer."""
+    asked = set(terms(answer))
+    sentences = [one for one in _SENTENCES.split(text) if one.strip()]
+    return max(sentences, key=lambda one: len(asked & set(terms(one, like=text))), default=text)
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"^\| ?", "", text, flags=re.MULTILINE).split())
+
+
+def table(by_method: Mapping[str, Sequence[Row]], budgets: Sequence[int], *, kinds: bool) -> list[list[Any]]:
+    """A row for each method and group of questions: means in percent with their standard errors."""
+    groups: dict[str, Callable[[Row], bool]] = {"all": lambda row: True}
+    present = sorted({row.kind for rows in by_method.values() for row in rows})
+    if FACTS & set(present):
+        groups["facts"] = lambda row: row.kind in FACTS
+    if kinds:
+        groups |= {kind: lambda row, kind=kind: row.kind == kind for kind in present}  # type: ignore[misc]
+    lines: list[list[Any]] = []
+    for group, belongs in groups.items():
+        for method, found in by_method.items():
+            some = [row for row in found if belongs(row)]
+            columns = [[row.shown[nth] for row in some] for nth in range(len(budgets))]
+            changed = [[one for row in some if (one := getattr(row, name)) is not None] for name in CHANGED]
+            lines.append([group, method, len(some), *map(_mean, (*columns, *changed))])
+    return lines
+
+
+CHANGED = ("newer", "first")
+
+
+def _mean(values: Sequence[float]) -> str:
+    """The mean in percent, and its standard error."""
+    if not values:
+        return "-"
+    error = stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return f"{100 * fmean(values):.1f} ± {100 * error:.1f}"
 
 
 def surfaced(found: Sequence[Conversation], prompts: Sequence[str]) -> str:
@@ -298,18 +403,22 @@ def _timed(call: Callable[[Any], Any], given: Sequence[Any]) -> dict[str, float]
 
 def main() -> None:
     parser = page.options(__doc__)
-    parser.add_argument("path", type=Path)
+    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH")
     parser.add_argument("--budget", type=int, nargs="+", default=list(BUDGETS), metavar="N")
+    parser.add_argument("--kinds", action="store_true", help="a row for each kind of question too")
     parser.add_argument("--peers", metavar="PYTHON", help="the Python that has the peers")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--unrelated", type=Path, metavar="PROMPTS")
     options = parser.parse_args()
-    found = conversations(options.path)
+    sets = {path.stem: conversations(path) for path in options.paths}
     if options.unrelated:
-        print(surfaced(found, options.unrelated.read_text(encoding="utf-8").splitlines()))
+        prompts = options.unrelated.read_text(encoding="utf-8").splitlines()
+        for name, found in sets.items():
+            print(f"{name}: {surfaced(found, prompts)}")
         return
     if options.speed:
+        found = [one for some in sets.values() for one in some]
         times = speed(found, options.sizes)
         cells = [
             (size, name, work, *one.values())
@@ -325,13 +434,16 @@ def main() -> None:
     ways = dict(METHODS)
     if options.peers:
         ways["pydantic-ai-harness"] = partial(of_the_harness, options.peers)
-    asked = {
-        name: [row for one in found for row in rows(one, method(one), options.budget)]
-        for name, method in ways.items()
-    }
-    methods = {name: figures(some, options.budget) for name, some in asked.items()}
-    text = page.table(("", *methods["quire"]), [(name, *one.values()) for name, one in methods.items()])
-    page.report(options, {"": text}, {"methods": methods})
+    tables = dict[str, list[list[Any]]]()
+    for name, found in sets.items():
+        asked = {
+            way: [row for one in found for row in rows(one, method(one), options.budget)]
+            for way, method in ways.items()
+        }
+        tables[name] = table(asked, options.budget, kinds=options.kinds)
+    head = ("questions", "method", "n", *(f"ER@{one}" for one in options.budget), *CHANGED)
+    texts = {name: page.table(head, lines, left=2) for name, lines in tables.items()}
+    page.report(options, texts, {"sets": tables})
 
 
 if __name__ == "__main__":

@@ -21,12 +21,14 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import page
 from quire import Budget, Message, Session, Template
+from quire.context import Context
 from quire.errors import Irreducible, OverBudget
 from quire.items import Item
 from quire.memory import Recall
@@ -96,39 +98,53 @@ def joined(path: Path) -> list[Item]:
 
 def replayed(items: Sequence[Item], way: str, budget: int) -> dict[str, float]:
     """Build each call of the conversation, and sum up use, tokens and cached tokens."""
-    count = _remembered(counter_for(MODEL).count)
+    count = remembered(counter_for(MODEL).count)
     template = Template(*WAYS[way](), budget=Budget(window=budget), model=MODEL)
     session = Session.open("bench/one", store=MemoryStore())
     uses: list[float] = []
     sent = cached = whole = calls = refused = 0
     last: Sequence[Item] = ()
-    session.append(items[0])
-    for before, item in pairwise(items):
+    for step in steps(items, template, session):
+        before = items[step.place - 1]
         whole += count(before)
-        if is_output(item) and not is_output(before):
-            calls += 1
-            try:
-                context = session.build(template)
-            except (OverBudget, Irreducible):
-                refused += 1
-            else:
-                sizes = [count(one) for one in context.items]
-                sent, cached = sent + sum(sizes), cached + sum(sizes[: _shared(last, context.items)])
-                last = context.items
-                if whole > budget:
-                    uses.append(context.receipt.tokens / budget)
-        session.append(item)
-        if (
-            way == "+ pins"
-            and calls % PINNED_EVERY == 0
-            and isinstance(item, Message)
-            and item.role == "user"
-        ):
-            session.pin(item.id)
+        is_due = way == "+ pins" and calls % PINNED_EVERY == 0
+        if is_due and isinstance(before, Message) and before.role == "user":
+            session.pin(before.id)
+        calls, refused = calls + step.is_call, refused + (step.is_call and step.context is None)
+        if step.context is not None:
+            context = step.context
+            sizes = [count(one) for one in context.items]
+            sent, cached = sent + sum(sizes), cached + sum(sizes[: shared(last, context.items)])
+            last = context.items
+            if whole > budget:
+                uses.append(context.receipt.tokens / budget)
     return _figures(uses, sent, cached, calls, refused)
 
 
-def _remembered(count: Callable[[Item], int]) -> Callable[[Item], int]:
+class Step(NamedTuple):
+    """A place in a recorded conversation: whether a reply of the model begins there, and what it was sent.
+
+    Without a context nothing was sent: there was no room.
+    """
+
+    place: int
+    is_call: bool
+    context: Context | None
+
+
+def steps(items: Sequence[Item], template: Template, session: Session) -> Iterator[Step]:
+    """Record items one by one; before each reply of the model, build what it would be sent."""
+    session.append(items[0])
+    for place, (before, item) in enumerate(pairwise(items), 1):
+        is_call, context = is_output(item) and not is_output(before), None
+        if is_call:
+            with suppress(OverBudget, Irreducible):
+                context = session.build(template)
+        yield Step(place, is_call, context)
+        session.append(item)
+
+
+def remembered(count: Callable[[Item], int]) -> Callable[[Item], int]:
     """Return a count that counts an item once; what is recalled changes under one id."""
     known: dict[str, tuple[Item, int]] = {}
 
@@ -140,7 +156,7 @@ def _remembered(count: Callable[[Item], int]) -> Callable[[Item], int]:
     return counted
 
 
-def _shared(last: Sequence[Item], items: Sequence[Item]) -> int:
+def shared(last: Sequence[Item], items: Sequence[Item]) -> int:
     """Return how many items two requests begin with in common."""
     pairs = enumerate(zip(last, items, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(last), len(items)))

@@ -67,7 +67,8 @@ def wait_for(url: str) -> None:
 
 def main() -> None:
     port, *options = sys.argv[1:] or ["8000"]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for one in (signal.SIGINT, signal.SIGTERM):  # a shell may have had the first one ignored
+        signal.signal(one, signal.default_int_handler)
     with ExitStack() as stack, suppress(KeyboardInterrupt):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="quire-shop-", dir="/tmp"))
         os.environ["QUIRE_STORE"] = stack.enter_context(database(folder))

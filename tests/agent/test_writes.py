@@ -236,11 +236,11 @@ async def test_a_job_that_another_began_since_it_was_read_is_taken_again(tmp_pat
 
         left = 2
 
-        def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+        def append(self, place: Place, entries: Sequence[Entry], **options: Any) -> int:
             self.left -= 1
             if self.left < 0:
                 raise StoreFailed("the process has ended")
-            return super().append(place, entries, expected=expected)
+            return super().append(place, entries, **options)
 
     dead, payments = Payments(), Payments()
     node, other = Node(store=SQLiteStore(tmp_path / "a.db")), Node(store=Dying(tmp_path / "a.db"))

@@ -63,8 +63,9 @@ def test_recall_is_timed(path: Path) -> None:
 
 
 def test_recall_is_scored(path: Path) -> None:
-    told = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["methods"]
-    assert told["quire"]["ER@100"] == 100.0 and told["last"]["ER@100"] == 0.0
+    lines = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["sets"]["made-up"]
+    shown = {method: share for group, method, _, share, *_ in lines if group == "all"}
+    assert shown["quire"] == "100.0 ± 0.0" and shown["last"] == "0.0 ± 0.0"
 
 
 @pytest.mark.fuzz
@@ -94,3 +95,29 @@ def test_what_turns_write_into_a_durable_engine_is_measured() -> None:
     assert last <= first < 1_000
     first, _, last = told["workflow"]["turns"]
     assert last > first > 20_000
+
+
+def test_what_the_next_call_needs_is_looked_for(tmp_path: Path) -> None:
+    """Twelve plants are looked up; then the first, of which only its result said the number, is watered."""
+
+    def called(number: int, name: str, arguments: dict[str, str], output: str) -> list[dict[str, Any]]:
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        return [
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+        ]
+
+    about = "It stands in the hall and has done well since the spring. " * 20
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at all plants."}]
+    for number in range(12):
+        plant = json.dumps({"tag": f"fern_77{number:02}", "about": [about]})
+        messages += called(number, "look", {"shelf": f"shelf_{number}"}, plant)
+    messages += [{"role": "user", "content": "Water the first."}]
+    messages += called(12, "water", {"tag": "fern_7700"}, "done")
+    path = tmp_path / "plants.jsonl"
+    path.write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    ways = ("whole", "newest, cut in steps", "History(): both")
+    found = json.loads(ran("next_step.py", str(path), "--budgets", "1000", "--ways", *ways, "--json"))["1000"]
+    assert [found[way]["values"] for way in ways] == [1.0, 0.0, 1.0]
+    assert found["History(): both"]["sent"] <= 1_000

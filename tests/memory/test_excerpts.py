@@ -1,4 +1,4 @@
-"""A long text is quoted around the words of the question, marked as a part, with where the whole is."""
+"""Of a long text the sentences are quoted that have the words of the question, marked as a part."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_evidence_anywhere_in_a_long_result_is_quoted(where: int) -> None:
     session.user("On which host did the kestrel certificate expire?")
     context = built(session, Instructions("Help."), History(), Recall(), window=2_000)
     block = quoted(context)
-    assert "zulu-7" in block and "read_log" in block and "an excerpt" in block and result.id in block
+    assert "zulu-7" in block and "…" in block
     assert context.receipt.explain(session.view()[0]).reason.endswith("quoted in part")
     assert block.count("\n") > 4, "others have room beside it"
 
@@ -123,4 +123,4 @@ def test_a_redacted_text_is_redacted_in_an_excerpt() -> None:
     session = Session.open("ana/one", store=store, redact=without_the_word)
     session.user("Which word opens the locker?")
     block = quoted(built(session, History(), Recall(limit=2, tokens=200), window=700))
-    assert "the locker: [out]" in block and "an excerpt" in block and "heliotrope" not in block
+    assert "the locker: [out]" in block and "…" in block and "heliotrope" not in block

@@ -63,8 +63,29 @@ def test_a_long_quote_is_shortened_if_there_is_room_for_a_useful_part() -> None:
         selected = block([long, *others]).select(most, count)
         assert long.key in selected.keys and sum(map(count, selected.items)) <= most
         assert selected.reason(long).endswith("quoted in part")
-    selected = block([long, *others]).select(60, count)
-    assert long.key not in selected.keys and "longer than the room" in selected.reason(long)
+
+
+LONGER = st.lists(st.tuples(st.integers(1, 900), st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=30)
+
+
+@pytest.mark.laws
+@given(LONGER, st.integers(0, 1_500), st.integers(0, 1_500), st.none() | st.integers(1, 20))
+def test_what_is_shown_in_few_tokens_is_shown_in_more_and_no_shorter(
+    drawn: list[tuple[int, str]], fewer: int, more: int, limit: int | None
+) -> None:
+    def shorter(line: str, characters: int) -> str:
+        return line[:characters]
+
+    long = [
+        Quote(f"q{nth}", f"a{nth} " * words, heading, nth % 3, nth, (f"q{nth}",), str, shorter=shorter)
+        for nth, (words, heading) in enumerate(drawn)
+    ]
+    small = block(long, "From earlier:", limit).select(min(fewer, more), count)
+    large = {
+        one.key: one.line
+        for one in block(long, "From earlier:", limit).select(max(fewer, more), count).quotes
+    }
+    assert all(large[one.key].startswith(one.line) for one in small.quotes)
 
 
 # Hostile texts

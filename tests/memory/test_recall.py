@@ -1,7 +1,7 @@
 """Recall in a context: within its budget, of whole groups, nothing twice, each with its reason."""
 
 import asyncio
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 from threading import Event
 from typing import get_args
@@ -15,6 +15,7 @@ from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
 from quire.memory.index import Index
 from quire.sections import History, Input, Instructions
+from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.stores.streams import OF
 from quire.tokens import counter_for
@@ -232,3 +233,19 @@ def test_everything_is_shown_or_quoted_once_whatever_the_ids(
     shown = str(texts(built(session, History(), Recall(tokens=400), window=window)))
     counts = {shown.count(f"lamp{number}x{item_id}.") for number, item_id in sayings}
     assert counts == {1} if window == 2_000 else counts <= {0, 1}
+
+
+def test_the_block_stands_beside_the_question_until_the_turn_ends() -> None:
+    """Each request of a turn extends the one before, also one of another process."""
+    store = MemoryStore()
+    session = talk(store)
+    session.user("What is the word for the locker?")
+    sections = Instructions("Help."), History(), Recall()
+    requests = [built(session, *sections).render("openai")["messages"]]
+    for nth in range(3):
+        session.append(ToolCall(f"c{nth}", "look", "{}"), ToolResult(f"c{nth}", "look", "locker: heliotrope"))
+        session = Session.open("ana/one", store=store)
+        requests.append(built(session, *sections).render("openai")["messages"])
+    for one, other in pairwise(requests):
+        assert other[: len(one)] == one and len(other) > len(one)
+    assert "heliotrope" in str(requests[0][-1]["content"]) and requests[-1][-1]["role"] == "tool"

@@ -332,9 +332,11 @@ def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: C
     one = session(compactor=compactor)
     read(one, LOG)
     before = one.view().recorded()
+    whole = Template(Instructions("Be exact."), History(shortens=False), budget=NARROW.budget)
     with pytest.raises(OverBudget):
-        one.build(NARROW)
+        one.build(whole)
     assert one.view().recorded() == before
+    assert one.build(NARROW).receipt.tokens <= 3_700, "without an option the result is shortened"
 
 
 def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:

@@ -9,9 +9,10 @@ import pytest
 from quire import Message, Note, Session, ToolCall
 from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
-from quire.session import Job, parts_of, take_job, turn_of
+from quire.session import Job, open_jobs, parts_of, take_job, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.session.opened import watch
+from tests.stores.keeping import LASTING, kept
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -113,6 +114,37 @@ async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> Non
     assert [item.text for item in session.view() if isinstance(item, Message)] == ["mine", "ours"]
     await opened(here).aio.user("free")  # outside of a job nothing is fenced
     assert opened(there).jobs.pending() == []
+
+
+@pytest.mark.parametrize("name", ["memory", *LASTING])
+async def test_open_jobs_are_listed_by_scope(name: str) -> None:
+    with kept(name) as held:
+        ana, bob = (Session.open(f"{scope}/pens", store=held.store) for scope in ("ana", "bob"))
+        first, later, secret = (
+            Job.of("Hi.", id="first"),
+            Job.of("Hi.", id="later", not_before=9e9),
+            Job.of("Oh."),
+        )
+        for session, job in ((ana, first), (ana, later), (bob, secret)):
+            await session.jobs.submit(job)
+
+        def listed(scope: str | None = None) -> list[tuple[str, str]]:
+            held.reopen()
+            return sorted((one.job, one.state) for one in open_jobs(held.store, scope))
+
+        assert listed("ana") == [("first", "waiting"), ("later", "waiting")] and len(listed()) == 3
+        async with take_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "first") as taken:
+            running = [one.job for one in open_jobs(held.store, "ana") if one.state == "running"]
+            assert running == ["first"]
+            await taken.end("done")
+        assert listed("ana") == [("later", "waiting")]
+        Session.open("bob/pens", store=held.store).forget()
+        assert listed("bob") == []
+        async with take_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "later") as taken:
+            await taken.end("done")
+        assert listed() == []
+        if held.store.knows_open_jobs:
+            assert held.store.with_open_jobs() == []
 
 
 async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_what_is_not_a_store_of_ours_is_refused_and_left(tmp_path: Path) -> None
     (tmp_path / "text.db").write_text("hello, this is a text, and no database at all " * 30)
     (tmp_path / "folder.db").mkdir()
     cases: list[tuple[type[Exception], Path]] = [
-        (NewerStore, made("newer.db", "PRAGMA user_version = 6")),
+        (NewerStore, made("newer.db", "PRAGMA user_version = 7")),
         (StoreFailed, made("older.db", "PRAGMA user_version = 1")),
         (StoreDamaged, made("other.db", "CREATE TABLE people (name TEXT)")),
         (StoreDamaged, made("changed.db", "DROP TRIGGER appended")),

@@ -6,14 +6,13 @@ import typer
 
 from quire.cli.options import AsJson, KeyFile, StoreUrl
 from quire.cli.phrases import moment, plural
-from quire.cli.stores import at_store, session_at
+from quire.cli.stores import at_store
 from quire.cli.terminal import confirmed, errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue
 from quire.items import now
 from quire.memory import is_reserved
-from quire.session import remove_conversations
+from quire.session import open_jobs, remove_conversations
 from quire.stores import Place, Recent, Store
-from quire.stores.streams import JOBS
 
 _DAY = 86_400.0
 _PROGRESS = 100
@@ -60,11 +59,12 @@ def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
         for one in store.recent()
         if scope in (None, one.place.named) and not is_reserved(one.place.conversation)
     ]
+    working = {job.place for job in open_jobs(store)}
     used, idle = set[Place](), list[Recent]()
     for one in found:
         if one.time is None:
             note(f"{one.place} is damaged at its end, and stays")
-        if one.time is None or one.time >= since or _has_jobs(store, one.place):
+        if one.time is None or one.time >= since or one.place in working:
             name = one.place.conversation
             used |= {
                 one.place._replace(conversation=name[:at]) for at, sign in enumerate(name) if sign == "/"
@@ -72,11 +72,6 @@ def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
         else:
             idle.append(one)
     return [one for one in idle if one.place not in used]
-
-
-def _has_jobs(store: Store, place: Place) -> bool:
-    """Whether work was accepted that has not ended, such as a message for a later time."""
-    return bool(store.versions_of(place, JOBS, limit=1)) and bool(session_at(store, place).jobs.pending())
 
 
 def _removed(store: Store, chosen: list[Recent]) -> list[Place]:

@@ -4,6 +4,12 @@ A compactor is pure. It acts above a ceiling and goes down to a floor at once, b
 beginning makes a provider read a conversation again. A summary is requested, for a model to write.
 """
 
+from quire.compactors.ledger import (
+    SHORTENED as SHORTENED,
+    Evidence as Evidence,
+    ledger_of as ledger_of,
+    short_form as short_form,
+)
 from quire.compactors.plan import (
     FORCED as FORCED,
     FORCED_REASON as FORCED_REASON,

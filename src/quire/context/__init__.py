@@ -27,6 +27,7 @@ from quire.context.replay import (
     replay,
     summed as summed,
 )
+from quire.context.shrink import LEDGER as LEDGER
 from quire.context.table import (
     Line,
     receipt_rows as receipt_rows,

@@ -4,7 +4,7 @@ The receipt says what became of every candidate, by which rule, for how many tok
 on demand. A context of ten thousand items costs nothing to explain until somebody asks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, takewhile
 from typing import Any, Protocol
@@ -12,15 +12,16 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from quire.compactors import Room
-from quire.context.entries import Entry, Explanation, Part, part_of
+from quire.context.entries import Entry, Explanation, Part, parts_of
 from quire.context.fit import ANSWER, TOOLS, Fitted
 from quire.context.html import receipt_html
+from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Item
+from quire.items import Item, Message
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Selection
-from quire.state import Scroll
+from quire.state import Cut, Scroll, View
 from quire.tokens import Counter, Definition
 
 
@@ -66,11 +67,12 @@ class Receipt:
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
-        return [_line(fitted, self.available - self.tokens) for fitted in self._fitted]
+        free = self.available - self.tokens
+        return [line for fitted in self._fitted for line in _lines(fitted, self.counter, free)]
 
     def parts(self) -> list[Part]:
         """Return what explains the request, section by section."""
-        return [part_of(fitted, self.counter) for fitted in self._fitted]
+        return [part for fitted in self._fitted for part in parts_of(fitted, self.counter)]
 
     @cached_property
     def _explanation(self) -> Explanation:
@@ -100,14 +102,25 @@ class Receipt:
         return receipt_html(self)
 
 
-def _line(fitted: Fitted, free: int) -> Line:
+def _lines(fitted: Fitted, counter: Counter, free: int) -> Iterator[Line]:
+    """Yield the line of a section, and one for the ledger of a history that has one."""
     note = fitted.piece.failure or fitted.rule
+    if fitted.shortened:
+        note = "; ".join(filter(None, (note, f"{len(fitted.shortened)} results are shortened")))
     if fitted.cut and fitted.free:
         note += f"; {free:,} tokens are free for the next turns"
     if fitted.answers:
         note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)
-    return Line(fitted.name, fitted.counted, shown, len(fitted.piece.content) - shown, note)
+    ledger = 0 if fitted.ledger is None else counter.count(fitted.ledger)
+    shown -= fitted.ledger is not None
+    yield Line(fitted.name, fitted.counted - ledger, shown, len(fitted.piece.content) - shown, note)
+    if fitted.ledger is not None:
+        yield Line(ledger_name(fitted.name), ledger, 1, 0, "what was left out and still holds")
+
+
+def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
+    return {line.section: line.tokens for line in _lines(fitted, counter, 0)}
 
 
 class Observer(Protocol):
@@ -145,8 +158,10 @@ class Context:
         self.tools = tuple(tools)
         self.model = model
         self.items, self.plan = _joined(fitted, key)
-        self.tokens: Mapping[str, int] = {part.name: part.counted for part in fitted}
-        self.cuts: Mapping[str, str] = {part.name: part.cut for part in fitted if part.cut}
+        self.tokens: Mapping[str, int] = {
+            name: tokens for part in fitted for name, tokens in _tokens(part, receipt.counter).items()
+        }
+        self.cuts: Mapping[str, Cut] = {part.name: part.cut for part in fitted if part.cut}
         self.shared = 0 if previous is None else shared_prefix(previous.items, self.items)
 
     def __repr__(self) -> str:
@@ -199,14 +214,36 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     elastic = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
     middle = elastic[-1] if elastic else len(fitted) - 1
     before = [item for part in fitted[:middle] for item in part.shown]
-    after = [item for part in fitted[middle + 1 :] for item in part.shown]
+    behind = fitted[middle + 1 :]
+    quoted = [item for part in behind if part.selection is not None for item in part.shown]
+    after = [item for part in behind if part.selection is None for item in part.shown]
     grown = fitted[middle].shown if fitted else Scroll()
-    scroll = Scroll((*before, *grown.before), grown.view, grown.start, tuple(after))
+    asked = (None if after else _up_to_question(grown)) if quoted else None
+    if asked is None:
+        after = [item for part in behind for item in part.shown]
+        view = grown.view
+    else:  # beside the question, so that each request of a turn extends the one before
+        view, rest = asked
+        after = [*quoted, *rest]
+    scroll = Scroll((*before, *grown.before), view, grown.start, tuple(after))
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
     changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
     volatile = next(changing, None)
     slow = None if volatile is None else sum(len(part.shown) for part in fitted[:volatile])
     return scroll, CachePlan(static=static, slow=slow, key=key)
+
+
+def _up_to_question(shown: Scroll) -> tuple[View, list[Item]] | None:
+    """Return a history up to the user's last message, and what follows it; None if nothing does."""
+    view, rest = shown.view, list[Item]()
+    for item in () if view is None else reversed(view):
+        if isinstance(item, Message) and item.role == "user":
+            break
+        rest.append(item)
+    if view is None or not rest or len(rest) >= len(view) - shown.start:
+        return None
+    earlier = view.up_to(len(view) - len(rest))
+    return None if earlier is None else (earlier, rest[::-1])
 
 
 def shared_prefix(earlier: Scroll, later: Scroll) -> int:

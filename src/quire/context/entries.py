@@ -7,20 +7,22 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from quire.compactors import FORCED, FORCED_REASON
+from quire.compactors import FORCED, FORCED_REASON, SHORTENED
 from quire.context.fit import ELSEWHERE, Fitted
+from quire.context.shrink import LEDGER, SOURCES, ledger_name
 from quire.errors import UnknownId, cut
-from quire.items import Item, kind_of
-from quire.state import EDIT, View, groups
+from quire.items import Item, ToolResult, kind_of
+from quire.state import EDIT, Cut, View, groups
 from quire.tokens import Counter
 
-Fate = Literal["shown", "pinned", "masked", "summarised", "hidden", "left out"]
+Fate = Literal["shown", "shortened", "pinned", "masked", "summarised", "hidden", "left out"]
 
-VISIBLE = ("shown", "pinned", "masked")
+VISIBLE = ("shown", "shortened", "pinned", "masked")
 """The fates of what the model sees."""
 
 _REASONS = {
     "shown": "it is shown as it is",
+    "shortened": "some of its fields, or its first lines, are shown for its content",
     "pinned": "it is pinned, and so shown as it is",
     "masked": "a stub is shown for its content",
     "summarised": "a summary is shown in its place",
@@ -102,7 +104,7 @@ class Part(NamedTuple):
     shown: Sequence[Item] = ()
     view: View | None = None
     is_filtered: bool = False
-    cut: str = ""
+    cut: Cut | None = None
     free: int = 0
     rows: Sequence[Explained] = ()
 
@@ -149,7 +151,7 @@ class Part(NamedTuple):
 
     def _of_history(self, view: View, counter: Counter) -> list[Explained]:
         shown = {item.id: item for item in self.shown}
-        position_of_cut = view.log.find(self.cut, view.end) if self.cut else None
+        position_of_cut = view.log.find(self.cut.first, view.end) if self.cut else None
         end = view.end if position_of_cut is None else position_of_cut
         rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
@@ -157,6 +159,8 @@ class Part(NamedTuple):
             told = shown.get(item.id) or view.shown_at(position) or item
             is_whole = told is item  # then its tokens may be known
             tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(told)
+            if fate == "shown" and item.id in shown and not is_whole and _is_shortened(told):
+                fate, rule, reason = "shortened", self.rule, _REASONS["shortened"]
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
             elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
@@ -174,8 +178,25 @@ class Part(NamedTuple):
         )
 
 
-def part_of(fitted: Fitted, counter: Counter) -> Part:
-    """Return what explains a section that was fitted."""
+def _is_shortened(item: Item) -> bool:
+    return isinstance(item, ToolResult) and item.text.endswith(SHORTENED)
+
+
+def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
+    """Yield what explains a section that was fitted, and the ledger of a history that has one.
+
+    The items of a ledger's part are among those of its history.
+    """
+    yield _part_of(fitted, counter)
+    if fitted.ledger is not None:
+        name, ledger = ledger_name(fitted.name), fitted.ledger
+        sources = len(ledger.extras[SOURCES])
+        reason = f"it says what was left out and still holds, from {sources:,} items"
+        entry = Entry(ledger.id, kind_of(ledger), name, "shown", LEDGER, counter.count(ledger), reason)
+        yield Part(name, 0, LEDGER, rows=[Explained(ledger.created_at, entry)])
+
+
+def _part_of(fitted: Fitted, counter: Counter) -> Part:
     name, content = fitted.name, fitted.piece.content
     if fitted.selection is not None:
         return Part(name, len(fitted.shown), fitted.rule, rows=list(_selected(fitted, counter)))

@@ -8,18 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
+from quire.context.shrink import Shrinking, Shrunk, plainly_cut, shorter_results
 from quire.errors import Irreducible, OverBudget, cut
-from quire.items import Item
+from quire.items import Item, Message
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
 from quire.state import (
+    Cut,
     Scroll,
     View,
     groups,
     is_user_message,
+    listed,
     newest,
-    newest_between,
     newest_from,
-    newest_since,
     pending_calls,
     protected_positions,
     structural,
@@ -44,11 +45,26 @@ ANSWER = "answer schema"
 ELSEWHERE = "shown elsewhere"
 """The rule that leaves out of one section what another shows."""
 
+LEFT_OUT, SHORTENED = "oldest left out", "old results shortened"
+"""The rules by which a history that is too long is shown."""
+
 _ELASTIC = Share(weight=4)
 """The share of an elastic section that has none of its own."""
 
 _FLOOR = 0.42
 """How much of its room a history that is cut shows at least, give or take the group at the cut."""
+
+_TARGET, _WHOLE = 0.75, 0.25
+"""How much of its room a history takes once results are shortened, and how much of it stays whole."""
+
+_LEDGER, _LEAST_LEDGER = 0.05, 400
+"""The most tokens of a ledger: a part of the window, or so many if that is less than a quarter of it."""
+
+_WITH_LEDGER = 0.88
+"""The part of the floor that is shown where a ledger tells of what is left out."""
+
+_READ = 4
+"""A history is read as far back as so many times its room; what is before that is left out."""
 
 _ROUNDING = 8
 """The room for steps is rounded down to eighths of the whole: small changes beside it do not move them."""
@@ -98,8 +114,9 @@ class Fitted(NamedTuple):
     """One section as it is shown: its items, their tokens, and the `rule` that left others out.
 
     Of what is `counted`, `answers` are for what rendering adds for pending calls and late results.
-    `selection` is what was selected of candidates. `cut` is the id of the item before which a history is cut;
-    `free` are the tokens that it could take if it were cut `closely`.
+    `selection` is what was selected of candidates. `cut` says where a history is cut; `free` are the tokens
+    that it could take if it were cut `closely`. `shortened` are the ids of results that are shown in a short
+    form. The `ledger` is among the items that are shown.
     """
 
     piece: Piece
@@ -108,8 +125,10 @@ class Fitted(NamedTuple):
     rule: str = ""
     answers: int = 0
     selection: Selection | None = None
-    cut: str = ""
+    cut: Cut | None = None
     free: int = 0
+    shortened: frozenset[str] = frozenset()
+    ledger: Message | None = None
 
     @property
     def name(self) -> str:
@@ -130,7 +149,7 @@ def fit(
     schemas: int = 0,
     output: int = 0,
     count: Count | None = None,
-    cuts: Mapping[str, str] | None = None,
+    cuts: Mapping[str, Cut] | None = None,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
@@ -217,14 +236,14 @@ class _Fit:
         counter: Counter,
         beside: dict[str, int],
         count: Count,
-        cuts: Mapping[str, str],
+        cuts: Mapping[str, Cut],
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
-        self._since: dict[int, tuple[Scroll | None, int]] = {}
+        self._since: dict[int, tuple[Shrunk | None, int]] = {}
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
     @cached_property
@@ -249,8 +268,8 @@ class _Fit:
         required = {i: one.counted for i, one in enumerate(found) if one.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
-            raise self._over(required | cores)
-        before = [shown for i in elastic if (shown := self._from_last_cut(i, room)) is not None]
+            return self._essentials(found, required | cores, sum(cores.values()) - room)
+        before = [one.shown for i in elastic if (one := self._from_last_cut(i, room)) is not None]
         wanted = {i: self._wanted(i, before) for i in range(len(found)) if i not in required}
         grants = self._grants(room, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
@@ -264,6 +283,25 @@ class _Fit:
         for index in optional:
             found[index] = self._first(index, grants[index])
         return self._with_candidates(self._each_once(found), grants)
+
+    def _essentials(self, found: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
+        """Show what must stay and nothing else, with the largest results as short as they have to be."""
+        for index in sorted(self._protected, key=lambda index: -needed[index]):
+            piece, items = self._pieces[index], self._protected[index]
+            shorter: dict[str, Item] = {}
+            if piece.section.shortens:
+                shorter = shorter_results(items, self._pinned_ids(piece), piece.content, self._plain, surplus)
+            shown = tuple(shorter.get(item.id, item) for item in items)
+            counted, answers = self._counted(index, shown), self._sizes[index][1]
+            surplus -= needed[index] - answers - counted
+            one = Fitted(piece, Scroll(shown), counted + answers, LEFT_OUT, answers)
+            found[index] = one._replace(shortened=frozenset(shorter))
+        if surplus > 0:
+            raise self._over(needed)
+        for index, one in enumerate(found):
+            if not (one.piece.is_required or one.piece.is_elastic):
+                found[index] = self._first(index, 0)
+        return self._with_candidates(self._each_once(found), {})
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section; what must stay is set aside first."""
@@ -341,43 +379,76 @@ class _Fit:
         granted, content, stays = max(grant - answers, 0), piece.content, piece.protected_ids()
         if piece.section.closely:
             shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
+            shrunk = plainly_cut(shown)
         else:
-            shown = self._from_last_cut(index, granted) or self._cut_anew(index, granted)
-        cut = shown.view[shown.start].id if shown.view is not None and shown.start < len(shown.view) else ""
-        shown = shown if isinstance(content, View) else Scroll(tuple(shown))
+            shrunk = self._from_last_cut(index, granted) or self._cut_anew(index, granted)
+        shown = shrunk.shown if isinstance(content, View) else Scroll(tuple(shrunk.shown))
         counted = shown.counted(self._sums)
         free = 0 if piece.section.closely else granted - counted
         added = answers + self._late(shown)
-        return Fitted(piece, shown, counted + answers, "oldest left out", added, cut=cut, free=free)
+        rule = LEFT_OUT if shrunk.cut is None or shrunk.cut.first else SHORTENED
+        one = Fitted(piece, shown, counted + answers, rule, added, cut=shrunk.cut, free=free)
+        return one._replace(shortened=shrunk.shortened, ledger=shrunk.ledger)
 
-    def _from_last_cut(self, index: int, granted: int) -> Scroll | None:
+    def _from_last_cut(self, index: int, granted: int) -> Shrunk | None:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
-        shown, counted = self._since_last_cut(index)
-        return shown if sum(self._floor(index, granted)) <= counted <= granted else None
+        shrunk, counted = self._since_last_cut(index)
+        always, floor = self._floor(index, granted)
+        return shrunk if always + int(floor * _WITH_LEDGER) <= counted <= granted else None
 
-    def _since_last_cut(self, index: int) -> tuple[Scroll | None, int]:
+    def _since_last_cut(self, index: int) -> tuple[Shrunk | None, int]:
         """Return what the last cut would show, and its count; None and nothing if there was no cut."""
         if index not in self._since:
-            piece = self._pieces[index]
-            cut = self._cuts.get(piece.section.name)
-            shown = newest_since(piece.content, cut, piece.protected_ids()) if cut else None
-            self._since[index] = shown, 0 if shown is None else shown.counted(self._sums)
+            cut = self._cuts.get(self._pieces[index].section.name)
+            shrunk = self._shrinking(index).since(cut) if cut else None
+            self._since[index] = shrunk, 0 if shrunk is None else shrunk.shown.counted(self._sums)
         return self._since[index]
 
-    def _cut_anew(self, index: int, granted: int) -> Scroll:
+    def _shrinking(self, index: int) -> Shrinking:
+        piece = self._pieces[index]
+        view = piece.content if isinstance(piece.content, View) else listed(piece.content)
+        tokens = self._ledger_tokens if piece.section.ledger else 0
+        return Shrinking(
+            piece.section.name,
+            view,
+            piece.protected_ids(),
+            self._sums,
+            ledger_tokens=tokens,
+            shortens=piece.section.shortens,
+        )
+
+    @cached_property
+    def _ledger_tokens(self) -> int:
+        """The most tokens of a ledger: a part of the window, which does not change from turn to turn."""
+        window = self._budget.available
+        return max(int(window * _LEDGER), min(_LEAST_LEDGER, window // 4))
+
+    def _cut_anew(self, index: int, granted: int) -> Shrunk:
         """Cut so deep that the cut can stay where it is for some turns: down to the floor."""
         piece, (always, floor) = self._pieces[index], self._floor(index, granted)
-        least, stays = floor, piece.protected_ids()
+        least = floor
         if piece.section.name not in self._cuts:
             least = max(self._least_by_steps(index, granted - always), floor)
+        grown = least - floor
         # The turn at the cut is shown whole, unless it alone takes more than the floor.
-        with_whole_turn = min(always + least + floor, granted)
+        usual = min(always + least + floor, granted)
+        room = granted - always
+        target = min(always + int(room * _TARGET) + grown, granted)
+        whole = int(room * _WHOLE) + grown
+        shrinking = self._shrinking(index)
         try:
-            return newest_between(
-                piece.content, always + least, with_whole_turn, granted, counter=self._sums, stays=stays
+            return shrinking.anew(
+                least=always + least,
+                usual=usual,
+                most=granted,
+                spare=floor - int(floor * _WITH_LEDGER),
+                whole_least=whole,
+                target=target,
+                reach=_READ * granted + grown,
             )
         except Irreducible:
-            return newest(piece.content, tokens=granted, counter=self._sums, stays=stays)
+            stays = piece.protected_ids()
+            return plainly_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
 
     def _least_by_steps(self, index: int, room: int) -> int:
         """Return what a history without an earlier cut shows at least, beside what it always shows.
@@ -406,12 +477,14 @@ class _Fit:
 
     def _always(self, index: int) -> int:
         """Return the count of what a history shows wherever it is cut: instructions, summaries and pins."""
-        view = self._pieces[index].origin
-        pinned = set[str]()
-        if view is not None:
-            pinned = {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
-        protected = self._protected[index]
+        pinned, protected = self._pinned_ids(self._pieces[index]), self._protected[index]
         return self._counted(index, (item for item in protected if structural(item) or item.id in pinned))
+
+    def _pinned_ids(self, piece: Piece) -> Collection[str]:
+        view = piece.origin
+        if view is None:
+            return ()
+        return {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
         """Show each item in one place only: in a history, if it is in one, else in the first that has it.

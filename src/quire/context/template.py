@@ -9,7 +9,7 @@ from quire.context.fit import Fitted, Piece, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, Content, History, Section, Settings, items_of, settings_of
-from quire.state import View
+from quire.state import Cut, View
 from quire.tokens import Budget, Calibrated, Counter, answer_tokens, counter_for, schema_tokens
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class Template:
         model: str | None = None,
         counter: Counter | None = None,
         previous: Context | None = None,
-        cuts: Mapping[str, str] | None = None,
+        cuts: Mapping[str, Cut] | None = None,
         observer: Observer | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:

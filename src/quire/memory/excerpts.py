@@ -1,4 +1,4 @@
-"""Excerpts: the part of a long text around the words that were asked for, marked as a part."""
+"""Excerpts: the sentences of a long text that have most of a question; a mark stands for the others."""
 
 import re
 from collections import Counter
@@ -7,24 +7,29 @@ from math import log
 from typing import NamedTuple
 
 from quire.memory.leaf import LETTERS_READ, Leaf
-from quire.memory.quotes import BAR, Shorten, one_line
+from quire.memory.quotes import BAR, SHORT, Shorten
 from quire.memory.words import related, terms
 
-LONG = 600
-"""Characters up to which a text is quoted whole or not at all."""
+_STRETCH = 2.2
+"""How many times longer than asked an excerpt may be, to end its sentence."""
 
 _LONGEST_PIECE = 80
-_LONGEST_HEAD = 120
-_SHORTEST_PART = 80
-_MOST_IDS = 3
 _CALL_WORTH = 0.1
-"""The share that the words of a tool call, and the first words of a text, count: they are no answer."""
+"""The share that the words of a tool call count: they are no answer."""
+
+_CODE_WORTH = 0.5
+_FIRST_WORTH = 0.15
+"""What the first sentence is worth, as a share of the whole question: people begin with what it is about."""
+
+_NEXT_WORTH = 0.25
+"""The share of a sentence's worth that the next one has too: an answer follows its question."""
 
 _RELATED_WORTH = 0.3
 _GAP = " … "
 _CALL = re.compile(r"(?:\S{1,40}: |\| )?\[called ")
 _LINES = re.compile(r"[^\n]+")
-_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
+_SENTENCES = re.compile(r"\S.*?(?:[.!?\u3002\uff1f]+(?=\s|$)|$)")
+_FENCE = "```"
 
 
 def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
@@ -32,7 +37,7 @@ def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
 
     A shortened line still begins with `start`, the speaker: otherwise quoted text would begin the line.
     """
-    if len(leaf.said) <= LONG:
+    if len(leaf.said) <= SHORT:
         return None
     read: dict[str, Excerpt] = {}
 
@@ -41,17 +46,9 @@ def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
             # A redacted line may begin with other words. Then all of it is quoted text.
             begin, text = (start, line) if line.startswith(start) else (BAR, f"{BAR}{line}")
             read[line] = Excerpt(text, term_worths(asked), begin)
-        mark = f" [an excerpt: the whole has {len(line):,} letters and is {_where(leaf)}]"
-        return read[line].cut(characters - len(mark)) + mark
+        return read[line].cut(characters, _STRETCH)
 
     return shorten
-
-
-def _where(leaf: Leaf) -> str:
-    if leaf.kind == "document":
-        return f"in {one_line(leaf.transcript)}"
-    more = len(leaf.ids) - _MOST_IDS
-    return f"item {', '.join(leaf.ids[:_MOST_IDS])}" + (f" and {more} more" if more > 0 else "")
 
 
 def term_worths(asked: Iterable[str]) -> dict[str, float]:
@@ -61,66 +58,103 @@ def term_worths(asked: Iterable[str]) -> dict[str, float]:
     return dict.fromkeys(others, _RELATED_WORTH) | dict.fromkeys(asked, 1.0)
 
 
-class _Piece(NamedTuple):
+class _Sentence(NamedTuple):
     start: int
     end: int
     found: frozenset[str]
-    is_call: bool
+    share: float
+    """How much its words count."""
 
 
 class Excerpt:
-    """A text in pieces, of which the part with the most asked terms can be cut; rare terms count more.
+    """A text in sentences, of which those with most of the asked terms can be cut out; rare terms count more.
 
     A part begins with `start`, if the text does.
     """
 
     def __init__(self, text: str, worths: Mapping[str, float], start: str = "") -> None:
         self._text, self._start = text, start.rstrip()
-        self._pieces = list(_pieces(text, worths))
-        times = Counter(term for piece in self._pieces for term in piece.found)
-        rare = {term: worths[term] * log(1 + len(self._pieces) / count) for term, count in times.items()}
-        self._worths = [sum(map(rare.__getitem__, _longest(piece.found))) for piece in self._pieces]
-        for index, piece in enumerate(self._pieces):
-            if piece.is_call or index == 0:
-                self._worths[index] *= _CALL_WORTH
+        self._sentences = list(_sentences(text, worths, len(self._start)))
+        times = Counter(term for one in self._sentences for term in one.found)
+        rare = {term: worths[term] * log(1 + len(self._sentences) / count) for term, count in times.items()}
+        own = [one.share * sum(map(rare.__getitem__, _longest(one.found))) for one in self._sentences]
+        worth = [max(one, _NEXT_WORTH * before) for one, before in zip(own, [0.0, *own], strict=False)]
+        if worth and self._sentences[0].share == 1.0:
+            worth[0] += _FIRST_WORTH * sum(rare.values())
+        self._order = sorted(range(len(worth)), key=lambda nth: -worth[nth])
+        self._rare = rare
 
-    def cut(self, characters: int) -> str:
-        """Return the best part in at most so many characters, after the first words if there is room."""
-        text, pieces = self._text, self._pieces
-        if not pieces:
-            return text[: max(0, characters)]
-        first, characters = pieces[0], max(characters, len(self._start))
-        head = text[first.start : max(len(self._start), min(first.end, first.start + _LONGEST_HEAD))]
-        if characters - len(head) - 2 * len(_GAP) < _SHORTEST_PART:
-            head = self._start
-        start, end = self._best(max(0, characters - len(head) - 2 * len(_GAP)))
-        if start <= len(head) + first.start:
-            head, start, end = "", first.start, first.start + max(characters - len(_GAP), len(self._start))
-        before = f"{head}{_GAP}" if start > first.start else ""
-        return f"{before}{text[start:end].rstrip()}{_GAP.rstrip()}"[:characters]
+    def cut(self, characters: int, stretch: float = 1.0) -> str:
+        """Return the best sentences in so many characters, or the part of the best one that fits.
 
-    def _best(self, room: int) -> tuple[int, int]:
-        """Return where the best piece begins and ends, with the pieces beside it, the better side first."""
-        pieces, worths = self._pieces, self._worths
+        With `stretch`, the best may be so many times longer than `characters`, to be whole.
+        """
+        text, characters = self._text, max(characters, len(self._start))
+        if not self._sentences or len(text) <= characters:
+            return text[:characters]
+        frame = len(self._start) + 2 * len(_GAP)
+        best, *others = self._order
+        first = self._sentences[best]
+        if first.end - first.start + frame > stretch * characters:
+            return self._joined([self._part(first, characters - frame)])[:characters]
+        spans, left = [(first.start, first.end)], characters - frame - (first.end - first.start)
+        for one in map(self._sentences.__getitem__, others):
+            left -= one.end - one.start + len(_GAP)
+            if left < 0:
+                break
+            spans.append((one.start, one.end))
+        return self._joined(sorted(spans))
+
+    def _joined(self, spans: Sequence[tuple[int, int]]) -> str:
+        """Return parts of the text in order, with a mark where something is left out."""
+        text, at = self._text, len(self._start)
+        parts = [self._start]
+        for start, end in spans:
+            between = text[at:start]
+            is_next = not between.removeprefix(f"\n{BAR}").strip()
+            parts += [between if is_next else _GAP, text[start:end]]
+            at = end
+        return "".join(parts).strip() + (_GAP.rstrip() if text[at:].strip() else "")
+
+    def _part(self, sentence: _Sentence, room: int) -> tuple[int, int]:
+        """Return the part of a long sentence, or of a line without any, that has most of the question."""
+        pieces = [found.span() for found in _PIECES.finditer(self._text, sentence.start, sentence.end)]
+        worths = [
+            sum(map(self._rare.__getitem__, _longest(_found(self._text[start:end], self._rare))))
+            for start, end in pieces
+        ]
         first = last = max(range(len(pieces)), key=worths.__getitem__)
         while True:
-            spans = [(first - 1, last), (first, last + 1)]
-            inside = [(low, high) for low, high in spans if low >= 0 and high < len(pieces)]
-            fitting = [one for one in inside if pieces[one[1]].end - pieces[one[0]].start <= room]
+            sides = [(first - 1, last), (first, last + 1)]
+            inside = [(low, high) for low, high in sides if low >= 0 and high < len(pieces)]
+            fitting = [one for one in inside if pieces[one[1]][1] - pieces[one[0]][0] <= room]
             if not fitting:
-                start = pieces[first].start
-                return start, min(pieces[last].end, start + room)
+                start = pieces[first][0]
+                return start, max(start, min(pieces[last][1], start + room))
             first, last = max(fitting, key=lambda one: (worths[one[0] if one[0] < first else one[1]], one[1]))
 
 
-def _longest(found: frozenset[str]) -> Iterable[str]:
+_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
+
+
+def _longest(found: Iterable[str]) -> Iterable[str]:
     """Leave out the terms that are a part of another: an identifier is asked for whole and in parts."""
-    return (term for term in found if not any(term != other and term in other for other in found))
+    kept = list(found)
+    return (term for term in kept if not any(term != other and term in other for other in kept))
 
 
-def _pieces(text: str, worths: Mapping[str, float]) -> Iterator[_Piece]:
+def _found(text: str, worths: Mapping[str, float]) -> frozenset[str]:
+    return frozenset(worths.keys() & set(terms(text)))
+
+
+def _sentences(text: str, worths: Mapping[str, float], start: int) -> Iterator[_Sentence]:
+    is_code = False
     for line in _LINES.finditer(text, 0, LETTERS_READ):
-        is_call = _CALL.match(text, line.start()) is not None
-        for piece in _PIECES.finditer(text, line.start(), line.end()):
-            found = worths.keys() & set(terms(piece[0]))
-            yield _Piece(piece.start(), piece.end(), frozenset(found), is_call)
+        begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
+        fences = text.count(_FENCE, begin, line.end())
+        share = _CODE_WORTH if is_code or fences else 1.0
+        is_code ^= fences % 2 == 1
+        if _CALL.match(text, line.start()) is not None:
+            share = _CALL_WORTH
+        for one in _SENTENCES.finditer(text, begin, line.end()):
+            yield _Sentence(one.start(), one.end(), _found(one[0], worths), share)

@@ -213,8 +213,10 @@ class _Read(msgspec.Struct, array_like=True):
     keyed: dict[str, str] = {}
     gone: set[str] = set()
     """Withdrawn items whose groups may still change."""
-    orders: dict[int, tuple[int, int]] = {}
-    """By head of a group: the order and the stretch of its leaf."""
+    orders: dict[int, tuple[int, int, int]] = {}
+    """By head of a group: the order and the stretch of its leaf, and how far back its exchange began."""
+    opened: int = -1
+    """The order of the leaf that opened the last exchange."""
 
 
 _Packed = tuple[_Read, PackedGrouping, dict[int, dict[int, bytes]]]
@@ -283,7 +285,8 @@ class TranscriptLeaves:
         read, at = self._read, item.created_at
         if head in read.orders:
             return
-        if read.until is not None and at - read.until > PAUSE:
+        is_reply = read.opened >= 0 and not isinstance(item, Note | Summary) and not _is_of_user(item)
+        if read.until is not None and at - read.until > PAUSE and not is_reply:
             read.stretch += 1
         read.until = at if read.until is None else max(read.until, at)
         if isinstance(item, Summary):
@@ -292,7 +295,9 @@ class TranscriptLeaves:
         else:
             order = read.order
             read.order += _APART if self._transcript == POOL else 1
-        read.orders[head] = order, read.stretch
+            if not is_reply:
+                read.opened = -1 if isinstance(item, Note) else order
+        read.orders[head] = order, read.stretch, order - read.opened if is_reply else 0
 
     def _withdraw(self, item: Item) -> None:
         """Note which leaves a summary, or an item of the pool, withdraws."""
@@ -338,7 +343,7 @@ class TranscriptLeaves:
         text = "\n".join(filter(None, map(_words, items)))
         if not text.strip() or not any(map(_has_words, items)):
             return None
-        order, stretch = self._read.orders[head]
+        order, stretch, after = self._read.orders[head]
         return Leaf(
             source=self._source,
             transcript=self._transcript,
@@ -351,6 +356,7 @@ class TranscriptLeaves:
             speaker=_speaker(items),
             text=text,
             importance=max(map(_importance, items)),
+            after=after,
             covers_until=self._covers_until(items[0]),
         )
 
@@ -403,6 +409,10 @@ def _has_words(item: Item) -> bool:
     if isinstance(item, Message):
         return item.role in ("user", "assistant")
     return type(item) in _KINDS and not _is_recall(item)
+
+
+def _is_of_user(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "user"
 
 
 def _kind(items: Sequence[Item]) -> Kind:

@@ -19,9 +19,9 @@ import msgspec
 from quire.memory.found import Found
 from quire.memory.leaf import LETTERS_READ, Kind, Leaf
 from quire.memory.postings import (
-    ASKS,
+    CHANGES,
     ROW,
-    SAYS_TIME,
+    WISHES,
     Column,
     Load,
     Parts,
@@ -43,12 +43,13 @@ from quire.memory.ranking import (
     is_evident,
     is_short,
     likeness,
-    says_time,
+    says_change,
     score,
     statements_and_questions,
     unit,
     wanted,
 )
+from quire.memory.wishes import wishes_in
 from quire.memory.words import related, terms
 
 MOST_HITS = 200
@@ -84,11 +85,12 @@ class _Head(msgspec.Struct, array_like=True):
     sources: dict[str, dict[str, _Transcript]]
     last_row: int
     count: int
+    exchanges: int
     total: float
     marks: dict[str, Mark]
 
 
-_OPENED = ("head", "numbers", "at", "length", "share", "terms")
+_OPENED = ("head", "numbers", "at", "opened", "length", "receives", "share", "terms")
 """The parts that every search needs."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -104,7 +106,7 @@ class Index:
     """
 
     def __init__(self) -> None:
-        self.postings = Postings(WEIGHTS.lent())
+        self.postings = Postings(WEIGHTS.lent(), WEIGHTS.reply)
         self.at: Column[float] = Column(0.0, "at")
         self.vectors: dict[int, array[float]] = {}
         self.marks: dict[str, Mark] = {}
@@ -208,7 +210,7 @@ class Index:
         numbers.insert(place, number)
         self._leaves[number], self._keys[key] = leaf, number
         self.at[number], self._importance[number] = leaf.at, leaf.importance
-        self.postings.add(number, *_terms_of(leaf))
+        self.postings.add(number, number - leaf.after, *_terms_of(leaf))
         self._changed.add(number)
         self.changes += 1
 
@@ -222,7 +224,7 @@ class Index:
         return rows[leaf.stretch] * ROW + leaf.order
 
     def _has(self, number: int) -> bool:
-        return self.postings.length[number] >= 0
+        return self.postings.opened[number] >= 0
 
     def _remove(self, number: int) -> None:
         leaf = self.leaf(number)
@@ -267,6 +269,12 @@ class Index:
         with self.lock:
             newest = self._newest_first(only)  # of equal ones the first
             return self.leaves(nlargest(limit, newest, key=self._importance.__getitem__))
+
+    def wishes(self, most: int) -> list[Leaf]:
+        """The newest messages of users with standing instructions or preferences, the newest first."""
+        with self.lock:
+            found = sorted(self.postings[WISHES], key=lambda number: (self.at[number], number))
+            return self.leaves(found[: -most - 1 : -1])
 
     def around(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
         """The neighbours of a leaf, in order, without it."""
@@ -333,8 +341,10 @@ class Index:
         """What changed since the last snapshot, or all if there was none; to be followed by `on_saved`."""
         if self._load is not None:
             self._load(())  # an error if the snapshot is another by now
-        numbers = array("q", sorted(self.numbers))
-        head = _Head(self._sources, self._last_row, len(self), self.postings.total, self.marks)
+        opened = self.postings.opened  # the first place of an exchange may have no leaf any more
+        numbers = array("q", sorted({*self.numbers, *map(opened.__getitem__, self.numbers)}))
+        postings = self.postings
+        head = _Head(self._sources, self._last_row, len(self), postings.exchanges, postings.total, self.marks)
         parts: Parts = {"head": _encode(head), "in time": self.numbers.tobytes()}
         parts |= {"times": self._times.tobytes()} | self._keys.parts() | self.postings.parts(numbers)
         parts |= self.at.parts(numbers) | self._importance.parts(numbers)
@@ -373,7 +383,7 @@ class Index:
         index._sources, index._last_row, index.marks = head.sources, head.last_row, head.marks
         for column in (index.at, index._importance, index._keys):
             column.part = part
-        index.postings.open(load, part, head.count, head.total)
+        index.postings.open(load, part, head.count, head.exchanges, head.total)
         return index
 
 
@@ -397,15 +407,17 @@ def _terms_of(leaf: Leaf) -> _Terms:
     text = leaf.text[start:]
     said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
-    marks = [kind_mark(leaf.kind), source_mark(leaf.source), *map(speaker_mark, terms(leaf.speaker))]
+    marks = [kind_mark(leaf.kind), source_mark(leaf.source)]
+    if leaf.is_of_user and any(wishes_in(text)):
+        marks.append(WISHES)
+    if says_change(text[start:]):
+        marks.append(CHANGES)
+    if leaf.speaker not in ROLES:
+        marks += map(speaker_mark, terms(leaf.speaker))
     if start:
         names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], like=leaf.text))))
         # Whoever asks for no more than the name of a document means its beginning.
         marks += 2 * names if leaf.is_beginning else names
-    if len(questions) > len(said):
-        marks.append(ASKS)
-    if says_time({*stated, *asked}):
-        marks.append(SAYS_TIME)
     return _Terms(stated, asked, marks)
 
 
@@ -416,7 +428,17 @@ def _bounded(found: list[str]) -> list[str]:
 # A search
 
 _Ranked = list[tuple[int, float]]
-_ROLES = frozenset(terms("user assistant system tool"))
+
+_COMPARED, _CLOSE, _SAME = 5, 0.3, 0.4
+"""How many are compared to find what changed; the least share of the other's score; and of what it has of the
+question."""
+
+LAG = 12
+"""So many exchanges are shown in short before more is shown of the first."""
+
+ROLES = frozenset(("user", "assistant", "system", "summary"))
+"""What a leaf's speaker is called if nobody is named."""
+
 _NAMED = 1_000
 """Leaves of the named speaker or time that follow those with terms of the question."""
 
@@ -445,22 +467,81 @@ class _Search:
         question = self._question
         within = None if self._is_short else self._candidates()
         scores = score(self._words, self._postings, within, self._own)
-        for number in self._own:
-            scores.pop(number, None)
         top, by_terms = max(scores.values(), default=1.0), frozenset(scores)
-        if question.vector is None and not question.spans and _ROLES.issuperset(self._names):
-            self.is_evident = is_evident(self._asked, scores, self._postings)
+        if question.vector is None and not question.spans and not self._names:
+            self.is_evident = is_evident(self._asked, self._words, scores, self._postings)
         for number in self._named():
-            if number not in self._own:
-                scores.setdefault(number, 0.0)
+            scores.setdefault(self._postings.opened[number], 0.0)
         self._add_cues(scores, top)
         if self._allowed is not None:
-            scores = {number: scores[number] for number in self._allowed & scores.keys()}
+            kept = {self._postings.opened[number] for number in self._allowed}
+            scores = {number: scores[number] for number in kept & scores.keys()}
         if question.vector is None:
             ranked = self._ranked(scores, limit, by_terms)
         else:
             ranked = self._with_vectors(question.vector, self._ranked(scores, max(limit, RANKED), by_terms))
-        return [(number, value / top) for number, value in ranked[:limit]]
+        ranked = self._newer_first(ranked)
+        return [(number, value / top) for number, value in islice(self._leaves(ranked), limit)]
+
+    def _newer_first(self, ranked: _Ranked) -> _Ranked:
+        """Among the very best, a message that says that something changed before older ones about the same.
+
+        "I moved to Bergen" comes before "I live in Oslo"; not in a question about how it was before.
+        """
+        if self._question.is_of_past:
+            return ranked
+        scores, order = dict(ranked[:_COMPARED]), list[int]()
+        changes, held = self._postings[CHANGES], {number: self._held(number) for number in scores}
+        for number, value in scores.items():
+            place = len(order)
+            for nth, other in enumerate(order) if number in changes else ():
+                is_newer = self._at(number) > self._at(other) and value >= _CLOSE * scores[other]
+                both = sum(worth for word, worth in held[other].items() if word in held[number])
+                if is_newer and both >= _SAME * sum(held[other].values()) > 0.0:
+                    place = nth
+                    break
+            order.insert(place, number)
+        return [*zip(order, scores.values(), strict=True), *ranked[_COMPARED:]]
+
+    def _held(self, leaf: int) -> dict[int, float]:
+        """What of the question a leaf has itself, and what each word is worth."""
+        has = self._postings.__getitem__
+        return {
+            nth: max(found)
+            for nth, word in enumerate(self._words)
+            if (found := [most for term, most in word if leaf in has(term)])
+        }
+
+    def _leaves(self, ranked: _Ranked) -> Iterator[tuple[int, float]]:
+        """The leaves of exchanges: of each its message, and the best reply if that has more of the question.
+
+        Other replies that have some of it come later, those of one exchange after every second other one.
+        """
+        waiting: list[list[int]] = []
+        for nth, (exchange, value) in enumerate(ranked, 1):
+            first, others = self._first_and_others(exchange)
+            yield from ((leaf, value) for leaf in first)
+            waiting.append(others)
+            if nth >= LAG and nth % 2 == 0:
+                yield from ((leaf, value) for leaf in waiting[(nth - LAG) // 2])
+        least = ranked[-1][1] if ranked else 0.0
+        for others in waiting[max(0, (len(ranked) - LAG) // 2 + 1) :]:
+            yield from ((leaf, least) for leaf in others)
+
+    def _first_and_others(self, exchange: int) -> tuple[list[int], list[int]]:
+        """The leaves of an exchange to show first, and the replies that may follow."""
+        allowed, own = self._allowed, self._own
+        leaves = [
+            leaf
+            for leaf in self._postings.members(exchange)
+            if leaf not in own and (allowed is None or leaf in allowed)
+        ]
+        if len(leaves) < 2:
+            return leaves, []
+        worth = {leaf: sum(self._held(leaf).values()) for leaf in leaves}
+        replies = sorted(leaves[1:], key=lambda leaf: -worth[leaf])
+        first = leaves[:1] if worth[leaves[0]] >= worth[replies[0]] else [leaves[0], replies.pop(0)]
+        return first, [leaf for leaf in replies if worth[leaf]]
 
     def _candidates(self) -> set[int]:
         index, times = (
@@ -493,41 +574,42 @@ class _Search:
 
     def _add_cues(self, scores: Scores, top: float) -> None:
         """Add what cues are worth, as shares of the best score by terms."""
-        question, postings = self._question, self._postings
-        cues: list[tuple[float, Set[int]]] = [(WEIGHTS.asks, postings[ASKS].keys())]
+        question, cues = self._question, list[tuple[float, Set[int]]]()
         if (said := self._speaker()) is not None:
-            cues.append((WEIGHTS.speaker, said))
-        if question.asks_when:
-            cues.append((WEIGHTS.says_time, postings[SAYS_TIME].keys()))
+            cues.append((WEIGHTS.speaker, {self._postings.opened[leaf] for leaf in said}))
         if question.spans:
-            cues.append((WEIGHTS.date, {one for one in scores if question.names(self._index.at[one])}))
-        for share, leaves in cues:
-            for number in leaves & scores.keys():
+            cues.append((WEIGHTS.date, {one for one in scores if question.names(self._at(one))}))
+        for share, exchanges in cues:
+            for number in exchanges & scores.keys():
                 scores[number] += share * top
+
+    def _at(self, exchange: int) -> float:
+        """When an exchange was: it may have lost its message."""
+        return self._index.at[exchange] or self._index.at[self._postings.last[exchange]]
 
     def _ranked(self, scores: Scores, limit: int, by_terms: Container[int]) -> _Ranked:
         """Best first, of equal ones the newest: what was said later holds.
 
-        Leaves without a term of the question, found by speaker or time alone, come after equal ones that have
-        a term, the oldest first.
+        Exchanges without a term of the question, found by speaker or time alone, come after equal ones that
+        have a term, the oldest first.
         """
         if len(scores) > limit:
             least = sorted(scores.values())[-limit] if limit else inf
             scores = {number: one for number, one in scores.items() if one >= least}
-        at = self._index.at
-        oldest = sorted(sorted(scores), key=at.__getitem__)
+        oldest = sorted(sorted(scores), key=self._at)
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
         ranked.sort(key=scores.__getitem__, reverse=True)
         return [(number, scores[number]) for number in ranked[:limit]]
 
     def _with_vectors(self, vector: Sequence[float], ranked: _Ranked) -> _Ranked:
-        """The best, moved by their vectors; the rest stays behind them."""
+        """The best, moved by the vectors of their messages; the rest stays behind them."""
         best, rest = ranked[:RANKED], ranked[RANKED:]
-        self._index.leaves(number for number, _ in best)  # with their vectors
+        first = {number: one[0] for number, _ in best if (one := self._first_and_others(number)[0])}
+        self._index.leaves(first.values())  # with their vectors
         asked, vectors = unit(vector), self._index.vectors
-        alike = {number: likeness(asked, vectors[number]) for number, _ in best if number in vectors}
-        self.without_vectors = [number for number, _ in best if number not in vectors]
+        alike = {number: likeness(asked, vectors[leaf]) for number, leaf in first.items() if leaf in vectors}
+        self.without_vectors = [leaf for leaf in first.values() if leaf not in vectors]
         moved = fused(best, alike, WEIGHTS.vector)
         return sorted(moved.items(), key=lambda one: -one[1]) + rest
 
@@ -536,6 +618,4 @@ def _looked_up(question: Question) -> Iterator[str]:
     """The terms whose lists a question may need."""
     for term in question.terms:
         yield from (term, *related(term), name_mark(term), speaker_mark(term))
-    yield ASKS
-    if question.asks_when:
-        yield SAYS_TIME
+    yield CHANGES

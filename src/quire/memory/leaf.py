@@ -10,6 +10,9 @@ from quire.memory.documents import Chunk, file_name
 KNOWLEDGE = "~knowledge"
 """The conversation of a scope in which its documents are kept, and the source of their leaves."""
 
+WISH = "preference\n"
+"""What the text of a note begins with that a person keeps as an instruction or a preference."""
+
 Kind = Literal["said", "done", "summary", "note", "document"]
 """Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""
 
@@ -40,6 +43,9 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     speaker: str
     text: str
     importance: float = 0.5
+    after: int = 0
+    """How many places before it stands the leaf that opens its exchange: a message of the user opens one, and
+    the replies, calls and results that follow belong to it."""
     covers_until: int = 0
     """Of a summary: it covers the leaves of its transcript that stand before this place."""
     name_length: int = 0
@@ -47,6 +53,13 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     title: str = ""
     """The title of the document, if its text does not have it."""
     page: int | None = None
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether it is a message of a user, or a note of what a user wishes."""
+        if self.kind == "note":
+            return self.text.startswith(WISH)
+        return self.kind == "said" and not self.after and self.speaker not in ("assistant", "system")
 
     @property
     def said(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from quire.errors import WrongType
@@ -19,10 +19,11 @@ from quire.memory.ranking import Question
 from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
+from quire.memory.wishes import is_of_conversation, is_replaced, wishes_in
 from quire.stores import Place, Store, named_scope
 from quire.tokens import MOST, number, whole
 
-RECENT, WORKING, EPISODES = 10, 100, 500
+RECENT, WORKING, EPISODES, WISHES = 10, 100, 500, 100
 """How many a tier of a conversation returns by default."""
 
 MOST_LEAVES = 20_000
@@ -34,6 +35,15 @@ _TRIES = 3
 _DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
 _lock = Lock()
+
+
+class Wish(NamedTuple):
+    """A standing instruction or a preference, and the message or note that it is from."""
+
+    text: str
+    leaf: Leaf
+    is_of_conversation: bool
+    """Whether it holds for its conversation only, not for the whole scope."""
 
 
 class Memory:
@@ -117,6 +127,22 @@ class Memory:
         """Return summaries of the past, oldest first: written by a compactor, or else made by rule."""
         most = whole(limit, "a limit", least=1)
         return self._with_index(lambda index: episodes_of(index, conversation, most))
+
+    def wishes(self, conversation: str | None = None, limit: int = WISHES) -> list[Wish]:
+        """Return what users want in general, newest first: standing instructions and preferences.
+
+        What was said for one conversation only holds there. Of two about the same, the newer holds.
+        """
+        most = whole(limit, "a limit", least=1)
+        found = self._with_index(lambda index: index.wishes(WISHES * _OWN_WEIGHT))
+        said = [(leaf, text) for leaf in found for text in reversed([*wishes_in(leaf.text)])]
+        wishes: list[Wish] = []
+        for leaf, text in said:
+            is_here = is_of_conversation(text)
+            is_other = is_here and conversation not in (None, leaf.source)
+            if not is_other and not any(is_replaced(text, one.text) for one in wishes):
+                wishes.append(Wish(text, leaf, is_here))
+        return wishes[:most]
 
     def search(
         self,

@@ -1,8 +1,10 @@
 """Postings: which leaves hold a term, how often, and the lengths that BM25 needs.
 
-A leaf carries its own terms and, at a lower weight, the terms of its neighbours. Postings hold own terms
-only; lending is computed when a question is scored, so a leaf that comes or goes touches the lengths of its
-neighbours and nothing else. The number of a leaf is `row * ROW + order`. Leaves of one row may be about the
+What is ranked is an exchange: a message of the user and the replies to it, under the number of its first
+place. An exchange carries the terms of the message; at a lower weight those of the replies; and, so far as it
+is short, those of the messages around it. Postings hold the terms of each leaf only; the rest is computed
+when a question is scored, so a leaf that comes or goes touches the lengths of its exchange and of the
+neighbours, and nothing else. The number of a leaf is `row * ROW + order`. Leaves of one row may be about the
 same thing, so the neighbour two places on is `number + 2`, if there is one.
 
 A leaf is also listed under marks: the words of its document's name, its speaker, its kind. They are no part
@@ -19,13 +21,16 @@ from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
 OFFSETS = (1, 2, 4, -1, -2)
-"""A leaf lends its terms to the leaves this many places after it."""
+"""A message lends its terms to the exchanges this many places after it."""
 
 ROW = 1 << 32
 """Numbers of one row: more than any transcript has leaves."""
 
 REACH = 60
-"""A leaf with more terms lends each at less weight, so that a long tool result does not drown turns."""
+"""A leaf with more terms lends each at less weight, so that a long text does not drown short ones."""
+
+NEEDY = 40
+"""An exchange with more terms is lent each at less weight: it says by itself what it is about."""
 
 LONGEST = 500
 """Terms above which a leaf counts as no longer, so that a term of a long result can still find it."""
@@ -37,20 +42,28 @@ _MOST = 255
 """Occurrences of a term in a leaf that are counted; BM25 has long saturated by then."""
 
 ABSENT = -1.0
-"""The length where no leaf is."""
+"""The length where no exchange is."""
+
+NONE = -1
+"""The number of no leaf."""
 
 _ROOM = 1 << 16
 _POSTING = 10
 """The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
 
-ASKS, SAYS_TIME = "\0asks", "\0says time"
+WISHES = "\0wishes"
+"""The mark of a user's message that has a standing instruction or a preference."""
+
+CHANGES = "\0changes"
+"""The mark of what says that something is not as it was."""
+
 _NAME, _SPEAKER, _KIND, _SOURCE = "\0name ", "\0by ", "\0kind ", "\0in "
 
 Times = tuple[int, int]
 """How often a term stands in statements, and in questions."""
 
 Lent = tuple[tuple[float, float], ...]
-"""Shares of terms in statements and in questions: the leaf's own, then those it lends by `OFFSETS`."""
+"""Shares of terms in statements and in questions: a message's own, then those it lends by `OFFSETS`."""
 
 Load = Callable[[Iterable[str]], Mapping[str, bytes]]
 """Parts of a snapshot by name; an error where one is missing."""
@@ -139,22 +152,33 @@ class Column(dict[int, _Value]):
         values = dict(zip(*self._rows, strict=True)) | self
         if numbers is None:
             numbers = array("q", sorted(number for number, one in values.items() if one != self._default))
-        packed = array(self._kind, map(values.__getitem__, numbers))
+        packed = array(self._kind, (values.get(number, self._default) for number in numbers))
         return {self._of: numbers.tobytes(), self._name: packed.tobytes()}
 
 
 class Postings:
     """The terms of numbered leaves. Lists of a snapshot are loaded when they are needed."""
 
-    def __init__(self, lent: Lent) -> None:
-        self.lent = lent
+    def __init__(self, lent: Lent, replied: float) -> None:
+        """`lent` are shares of terms of messages, and `replied` is that of the terms of replies."""
+        self.lent, self.replied = lent, in_grains(replied)
+        self.opened: Column[int] = Column(NONE, "opened", "q")
+        """By leaf, the number of its exchange; `NONE` without a leaf."""
+        self.last: Column[int] = Column(NONE, "last", "q")
+        """By exchange, the highest number that a leaf of it has had."""
         self.length: Column[float] = Column(ABSENT, "length")
-        """By leaf, what it carries: its own terms and those lent to it, weighted; `ABSENT` without a leaf."""
+        """By exchange, what it carries, weighted; `ABSENT` without an exchange."""
+        self.receives: Column[float] = Column(1.0, "receives")
+        """By exchange, at which share it is lent terms."""
         self.share: Column[float] = Column(0.0, "share")
-        """By leaf, at which share it lends its terms."""
+        """By leaf, at which share it lends its terms, or a reply adds them to its exchange."""
         self.total = 0.0
+        self.exchanges = 0
         self._count = 0
-        self._sizes: Column[int] = Column(0, "sizes", "I")
+        self._sizes: Column[int] = Column(0, "sizes", "I")  # by leaf
+        self._own: Column[float] = Column(0.0, "own")  # by exchange, as the next two
+        self._lent: Column[float] = Column(0.0, "lent")
+        self._extent: Column[int] = Column(0, "extent", "q")
         self._lists: dict[str, dict[int, Times]] = {}
         self._added: dict[str, dict[int, Times]] = {}  # to lists that are not loaded
         self._changed: set[str] = set()  # terms whose lists are not as in the snapshot, if there is one
@@ -191,8 +215,10 @@ class Postings:
             return {}
         return {names[name]: held for name, held in self._load(names).items()}
 
-    def add(self, leaf: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]) -> None:
-        """Add a leaf with the terms of its statements and of its questions, and its marks."""
+    def add(
+        self, leaf: int, opened: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]
+    ) -> None:
+        """Add a leaf of an exchange with the terms of its statements and of its questions, and its marks."""
         self._sizes[leaf] = min(len(stated), LONGEST) * _ROOM + min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
         in_statements, in_questions = Counter((*stated, *marks)), Counter(asked)
@@ -209,16 +235,10 @@ class Postings:
             if held is None:
                 held = others.setdefault(term, {})
             held[leaf] = counts
-        (by_stated, by_asked), lengths = self.lent[0], self.length
-        own = by_stated * min(len(stated), LONGEST) + by_asked * min(len(asked), LONGEST)
-        for offset, (by_stated, by_asked) in zip(OFFSETS, self.lent[1:], strict=True):
-            if lengths[leaf - offset] >= 0.0:
-                size = self._sizes[leaf - offset]
-                own += self.share[leaf - offset] * (by_stated * (size // _ROOM) + by_asked * (size % _ROOM))
-        lengths[leaf] = own
-        self.total += own
+        self.opened[leaf] = opened
+        self.last[opened] = max(self.last[opened], leaf)
         self._count += 1
-        self._lend_length(leaf, 1)
+        self._weigh(leaf, opened, 1)
 
     def remove(self, leaf: int, terms: Iterable[str]) -> None:
         """Remove a leaf that has these terms and marks, as if it had never been."""
@@ -230,22 +250,51 @@ class Postings:
             del leaves[leaf]
             if not leaves and self._load is None:
                 del self._lists[term]
-        self._lend_length(leaf, -1)
-        self.total -= self.length[leaf]
-        self.length[leaf] = ABSENT
+        self._weigh(leaf, self.opened[leaf], -1)
+        self.opened[leaf] = NONE
         self._count -= 1
 
-    def _lend_length(self, leaf: int, step: int) -> None:
-        lengths, share, (stated, asked) = (
-            self.length,
-            step * self.share[leaf],
-            divmod(self._sizes[leaf], _ROOM),
-        )
-        for offset, (by_stated, by_asked) in zip(OFFSETS, self.lent[1:], strict=True):
-            if lengths[leaf + offset] >= 0.0:
-                more = share * (by_stated * stated + by_asked * asked)
-                lengths[leaf + offset] += more
-                self.total += more
+    def members(self, exchange: int) -> list[int]:
+        """The leaves of an exchange, in order."""
+        opened = self.opened
+        return [one for one in range(exchange, self.last[exchange] + 1) if opened[one] == exchange]
+
+    def _weigh(self, leaf: int, exchange: int, step: int) -> None:
+        """Add what a leaf weighs to its exchange and to those that it lends to; or take it away."""
+        stated, asked = divmod(self._sizes[leaf], _ROOM)
+        if self.length[exchange] < 0.0:
+            self._lent[exchange] = sum(
+                (self._loan(exchange - offset, nth) for nth, offset in enumerate(OFFSETS, 1)), 0.0
+            )
+        if leaf == exchange:
+            for nth, offset in enumerate(OFFSETS, 1):
+                if self.length[leaf + offset] >= 0.0:
+                    self._resize(leaf + offset, lent=step * self._loan(leaf, nth))
+            by_stated, by_asked = self.lent[0]
+            own = by_stated * stated + by_asked * asked
+        else:
+            own = self.replied * self.share[leaf] * (stated + asked)
+        self._resize(exchange, own=step * own, extent=step * (stated + asked + 1))
+
+    def _loan(self, leaf: int, nth: int) -> float:
+        """How much a message lends to the nth of the exchanges that it lends to."""
+        if self.opened[leaf] != leaf:
+            return 0.0
+        stated, asked = divmod(self._sizes[leaf], _ROOM)
+        by_stated, by_asked = self.lent[nth]
+        return self.share[leaf] * (by_stated * stated + by_asked * asked)
+
+    def _resize(self, exchange: int, *, own: float = 0.0, lent: float = 0.0, extent: int = 0) -> None:
+        before = max(self.length[exchange], 0.0)
+        is_new, size = self.length[exchange] < 0.0, self._extent[exchange] + extent
+        self._own[exchange] += own
+        self._lent[exchange] += lent
+        self._extent[exchange] = size
+        self.receives[exchange] = receives = in_grains(min(1.0, NEEDY / max(1, size)))
+        after = self._own[exchange] + receives * self._lent[exchange] if size else ABSENT
+        self.length[exchange] = after
+        self.exchanges += is_new - (not size)
+        self.total += max(after, 0.0) - before
 
     # Snapshots
 
@@ -260,7 +309,7 @@ class Postings:
             digest = digest_of(term)
             self._known[digest] = digest if held else 0
         parts = self._known.parts()
-        for column in (self.length, self.share, self._sizes):
+        for column in self._columns:
             parts |= column.parts(numbers)
         return parts | {part_name("t", term): held or None for term, held in lists.items()}
 
@@ -269,11 +318,18 @@ class Postings:
         self._load = load
         self._changed, self._added = set(), {}
 
-    def open(self, load: Load, part: Callable[[str], bytes], count: int, total: float) -> None:
+    def open(
+        self, load: Load, part: Callable[[str], bytes], count: int, exchanges: int, total: float
+    ) -> None:
         """Use a snapshot; nothing else may be there."""
-        self._load, self._count, self.total = load, count, total
-        for column in (self.length, self.share, self._sizes, self._known):
+        self._load, self._count, self.exchanges, self.total = load, count, exchanges, total
+        for column in (*self._columns, self._known):
             column.part = part
+
+    @property
+    def _columns(self) -> tuple[Column[Any], ...]:
+        by_exchange = (self.length, self.receives, self.last, self._own, self._lent, self._extent)
+        return self.opened, self.share, self._sizes, *by_exchange
 
 
 def _packed(leaves: dict[int, Times]) -> bytes:

@@ -23,9 +23,18 @@ Key = tuple[str, str]
 """The source and the id of a quote."""
 
 Shorten = Callable[[str, int], str]
-"""Returns the most relevant part of a line in at most so many characters, marked as a part."""
+"""Returns the most relevant part of a line in about so many characters, marked as a part."""
+
+SHORT, _MORE = 320, 5
+"""Characters up to which a text is quoted whole at first, and how many times more of it is quoted next."""
+
+_IN_SHORT = 12
+"""So many quotes are shown in short before more is shown of the first."""
 
 _TAG = "recalled"
+PART = "part/"
+"""What the id of a quote begins with that is a sentence of an item: the item may be quoted beside it."""
+
 BAR = "| "
 """What the lines of a quoted text begin with, except a first line that begins with a speaker's name."""
 
@@ -35,11 +44,8 @@ CLOSING = f"</{_TAG}>"
 _LEAST_TOKENS = 4
 """In fewer tokens there is no room for any line."""
 
-_LEAST_CHARACTERS = 200
-"""A shorter part of a line is not worth the mark that it is a part."""
-
-_MOST_MISSES = 20
-"""After so many quotes in a row that do not fit, the search for one that does ends: counting takes time."""
+_TIGHTER = (SHORT, 240, 180, 135, 100, 75, 55, 40)
+"""Characters of the best quote that are tried where there is very little room."""
 
 _LISTED = 10
 """Quotes that are listed as data whether or not they fit."""
@@ -200,53 +206,62 @@ class Quotes(Candidates):
         is_shown: IsShown | None = None,
         earlier: Sequence[Selection] = (),
     ) -> SelectedQuotes:
-        """Return the best quotes that are not shown already and fit; one that is too long is skipped."""
+        """Return the best quotes that are not shown already and fit.
+
+        What is shown in some tokens is shown in more tokens too, and no shorter.
+        """
         most = min((limit for limit in (tokens, self._tokens) if limit is not None), default=None)
-        remarks: dict[Key, str] = {}
-        new = self._new(is_shown, earlier)
-        kept = list(islice(new, self._limit)) if most is None else self._fitting(new, most, count, remarks)
-        while kept:
+        new = islice(self._new(is_shown, earlier), self._limit)
+        if most is None:
+            kept = list(new)
+            return SelectedQuotes(self.quotes, kept, (self._block(kept),) if kept else ())
+        steps = self._fitting(new, most, count)
+        while steps:
+            kept = list({quote.key: quote for quote in steps}.values())
             block = self._block(kept)
-            if most is None or count(block) <= most:
-                return SelectedQuotes(self.quotes, kept, (block,), remarks)
-            kept.pop()  # together they may be a little longer than one by one
-        return SelectedQuotes(self.quotes, remarks=remarks)
+            if count(block) <= most:
+                return SelectedQuotes(self.quotes, kept, (block,), self._remarks(kept))
+            steps.pop()  # together they may be a little longer than one by one
+        return SelectedQuotes(self.quotes)
+
+    def _remarks(self, kept: Sequence[Quote]) -> dict[Key, str]:
+        whole = {quote.key: quote.line for quote in self.quotes}
+        return {one.key: "long, quoted in part" for one in kept if one.line != whole[one.key]}
 
     def _new(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
         """Yield the quotes of which nothing is shown, nor quoted by another section."""
         selections = (one for one in earlier if isinstance(one, SelectedQuotes))
-        known = {identity for one in selections for quote in one.quotes for identity in identities(quote)}
+        whole = (quote for one in selections for quote in one.quotes if not quote.id.startswith(PART))
+        known = {identity for quote in whole for identity in identities(quote)}
         for quote in self.quotes:
             is_known = known and not known.isdisjoint(identities(quote))
             if not is_known and (is_shown is None or not is_shown(quote.covers or (quote.id,), quote.is_of)):
                 yield quote
 
-    def _fitting(
-        self, quotes: Iterable[Quote], most: int, count: Count, remarks: dict[Key, str]
-    ) -> list[Quote]:
-        """Return the best quotes that fit, each counted by itself: counting the whole block would be slow."""
+    def _fitting(self, quotes: Iterable[Quote], most: int, count: Count) -> list[Quote]:
+        """Return the steps that fit, each a quote that is shown, or shown longer.
+
+        Each line is counted by itself: counting the whole block would be slow. The steps are the same for all
+        budgets, and the first that does not fit is the last, so a larger budget shows no less.
+        """
         length = partial(self._length, count)
         frame = length("")
         left = most - length("\n".join(filter(None, (self._opening, self._closing))))
-        longest = most if self._limit == 1 else most // 2  # a long quote leaves room for others
-        kept, headings, misses = list[Quote](), {""}, 0
-        for quote in quotes:
+        kept, headings, sizes = list[Quote](), {""}, dict[Key, int]()
+        for whole, characters in _steps(quotes):
             # Each text is counted as a note of its own, whose frame is not in the block.
-            around = frame if quote.heading in headings else 2 * frame - length(quote.heading)
-            line = quote.line
-            if quote.shorter is not None:
-                line = _shortened(line, quote.shorter, min(left, longest) + around, length)
-            if length(line) > left + around:
-                remarks[quote.key] = "longer than the room that was left"
-                misses += 1
-            else:
-                if line is not quote.line:
-                    remarks[quote.key] = "long, quoted in part"
-                kept.append(quote._replace(line=line))
-                headings.add(quote.heading)
-                left -= length(line) - around
-                misses = 0
-            if len(kept) == self._limit or left < _LEAST_TOKENS or misses == _MOST_MISSES:
+            heading = 0 if whole.heading in headings else length(whole.heading) - frame
+            room = left - heading + sizes.get(whole.key, 0)
+            sizes_tried = [characters] if kept else _TIGHTER  # the best is shown even in very little room
+            tried = (_in(whole, characters) for characters in sizes_tried)
+            quote = next((one for one in tried if length(one.line) - frame <= room), None)
+            if quote is None:
+                break
+            size = length(quote.line) - frame
+            kept.append(quote)
+            headings.add(quote.heading)
+            left, sizes[quote.key] = room - size, size
+            if left < _LEAST_TOKENS:
                 break
         return kept
 
@@ -313,14 +328,37 @@ def identities(quote: Quote) -> tuple[tuple[str, float | str], ...]:
     return (quote.first, quote.at), (quote.first, quote.text or quote.line)
 
 
-def _shortened(whole: str, shorter: Shorten, room: int, length: Callable[[str], int]) -> str:
-    """Return a line in so many tokens, or as short as a part of it is worth quoting."""
-    line, characters = whole, len(whole)
-    while (tokens := length(line)) > room and characters > _LEAST_CHARACTERS:
-        estimate = characters * room // tokens * 9 // 10
-        characters = max(_LEAST_CHARACTERS, min(characters - 1, estimate))
-        line = shorter(whole, characters)
-    return line
+def _steps(quotes: Iterable[Quote]) -> Iterator[tuple[Quote, int]]:
+    """Yield the quotes in short, and after some of them the first at more length; in the end, all whole.
+
+    Each comes with the characters that are shown of it.
+    """
+    shown = list[Quote]()
+    longer = _longer(shown)
+    for nth, quote in enumerate(quotes, 1):
+        shown.append(quote)
+        yield quote, SHORT
+        if nth >= _IN_SHORT and nth % 2 == 0:
+            yield from islice(longer, 1)
+    yield from longer
+
+
+def _longer(shown: Sequence[Quote]) -> Iterator[tuple[Quote, int]]:
+    characters = SHORT
+    while any(len(quote.line) > characters for quote in shown):
+        characters *= _MORE
+        nth = 0
+        while nth < len(shown):  # it grows meanwhile
+            if len(shown[nth].line) * _MORE > characters:
+                yield shown[nth], characters
+            nth += 1
+
+
+def _in(quote: Quote, characters: int) -> Quote:
+    """Return a quote in about so many characters."""
+    if quote.shorter is None or len(quote.line) <= characters:
+        return quote
+    return quote._replace(line=quote.shorter(quote.line, characters))
 
 
 def _by_time(quotes: Sequence[Quote]) -> list[Quote]:

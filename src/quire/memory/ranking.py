@@ -1,7 +1,7 @@
-"""Ranking: how well leaves answer a question. Pure arithmetic on terms, neighbours, speakers and times.
+"""Ranking: how well exchanges answer a question. Pure arithmetic on terms, neighbours, speakers and times.
 
-Terms count by BM25 over what a leaf carries. Cues (who said it, when, whether it asks or tells) then add
-shares of the best score. `Weights` is the one table of what counts how much.
+Terms count by BM25 over what an exchange carries: its message, its replies and its neighbours. Cues (who said
+it, and when) then add shares of the best score. `Weights` is the one table of what counts how much.
 """
 
 import re
@@ -17,19 +17,21 @@ from msgspec import Struct
 
 from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
 from quire.memory.times import Span, spans_of, terms_without_times
-from quire.memory.words import asks_for_nothing, related, terms
+from quire.memory.words import asks_for_nothing, related
 
 Scores = dict[int, float]
 """By the number of a leaf."""
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """Found by search on conversations with known answers; the optimum is flat, no digit is critical."""
+    """Found by search on several sets of conversations with known answers; the optimum is flat."""
 
     own_question: float = 0.5
-    """Terms in a leaf's own questions: whoever asks does not know yet."""
+    """Terms in a message's own questions: whoever asks does not know yet."""
+    reply: float = 0.3
+    """Terms of a reply: an assistant repeats the question at length and adds what nobody asks for."""
     before: tuple[float, float] = (0.3, 1.0)
-    """Terms of the leaf before, in statements and in questions: an answer follows its question."""
+    """Terms of the message before, in statements and in questions: an answer follows its question."""
     two_before: float = 0.5
     """Mostly the same speaker, going on."""
     four_before: float = 0.15
@@ -38,23 +40,17 @@ class Weights(Struct, frozen=True, kw_only=True):
     saturation: float = 1.2
     """How soon a repeated term counts no more: k1 of BM25."""
     length: float = 0.75
-    """How much a long leaf is discounted: b of BM25."""
-    spread: float = 8.0
-    """Leaves that an occurrence of a term reaches by lending: the rarity of a term counts them."""
+    """How much a long exchange is discounted: b of BM25."""
     related: float = 0.3
     """A word of nearly the same sense in place of a term, or a member in place of its kind."""
     name: float = 0.2
     """A word of a document's name, or of a heading above a chunk."""
     speaker: float = 0.2
-    """This and the next three are shares of the best score by terms. Said by the speaker who is named."""
-    says_time: float = 0.1
-    """The leaf says a time, and the question asks when."""
+    """This and the next are shares of the best score by terms. Said by the speaker who is named."""
     date: float = 0.3
     """From the time that the question names."""
-    asks: float = -0.15
-    """The leaf asks more than it tells."""
-    evidence: float = 0.095
-    """The share of a question that the best leaf must carry if the question has to do with the record."""
+    evidence: float = 0.2
+    """The share of a question that an exchange must have if the question has to do with the record."""
     vector: float = 0.35
     """How much vectors count beside terms."""
 
@@ -72,11 +68,6 @@ WEIGHTS = Weights()
 
 _LONGEST_QUESTION = 4_000
 _MOST_TERMS = 64
-_ASKS_WHEN = re.compile(
-    r"\b(?:when|how long|(?:what|which) (?:date|day|month|year|time)|"
-    r"wann|quand|cuando|cuándo|quando|wanneer)\b",
-    re.IGNORECASE,
-)
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -88,8 +79,9 @@ class Question(Struct, frozen=True, kw_only=True):
 
     text: str
     terms: tuple[str, ...]
-    asks_when: bool = False
     spans: tuple[Span, ...] = ()
+    is_of_past: bool = False
+    """Whether it asks how something was before it changed."""
     own: frozenset[tuple[str, str]] = frozenset()
     zone: tzinfo = UTC
     vector: Sequence[float] | None = None
@@ -111,8 +103,8 @@ class Question(Struct, frozen=True, kw_only=True):
         return Question(
             text=text,
             terms=() if asks_for_nothing(text) else tuple(dict.fromkeys(found))[:_MOST_TERMS],
-            asks_when=_ASKS_WHEN.search(read) is not None,
             spans=tuple(spans),
+            is_of_past=_PAST.search(read) is not None,
             own=frozenset(own),
             zone=zone,
             vector=vector,
@@ -128,14 +120,6 @@ class Question(Struct, frozen=True, kw_only=True):
 # Not every dot is an end: 3.5 and config.py have one inside.
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff1f\u061f])")
 _ASKING = ("?", "\uff1f", "\u061f")
-_TIME_TERMS = frozenset(
-    terms(
-        "yesterday today tonight tomorrow last ago next week weekend month year recently morning monday"
-        " tuesday wednesday thursday friday saturday sunday january february march april june july august"
-        " september october november december birthday anniversary summer winter autumn spring"
-    )
-)
-_YEAR_DIGITS = 4
 
 
 def statements_and_questions(text: str) -> tuple[str, str]:
@@ -149,17 +133,29 @@ def statements_and_questions(text: str) -> tuple[str, str]:
     return " ".join(stated), " ".join(asked)
 
 
-def says_time(words: Set[str]) -> bool:
-    """Whether the terms of a text tell when something was."""
-    if not _TIME_TERMS.isdisjoint(words):
-        return True
-    return any(len(word) == _YEAR_DIGITS and word.isdigit() for word in words)
+_CHANGE = re.compile(
+    r"\b(?:now|recently|lately|new|newer|updat(?:e|ed|ing)|chang(?:e|ed|ing)|moved|switched|replaced"
+    r"|increased|improved|decreased|reduced|extended|expanded|reached|no longer|instead|anymore"
+    r"|these days|since then)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:before|previous(?:ly)?|original(?:ly)?|initial(?:ly)?|former(?:ly)?|earlier|used to|at first"
+    r"|back then|in the past|old|older)\b",
+    re.IGNORECASE,
+)
+_CHANGE_WITHIN = 600
+
+
+def says_change(text: str) -> bool:
+    """Whether a text says that something is not as it was."""
+    return _CHANGE.search(text[:_CHANGE_WITHIN]) is not None
 
 
 # Scores by terms
 
 _LOOKED_INTO = 10
-"""The best leaves by terms that may show that a question has to do with the record."""
+"""The best exchanges that may show that a question has to do with the record."""
 
 _NAME_SATURATION = 0.1
 """How soon a repeated word of a name counts no more."""
@@ -186,35 +182,40 @@ def wanted(asked: Sequence[str], postings: Postings) -> list[Wanted]:
 
 
 def rarity(term: str, postings: Postings) -> float:
-    """The inverse document frequency of a term, by about how many leaves carry it, their own or lent."""
-    count = len(postings) or 1
-    missed: float = (1 - len(postings[term]) / count) ** WEIGHTS.spread
-    carriers = count * (1 - missed)
-    return log(1 + (count - carriers + 0.5) / (carriers + 0.5))
+    """The inverse document frequency of a term."""
+    held = len(postings[term])
+    return log(1 + (len(postings) - held + 0.5) / (held + 0.5))
 
 
-_YOUNG = 200
-"""In a record of fewer leaves most terms are unheard, so less evidence is asked for."""
+_YOUNG = 60
+"""In a record of fewer leaves most terms are unheard, so one word that it has is enough."""
 
+_EVIDENT_WORDS = 2
 _MOST_WORTH = 6
 """Unheard terms that all terms of a long turn are worth together: most of them are of no matter."""
 
 
-def is_evident(asked: Sequence[str], scores: Scores, postings: Postings) -> bool:
-    """Whether the best leaves carry so much of a question that it has to do with the record."""
-    if not scores:
-        return False
+def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, postings: Postings) -> bool:
+    """Whether one of the best exchanges has so much of a question that it has to do with the record.
+
+    It has two of its words, numbers aside, or its only one, and a fifth of what all of them are worth.
+    """
     # Of a word with two stems the first counts.
-    words = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
-    worth = {term: rarity(term, postings) for term in words}
-    possible = min(sum(worth.values()), _MOST_WORTH * log(2 * len(postings) + 2))
-    least = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)
-    if max(scores.values()) >= least * possible * (WEIGHTS.saturation + 1):
-        return True
-    # In a long leaf each term counts little.
-    best = nlargest(_LOOKED_INTO, scores, key=scores.__getitem__)
-    held = [(postings[term], value) for term, value in worth.items()]
-    return any(2 * sum(value for leaves, value in held if leaf in leaves) >= possible for leaf in best)
+    own = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
+    possible = min(sum(rarity(term, postings) for term in own), _MOST_WORTH * log(2 * len(postings) + 2))
+    least = min(_EVIDENT_WORDS if len(postings) >= _YOUNG else 1, len(own))
+    wants = {term: max(most for _, most in word) for word in words if (term := word[0][0]) in own}
+    for exchange in nlargest(_LOOKED_INTO, scores, key=scores.__getitem__):
+        leaves = postings.members(exchange)
+        held = {
+            term: worth
+            for term, worth in wants.items()
+            if any(leaf in postings[one] for one in (term, name_mark(term)) for leaf in leaves)
+        }
+        named = sum(not term.isdigit() for term in held)
+        if named >= least and sum(held.values()) >= WEIGHTS.evidence * possible:
+            return True
+    return False
 
 
 def score(
@@ -223,9 +224,9 @@ def score(
     within: Set[int] | None,
     without: Set[int] = frozenset(),
 ) -> Scores:
-    """The sum over terms of the best that each leaf carries of a term. `within` limits the leaves looked at.
+    """The sum over terms of the best that each exchange carries of a term. `within` limits the leaves read.
 
-    Leaves in `without` lend no terms to their neighbours.
+    Leaves in `without` lend no terms.
     """
     total: Scores = {}
     for word in words:
@@ -240,7 +241,7 @@ def score(
 
 def _best(word: Wanted, postings: Postings, within: Set[int] | None, without: Set[int]) -> Scores:
     flat = WEIGHTS.saturation * (1 - WEIGHTS.length)
-    slope = WEIGHTS.saturation * WEIGHTS.length * len(postings) / (postings.total or 1.0)
+    slope = WEIGHTS.saturation * WEIGHTS.length * postings.exchanges / (postings.total or 1.0)
     lengths = postings.length
     best: Scores = {}
     for term, most in word:
@@ -268,7 +269,7 @@ def _best(word: Wanted, postings: Postings, within: Set[int] | None, without: Se
 
 
 def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set[int]) -> Scores:
-    """How much of a term each leaf carries, also where no leaf stands. Written out: the hot loop."""
+    """How much of a term each exchange carries, also where none is. Written out: the hot loop."""
     (
         (_, own),
         (stated1, asked1),
@@ -277,27 +278,25 @@ def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set
         (stated_1, asked_1),
         (stated_2, asked_2),
     ) = postings.lent
-    shares = postings.share
+    shares, opened, receives = postings.share, postings.opened, postings.receives
+    reply = postings.replied
     mass: Scores = defaultdict(float)
+    lent: Scores = defaultdict(float)
     for leaf, (stated, asked) in held:
         if leaf in without:
             continue
         share = shares[leaf]
-        if not asked:
-            mass[leaf] += stated
-            lent = share * stated
-            mass[leaf + 1] += stated1 * lent
-            mass[leaf + 2] += stated2 * lent
-            mass[leaf + 4] += stated4 * lent
-            mass[leaf - 1] += stated_1 * lent
-            mass[leaf - 2] += stated_2 * lent
+        if (exchange := opened[leaf]) != leaf:
+            mass[exchange] += reply * share * (stated + asked)
             continue
         mass[leaf] += stated + own * asked
-        mass[leaf + 1] += share * (stated1 * stated + asked1 * asked)
-        mass[leaf + 2] += share * (stated2 * stated + asked2 * asked)
-        mass[leaf + 4] += share * (stated4 * stated + asked4 * asked)
-        mass[leaf - 1] += share * (stated_1 * stated + asked_1 * asked)
-        mass[leaf - 2] += share * (stated_2 * stated + asked_2 * asked)
+        lent[leaf + 1] += share * (stated1 * stated + asked1 * asked)
+        lent[leaf + 2] += share * (stated2 * stated + asked2 * asked)
+        lent[leaf + 4] += share * (stated4 * stated + asked4 * asked)
+        lent[leaf - 1] += share * (stated_1 * stated + asked_1 * asked)
+        lent[leaf - 2] += share * (stated_2 * stated + asked_2 * asked)
+    for leaf, value in lent.items():
+        mass[leaf] += receives[leaf] * value
     return mass
 
 
@@ -359,7 +358,7 @@ def candidates(
         places.add(worth, nth, leaves & among)
     places.keep_best(_CHOSEN)
     near = {place + step for place in places.weight for step in (-1, 0, 1)}
-    return {leaf for leaf in _leaves_of(near) if postings.length[leaf] >= 0.0}
+    return {leaf for leaf in _leaves_of(near) if postings.opened[leaf] >= 0}
 
 
 def _leaves_of(places: Iterable[int]) -> set[int]:

@@ -10,12 +10,13 @@ from typing import Any, Unpack
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, now
 from quire.memory.embedding import run_with_loop
-from quire.memory.excerpts import LONG, shortener
+from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, checked_question
+from quire.memory.memory import Memory, Wish, checked_question
 from quire.memory.quotes import (
     BAR,
+    PART,
     Key,
     Quote,
     Quotes,
@@ -91,10 +92,60 @@ class Recall(Settings):
             limit=self._limit,
             at=ask.now or None,
             asked_in=() if question is None else ((ask.conversation, question.id),),
+            until=None if question is None else question.created_at,
             evident=True,
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
+
+
+_WISH_TOKENS = 300
+_WISHED = "What the user asked for earlier, in general; of two that differ the last holds:"
+
+
+class Wishes(Settings):
+    """The section of standing instructions and preferences that are no longer in view, newest first.
+
+    They are those of the scope and of the conversation. It changes when more of them leave the view.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: int = _WISH_TOKENS,
+        memory: Memory | None = None,
+        name: str = "wishes",
+        **options: Unpack[Options],
+    ) -> None:
+        """Without a `memory`, use that of the session in which the context is built."""
+        super().__init__(name, **(Options(required=False, independent=True, stability="slow") | options))
+        self._tokens, self._memory = whole(tokens, "tokens for wishes", least=1), memory
+
+    async def items(self, ask: Ask) -> Quotes:
+        """Return the wishes that may be shown; which are is decided when the rest of the context is known."""
+        memory = self._memory or (ask.memory() if ask.memory is not None else None)
+        if not isinstance(memory, Memory):
+            raise InvalidValue("there is no memory to take wishes from: build in a session, or give one")
+        find = partial(memory.wishes, ask.conversation)
+        wishes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
+        quotes = [quote_wish(wish, nth) for nth, wish in enumerate(wishes)]
+        return Quotes(quotes, name=self.name, opening=_WISHED, closing="", tokens=self._tokens)
+
+
+def quote_wish(wish: Wish, nth: int) -> Quote:
+    """Quote a wish, the nth of all."""
+    leaf = wish.leaf
+    return Quote(
+        id=f"{PART}{leaf.key}/{nth}",
+        line=quote_line(BAR, wish.text),
+        heading="",
+        at=leaf.at,
+        order=leaf.order,
+        covers=leaf.ids,
+        why=lambda: "a standing instruction or preference",
+        source=leaf.source,
+        text=leaf.text,
+    )
 
 
 def _question_of(ask: Ask) -> Message | None:
@@ -115,14 +166,16 @@ def recalled(
     at: float | None = None,
     documents: bool = False,
     asked_in: Iterable[tuple[str, str]] = (),
+    until: float | None = None,
     evident: bool = False,
 ) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
-    messages in `asked_in`, each by its conversation and id, are the question and not found. With `evident`,
-    as for a prompt that may ask for nothing recorded, nothing answers if the best shares too little with it.
+    messages in `asked_in`, each by its conversation and id, are the question and not found; nor is what was
+    said after `until`, so that what is found stays while a turn goes on. With `evident`, as for a prompt that
+    may ask for nothing recorded, nothing answers if the best shares too little with it.
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
@@ -134,6 +187,8 @@ def recalled(
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
             found = distinct(search, many, evident=evident) if question.strip() else ()
+            if until is not None:
+                found = [said for said in found if said[0].leaf.at <= until]
             return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))
@@ -224,7 +279,7 @@ def quote_leaf(
         why=why,
         score=score,
         source=where,
-        shorter=shortener(leaf, asked, start) if len(said) > LONG else None,
+        shorter=shortener(leaf, asked, start),
         text=said,
     )
 

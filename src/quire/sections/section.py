@@ -101,6 +101,8 @@ class Options(TypedDict, total=False):
     share: Share | None
     keeps: Literal["first", "newest"]
     closely: bool
+    ledger: bool
+    shortens: bool
     independent: bool
 
 
@@ -110,8 +112,9 @@ class Settings:
     A required section is shown whole or the build fails, and its error is raised. An optional one is given
     its share, and left out if it fails. `keeps` says which end stays if the section is too large. The newest
     are cut in steps, where a turn begins, so that the beginning stays the same for some turns; with `closely`
-    no more goes than has to, between any two groups. An `independent` section neither sets nor reads
-    parameters, so a session can ask it concurrently with others.
+    no more goes than has to, between any two groups. What is cut in steps may have a `ledger` of what is left
+    out, and `shortens` old results before it leaves anything out; a history does both. An `independent`
+    section neither sets nor reads parameters, so a session can ask it concurrently with others.
     """
 
     enabled: bool = True
@@ -120,6 +123,8 @@ class Settings:
     share: Share | None = None
     keeps: Literal["first", "newest"] = "first"
     closely: bool = False
+    ledger: bool = False
+    shortens: bool = False
     independent: bool = False
 
     def __init__(self, name: str, **options: Unpack[Options]) -> None:

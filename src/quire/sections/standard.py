@@ -64,7 +64,9 @@ class History(Settings):
         if messages is not None and turns is not None:
             raise InvalidValue("a history is limited by messages or by turns, not by both")
         slides = messages is not None or turns is not None
-        usual = Options(stability="volatile" if slides else "slow", keeps="newest")
+        usual = Options(
+            stability="volatile" if slides else "slow", keeps="newest", ledger=True, shortens=True
+        )
         super().__init__(name, **(usual | options))
         if self.keeps != "newest":
             raise InvalidValue("a history keeps its newest items, which the model is to answer")

@@ -19,8 +19,8 @@ from quire.items import now
 from quire.memory import is_reserved
 from quire.node import Node
 from quire.session import Job, Outcome, Session
-from quire.stores import Place, Recent, place_at
-from quire.stores.streams import FORGOTTEN, JOBS
+from quire.stores import Place, place_at
+from quire.stores.streams import FORGOTTEN
 from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.service")
@@ -32,9 +32,6 @@ _MOST_WORDS, _MOST_ENDED = 2**18, 100
 
 _TOGETHER = 0.05
 """Seconds of which the words are told as one piece."""
-
-_LOOK_BACK = 31 * 86_400.0
-"""Seconds: conversations that were active since are looked through for jobs when a runner starts."""
 
 LONGEST_DELAY = 30 * 86_400.0
 """Seconds by which a message may be delayed."""
@@ -397,29 +394,27 @@ class LocalRunner:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _has_found_all(self) -> bool:
-        """Look for jobs, the latest conversations first, and return whether the store gave all of them."""
+        """Look for jobs, and return whether the store gave all of them."""
         is_all = True
         try:
-            found = await STORE.do(self._node.store.recent)
+            found = await STORE.do(self._node.store.with_open_jobs)
         except StoreError as fault:
             logger.warning("jobs are looked for again later: %s", type(fault).__name__)
             return False
-        for recent in found:
-            if (recent.time or 0.0) < now() - _LOOK_BACK:
-                break
+        for place in found:
             try:
-                key = self._key_of(recent)
-                if key is not None and await self._has(JOBS, recent.place):
+                key = self._key_of(place)
+                if key is not None:
                     self._attend(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # one conversation that is damaged keeps no other waiting
-                logger.warning("jobs of %s are not found: %s", recent.place, type(fault).__name__)
+                logger.warning("jobs of %s are not found: %s", place, type(fault).__name__)
                 is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
         return is_all
 
-    def _key_of(self, recent: Recent) -> Address | None:
-        agent, _, scope = recent.place.named.partition("/")
-        is_ours = agent in self._node.agents and not is_reserved(recent.place.conversation)
-        return Address(agent, scope, recent.place.conversation) if is_ours else None
+    def _key_of(self, place: Place) -> Address | None:
+        agent, _, scope = place.named.partition("/")
+        is_ours = agent in self._node.agents and not is_reserved(place.conversation)
+        return Address(agent, scope, place.conversation) if is_ours else None
 
     async def _has(self, stream: str, place: Place, since: int = 0) -> bool:
         """Whether a stream of a conversation has an entry after a version."""

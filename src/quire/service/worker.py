@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
@@ -355,7 +356,7 @@ class Worker:
 
     def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
         """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""
-        failed = list[dbos.WorkflowStatus]()
+        failed, queued = list[dbos.WorkflowStatus](), defaultdict[str | None, list[str]](list)
         with guarded():
             left = self._listed(executor_id=workers, status="PENDING", load_input=deaths > 0)
             if deaths:
@@ -369,7 +370,9 @@ class Worker:
                 if deaths and counted >= _MOST_DEATHS and workflow.name == TURN:
                     failed.append(workflow)
                 else:
-                    self._client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
+                    queued[workflow.queue_name].append(workflow.workflow_id)
+            for queue, ids in queued.items():
+                self._client.resume_workflows(ids, queue_name=queue)
         return failed
 
     def _sweep(self) -> None:

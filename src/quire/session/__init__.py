@@ -60,10 +60,12 @@ from quire.session.hooks import (
 from quire.session.jobs import (
     Job,
     Jobs as Jobs,
+    OpenJob as OpenJob,
     Outcome,
     Taken as Taken,
     accept_job as accept_job,
     digest_of_job as digest_of_job,
+    open_jobs as open_jobs,
     take_job as take_job,
     version_before_job as version_before_job,
     version_before_work as version_before_work,

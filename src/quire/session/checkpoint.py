@@ -24,6 +24,7 @@ from quire.state import (
     MOST_KEPT,
     MOST_PAGES,
     PAGE,
+    Cut,
     Outline,
     Page,
     Pool,
@@ -84,7 +85,7 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     named: list[str]
     spending: Spending
     made: list[tuple[bytes, int]]
-    cuts: dict[str, str]
+    cuts: dict[str, Cut]
     gone: list[str]
     unwiped: list[str]
     forgotten: int
@@ -353,9 +354,11 @@ class _Pages:
         }
 
 
-def _window(view: View, cuts: Mapping[str, str]) -> range:
+def _window(view: View, cuts: Mapping[str, Cut]) -> range:
     """The positions that the next request probably shows: those from the last cut on."""
-    found = [view.log.find(item_id, view.end) for item_id in cuts.values()]
+    found = [
+        view.log.find(item_id, view.end) for cut in cuts.values() for item_id in (cut.first or cut.whole,)
+    ]
     known = [position for position in found if position is not None]
     return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
 

@@ -7,7 +7,7 @@ travels. Whoever takes a job writes a new claim; from then on the writes of an o
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -16,8 +16,9 @@ from quire.items import Item, Message, Note, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
 from quire.session.leases import claimed, is_held, renewed
-from quire.session.log import CLAIMS, Entries, Log
+from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.state import PendingJob, State, Written
+from quire.stores import Place, Store
 from quire.stores.streams import JOBS, MAIN
 from quire.tokens import Definition
 
@@ -140,6 +141,38 @@ class Taken:
 
 def _outcome_of(entry: EndedJob, version: int) -> Outcome:
     return Outcome(entry.job, entry.stop, version, tuple(entry.waiting), entry.error, entry.since)
+
+
+JobState = Literal["waiting", "running", "cancelled"]
+
+
+class OpenJob(NamedTuple):
+    """A job that was accepted and has not ended, as a list of jobs shows it."""
+
+    place: Place
+    job: str
+    state: JobState
+    """Running: somebody has taken it, who may have died since. Cancelled: whoever does it is to end it."""
+    not_before: float = 0.0
+    """When it may begin, in UTC epoch seconds."""
+
+
+def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
+    """The jobs of a scope that have not ended; those of all scopes are for the operator."""
+    found: list[OpenJob] = []
+    for place in store.with_open_jobs(scope):
+        log = open_log(store, place)
+        with log.applying:
+            jobs = log.state.jobs
+            for job, pending in jobs.pending.items():
+                is_running = jobs.holder is not None and jobs.holder.job == job
+                begun: JobState = "running" if is_running else "waiting"
+                found.append(
+                    OpenJob(
+                        place, job, "cancelled" if job in jobs.cancelled else begun, pending.entry.not_before
+                    )
+                )
+    return found
 
 
 class Jobs:

@@ -487,7 +487,8 @@ class Log:
                 self._check_expected(expected)
             return entries
         stored = [Entry(stream, JSON.encode_item(item)) for stream, item in (*staged, *entries)]
-        self.store.append(self.place, stored, expected=self.version)
+        options = {"settled": self.state.jobs.are_settled_by(entries)} if self.store.knows_open_jobs else {}
+        self.store.append(self.place, stored, expected=self.version, **options)
         with self.applying:
             self._staged.clear()
             self.state.apply(entries)

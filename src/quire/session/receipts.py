@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from quire.context import (
     DEFAULT_MODEL,
+    LEDGER,
     Context,
     Entry,
     Explained,
@@ -47,7 +48,7 @@ from quire.session.state import (
     mark_of,
     sources_of,
 )
-from quire.state import Scroll, View
+from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, OF, RECEIPTS, USAGE
 from quire.tokens import Definition, counter_for
@@ -211,8 +212,13 @@ class Kept:
         return tuple(
             Piece(Settings(row["name"], required=not row.get("is_in_rows")), shown)
             if view is None
-            else Piece(History(name=row["name"]), shown if row.get("is_filtered") else view, source=view)
+            else Piece(
+                History(name=row["name"]),
+                _content_of(row, shown) if row.get("is_filtered") else view,
+                source=view,
+            )
             for row, shown, view in self._rows()
+            if row.get("rule") != LEDGER  # the history makes one
         )
 
     def _rows(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Item], View | None]]:
@@ -233,7 +239,7 @@ class Kept:
                 () if row.get("is_in_rows") else shown,  # the rows explain all candidates
                 view,
                 row.get("is_filtered", False),
-                row.get("cut", ""),
+                Cut(*row["cut"]) if "cut" in row else None,
                 row.get("free", 0),
                 list(_explained(row["name"], self._made[row["rows"]] if row.get("rows") else None)),
             )
@@ -257,6 +263,11 @@ class Kept:
             if name in transcript:
                 return transcript.get(name)
         raise StoreDamaged("an item that a receipt names is not here")
+
+
+def _content_of(row: Mapping[str, Any], shown: Sequence[Item]) -> list[Item]:
+    """The items of a filtered history, without its ledger."""
+    return [item for item in shown if not item.id.startswith(f"{row['name']}/{LEDGER}/")]
 
 
 def _are_mappings(payload: Mapping[str, Any], name: str, value: Any) -> bool:
@@ -478,7 +489,7 @@ class _Keeping:
         kept = {
             "rule": part.rule,
             "is_filtered": part.is_filtered and not is_foreign,
-            "cut": part.cut,
+            "cut": list(part.cut) if part.cut else None,
             "free": part.free if part.cut else 0,
             "is_in_rows": is_foreign or len(part.shown) < part.length,
             "rows": self._keep_rows(part.name, rows) if rows else 0,

@@ -28,7 +28,7 @@ from quire.session.entries import (
     note_of,
 )
 from quire.session.spending import Spending
-from quire.state import PAGE, Outline, Pool, Transcript, View
+from quire.state import PAGE, Cut, Outline, Pool, Transcript, View
 from quire.stores import Entry, Stored
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
@@ -98,7 +98,7 @@ class _PartCut(msgspec.Struct):
     """A part of a receipt, and where its section was cut."""
 
     name: str
-    cut: str = ""
+    cut: Cut | None = None
 
 
 class _Parts(msgspec.Struct):
@@ -276,6 +276,12 @@ class JobsState:
         due = [job for job in self.pending.values() if job.entry.not_before <= now()]
         return [job for job in due if job.entry.steers and job.entry.job not in self.begun]
 
+    def are_settled_by(self, written: Iterable[Written]) -> bool:
+        """Whether no job is pending once some entries were applied."""
+        entries = [job_entry(item) for stream, item in written if stream == JOBS]
+        left = {*self.pending, *(entry.job for entry in entries if isinstance(entry, AcceptedJob))}
+        return left <= {entry.job for entry in entries if isinstance(entry, EndedJob)}
+
     def take(self, items: Iterable[Item]) -> None:
         """Apply items of the stream of jobs."""
         for item in items:
@@ -358,7 +364,7 @@ class State:
         """Compactions that were begun and not finished, by id."""
         self.made: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by mark."""
-        self.cuts: dict[str, str] = {}
+        self.cuts: dict[str, Cut] = {}
         """Where sections were cut in the last request that was sent."""
         self.quoting: set[tuple[str, str]] = set()
         """Of the conversation of links: pairs of digests, of a conversation and of one that quoted it."""

@@ -25,6 +25,8 @@ from quire.state.archive import (
     reopened as reopened,
 )
 from quire.state.cut import (
+    Cut as Cut,
+    listed as listed,
     newest as newest,
     newest_between as newest_between,
     newest_from as newest_from,

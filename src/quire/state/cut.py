@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, chain
+from typing import NamedTuple
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Span
@@ -17,6 +18,19 @@ from quire.state.log import PAGE, Log, Segment
 from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, protected_positions
 from quire.tokens import Counter, largest_sum, whole
+
+
+class Cut(NamedTuple):
+    """Where a history is cut, as ids: of the first item that is shown, and of the first that is shown whole.
+
+    Between these, results are shortened to about `size` tokens. Without a `first` nothing is left out.
+    `known` is the last item there was when the cut was made.
+    """
+
+    first: str
+    whole: str
+    known: str
+    size: int
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
@@ -44,7 +58,7 @@ def newest(
     last result are protected. With `closely` the cut may fall between any two groups, so that no more goes
     than has to.
     """
-    view = content if isinstance(content, View) else _listed(content)
+    view = content if isinstance(content, View) else listed(content)
     if view.tokens(counter) <= tokens:
         return Scroll(view=view)
     cut = _cut_of(view, stays, keeps_question=not closely)
@@ -65,7 +79,7 @@ def newest_between(
     If that would be more than `usual`, the cut falls inside of the oldest of these turns, between groups, and
     its user message stays. The group at the cut stays if all that is shown is then within `most`.
     """
-    view = content if isinstance(content, View) else _listed(content)
+    view = content if isinstance(content, View) else listed(content)
     cut = _cut_of(view, stays, keeps_question=True)
     return cut.scroll(cut.place_between(least, usual, most, counter))
 
@@ -74,14 +88,14 @@ def newest_since(
     content: View | Sequence[Item], item_id: str, stays: Collection[str] | None = None
 ) -> Scroll | None:
     """What is shown if the cut falls before an item as it did in an earlier turn; None without that item."""
-    view = content if isinstance(content, View) else _listed(content)
+    view = content if isinstance(content, View) else listed(content)
     position = view.log.find(item_id, view.end)
     return None if position is None else _cut_of(view, stays, keeps_question=True).scroll(position)
 
 
 def newest_from(content: View | Sequence[Item], index: int, stays: Collection[str] | None = None) -> Scroll:
     """What is shown from an index on, the rest of the groups there, and all that is protected."""
-    view = content if isinstance(content, View) else _listed(content)
+    view = content if isinstance(content, View) else listed(content)
     return _cut_of(view, stays).scroll(view.position_at(index))
 
 
@@ -92,7 +106,7 @@ def without_last(view: View) -> View | list[Item]:
     return View(view.log, view.shape, view.end - 1, view.open_calls())
 
 
-def _listed(items: Sequence[Item]) -> View:
+def listed(items: Sequence[Item]) -> View:
     """A plain list as a view in which every item is content."""
     segment, grouping = Segment(0), Grouping()
     for position, item in enumerate(items):

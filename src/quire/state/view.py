@@ -191,6 +191,11 @@ class View(ItemRow):
             self.log.load(parts)
         return [item for run in parts for item in self.log.shown(run)]
 
+    def up_to(self, index: int) -> "View | None":
+        """The view as it was before the item at an index was appended; None if an edit came between."""
+        earlier = View(self.log, self.shape, self.position_at(index))
+        return earlier if len(earlier) == index else None
+
     def last_position(self) -> int | None:
         """The position of the last item that is shown and is no summary."""
         last = (run for index in range(len(self) - 1, -1, -1) for _, run in self._runs_from(index))

@@ -14,6 +14,7 @@ from quire.errors import (
 from quire.stores.link import Connection, Link, psycopg
 from quire.stores.notifications import IS_WATCHED, Listening, Telling, tell
 from quire.stores.store import (
+    JOBS,
     MAX_PART,
     Durability,
     Entry,
@@ -58,11 +59,13 @@ _ENTRIES = f"""
     SELECT {IS_WATCHED} FROM counted"""
 _ADD = f"""
     WITH counted AS (
-        UPDATE quire.conversations SET version = %s WHERE address = %s AND version = %s RETURNING number)
+        UPDATE quire.conversations SET version = %s, has_jobs = coalesce(%s::boolean, has_jobs)
+        WHERE address = %s AND version = %s RETURNING number)
     {_ENTRIES}"""
 _BEGIN = f"""
     WITH counted AS (
-        INSERT INTO quire.conversations (version, address, scope, name) VALUES (%s, %s, %s, %s)
+        INSERT INTO quire.conversations (version, has_jobs, address, scope, name)
+        VALUES (%s, coalesce(%s::boolean, false), %s, %s, %s)
         ON CONFLICT (address) DO NOTHING RETURNING number)
     {_ENTRIES}"""
 _STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
@@ -70,6 +73,7 @@ _STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope 
 _RECENT = """
     SELECT scope, name, counted.version, body FROM quire.conversations AS counted
     LEFT JOIN quire.entries ON conversation = number AND entries.version = counted.version"""
+_WITH_JOBS = "SELECT scope, name FROM quire.conversations WHERE has_jobs"
 _READ = """
     SELECT counted.version, entries.version, stream, body, sum
     FROM quire.conversations AS counted
@@ -142,7 +146,7 @@ class PostgresStore(Store):
     most so many `connections`, which are 4 unless `QUIRE_POSTGRES_CONNECTIONS` says otherwise.
     """
 
-    has_checkpoints = True
+    has_checkpoints = knows_open_jobs = True
 
     def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
         self.link = Link(url, durable, connections)
@@ -152,7 +156,7 @@ class PostgresStore(Store):
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
 
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
         """Add entries, all or none, if the version is the expected one, and return the new version.
 
         An append whose connection was lost before the answer came is tried again, and never added twice.
@@ -160,7 +164,7 @@ class PostgresStore(Store):
         place, losses = checked_append(place, entries, expected), list[bool]()
         try:
             self.link.run(
-                lambda connection: self._append(connection, place, entries, expected),
+                lambda connection: self._append(connection, place, entries, expected, settled),
                 lambda: losses.append(True),
             )
         except Conflict:
@@ -208,6 +212,11 @@ class PostgresStore(Store):
         else:
             rows = self._rows(f"{_RECENT} WHERE scope = %s", checked_scope(scope))
         return newest_first((Place(*names), version, body) for *names, version, body in rows)
+
+    def with_open_jobs(self, scope: str | None = None) -> list[Place]:
+        where, values = ("true", ()) if scope is None else ("scope = %s", (checked_scope(scope),))
+        rows = self._rows(f"{_WITH_JOBS} AND {where}", *values)
+        return [Place(*row) for row in rows]
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
@@ -308,13 +317,20 @@ class PostgresStore(Store):
         return _address(place)
 
     def _append(
-        self, connection: Connection[Any], place: Place, entries: Sequence[Entry], expected: int
+        self,
+        connection: Connection[Any],
+        place: Place,
+        entries: Sequence[Entry],
+        expected: int,
+        settled: bool,
     ) -> None:
         address = _address(place)
         if entries and 0 <= expected < _LAST:
             columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
             new = expected + len(entries)
-            begin = (_ADD, (new, address, expected)) if expected else (_BEGIN, (new, address, *place))
+            has_jobs = not settled if any(entry[0] == JOBS for entry in entries) else None
+            values = (address, expected) if expected else (address, *place)
+            begin = (_ADD if expected else _BEGIN, (new, has_jobs, *values))
             try:
                 values = (*begin[1], *columns, address)
                 added = connection.execute(begin[0].encode(), values).fetchone()

@@ -114,7 +114,7 @@ class Sealed(Store):
         """The store that holds what is encrypted."""
         # Up to which version the key is known to be right: an append need not look again.
         self._known: dict[Place, int] = {}
-        self.has_checkpoints = store.has_checkpoints
+        self.has_checkpoints, self.knows_open_jobs = store.has_checkpoints, store.knows_open_jobs
 
     def __repr__(self) -> str:
         return f"<Sealed {self.inside!r}>"
@@ -124,7 +124,7 @@ class Sealed(Store):
         """What the store inside repaired since it was opened."""
         return self.inside.reports
 
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
         place = checked_append(place, entries, expected)
         if expected > 0 and self._known.get(place) != expected:
             for last in self.inside.read(place, after=expected - 1)[:1]:
@@ -133,7 +133,8 @@ class Sealed(Store):
             Entry(stream, self._seal.seal(place, version, stream, body))
             for version, (stream, body) in enumerate(entries, expected + 1)
         ]
-        version = self.inside.append(place, sealed, expected=expected)
+        options = {"settled": settled} if self.knows_open_jobs else {}
+        version = self.inside.append(place, sealed, expected=expected, **options)
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[place] = version
@@ -161,6 +162,9 @@ class Sealed(Store):
 
     def recent(self, scope: str | None = None) -> list[Recent]:
         return self.inside.recent(scope)  # times stay readable
+
+    def with_open_jobs(self, scope: str | None = None) -> list[Place]:
+        return self.inside.with_open_jobs(scope)
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         found = self.inside.open_checkpoint(place)

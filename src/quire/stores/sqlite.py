@@ -17,6 +17,7 @@ from zlib import crc32
 from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
 from quire.stores.salvage import recover_sqlite
 from quire.stores.store import (
+    JOBS,
     Damage,
     Durability,
     Entry,
@@ -55,7 +56,7 @@ from quire.stores.streams import LINKS
 APPLICATION = 0x51756972
 """SQLite's application id: it tells our databases from those of others."""
 
-VERSION = 5
+VERSION = 6
 """The version of the tables, which is the database's `user_version`."""
 
 PATIENCE = 10.0
@@ -80,7 +81,7 @@ _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # the id of the entry in its place, and adds the next end. So one statement compares, writes and counts; and a
 # conversation whose last rows are lost is noticed, since it has no end. For example, ana/q3 with two entries,
 # where it is the first conversation of the file:
-#     conversations  (1, 'ana', 'q3', sum of 'ana', sum of 'q3')
+#     conversations  (1, 'ana', 'q3', sum of 'ana', sum of 'q3', 0)
 #     entries        (1, 1 << 32, 'ana', 'q3', sum of the names)
 #                    (2, 1 << 32 | 1, 'main', '{"kind":"message",…}', sum of the entry)
 #                    (3, 1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
@@ -92,7 +93,9 @@ _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # At 0, `versions` counts the bytes that emptied rows take at most.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
-    " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL)",
+    " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL,"
+    " has_jobs INTEGER NOT NULL DEFAULT 0)",
+    "CREATE INDEX with_jobs ON conversations (number) WHERE has_jobs",
     "CREATE INDEX by_sum ON conversations (scope_sum, name_sum)",
     "CREATE INDEX by_same_sum ON conversations (scope_sum, name_sum)",
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, stream TEXT NOT NULL,"
@@ -146,6 +149,8 @@ _RECENT = f"""
 _COUNTS = f"""
     SELECT scope, name, ({_END} & {_LAST}) - 1 FROM json_each(?) CROSS JOIN conversations
     ON scope_sum = json_extract(value, '$[0]') AND name_sum = json_extract(value, '$[1]')"""
+_WITH_JOBS = f"SELECT scope, name FROM conversations WHERE has_jobs AND scope_sum <> {_REMOVED} AND "
+_MARK = "UPDATE conversations SET has_jobs = ? WHERE number = ? AND has_jobs <> ?"
 _COUNT = "SELECT count(*) FROM conversations INDEXED BY by_same_sum WHERE"
 
 _log = logging.getLogger("quire.stores")
@@ -158,7 +163,7 @@ class SQLiteStore(Store):
     end of the process, not always the loss of power. With `"power"` every append waits for the disk.
     """
 
-    has_checkpoints = True
+    has_checkpoints = knows_open_jobs = True
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
@@ -177,13 +182,13 @@ class SQLiteStore(Store):
         """Where the file is."""
         return self._file.path
 
-    def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
+    def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
         start = self._known.get(place) if type(place) is Place else None
         if start is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
-            return self._append_checked(place, entries, expected)
+            return self._append_checked(place, entries, expected, settled)
         stream, body = entries[0]
-        if stream not in self._streams or type(body) is not bytes:
-            return self._append_checked(place, entries, expected)
+        if stream not in self._streams or stream == JOBS or type(body) is not bytes:
+            return self._append_checked(place, entries, expected, settled)
         version, file = expected + 1, self._file
         check_process(file.process)
         row = (stream, body, entry_sum(*place, version, stream, body), start + version)
@@ -196,7 +201,7 @@ class SQLiteStore(Store):
         except sqlite3.Error as error:
             raise file.failure(error) from error
         if not is_added:  # another came first, or removed the conversation
-            return self._append_checked(place, entries, expected)
+            return self._append_checked(place, entries, expected, settled)
         if self._watching is not None:
             self._watching.hear(place, version)
         return version
@@ -270,6 +275,11 @@ class SQLiteStore(Store):
                 known = self._recent = (scope, commit, newest_first(map(self._last_entry, rows)))
         return list(known[2])
 
+    def with_open_jobs(self, scope: str | None = None) -> list[Place]:
+        where, values = ("true", ()) if scope is None else ("scope = ?", (checked_scope(scope),))
+        with self._file.snapshot() as connection:
+            return [self._place_in(row) for row in connection.execute(_WITH_JOBS + where, values)]
+
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
         try:
@@ -339,7 +349,8 @@ class SQLiteStore(Store):
     def remove(self, place: Place) -> None:
         check_place(place)
         rename = (
-            f"UPDATE conversations SET scope = '', name = '', scope_sum = {_REMOVED}, name_sum = {_REMOVED}"
+            f"UPDATE conversations SET scope = '', name = '', scope_sum = {_REMOVED}, name_sum = {_REMOVED},"
+            " has_jobs = 0"
         )
         with self._file.transaction() as connection:
             found = f"SELECT number FROM conversations WHERE {_IN_PLACE}"
@@ -386,7 +397,7 @@ class SQLiteStore(Store):
         self._counted = (commit, known)
         return {place: known[place] for place in places}
 
-    def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int) -> int:
+    def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int, settled: bool) -> int:
         place = checked_append(place, entries, expected)
         with self._file.transaction() as connection:
             number, found = self._standing(connection, place)
@@ -394,9 +405,12 @@ class SQLiteStore(Store):
                 raise conflict(place, expected, found)
             if not entries:
                 return found
-            start = (number or _begun(connection, place)) << _BITS
+            number = number or _begun(connection, place)
+            start = number << _BITS
             rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
             connection.executemany(_FILL_END, rows)
+            if any(entry[0] == JOBS for entry in entries):
+                connection.execute(_MARK, (not settled, number, not settled))
         self._remember(place, start, entries)
         if self._watching is not None:
             self._watching.hear(place, found + len(entries))
@@ -492,7 +506,7 @@ def _is_end(row: Sequence[Any]) -> bool:
 
 def _begun(connection: sqlite3.Connection, place: Place) -> int:
     """The number of a new conversation."""
-    insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?) RETURNING number"
+    insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, 0) RETURNING number"
     number = int(connection.execute(insert, (*place, *_sums(place))).fetchone()[0])
     name = place.conversation.encode()
     connection.execute(_ADD, (number << _BITS, place.scope, name, entry_sum(*place, 0, place.scope, name)))

@@ -68,6 +68,9 @@ MAX_NAME = 500
 MAX_PART = (1 << 31) - 1
 """The highest number of a part of a checkpoint."""
 
+JOBS = ".jobs"
+"""The stream of what was accepted to be done, who does it and how it ended."""
+
 SEALED = "sealed"
 """The kind of an encrypted entry. The kind comes first in its body."""
 
@@ -249,6 +252,9 @@ class Store(ABC):
     has_checkpoints: bool = False
     """Whether the store keeps checkpoints."""
 
+    knows_open_jobs: bool = False
+    """Whether `with_open_jobs` takes one query, and `append` takes `settled`."""
+
     reports: tuple[str, ...] = ()
     """What the store repaired since it was opened, such as the unfinished append of a process that died."""
 
@@ -343,6 +349,15 @@ class Store(ABC):
             for one, names in standings
             for name, at in names.items()
         )
+
+    def with_open_jobs(self, scope: str | None = None) -> list[Place]:
+        """The conversations of one scope that may have jobs that were accepted and have not ended.
+
+        An append with an entry of a job makes a conversation one of them, and one that is `settled` unmakes
+        it. A store that does not keep this looks which conversations ever had a job.
+        """
+        found = (one.place for one in self.recent(scope))
+        return [place for place in found if self.versions_of(place, JOBS, limit=1)]
 
     def _last_body(self, place: Place, version: int) -> bytes | None:
         with suppress(StoreDamaged):

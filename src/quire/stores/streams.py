@@ -27,7 +27,7 @@ from quire.items import (
     freeze,
 )
 from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
-from quire.stores.store import Entry, Place, Store, is_own
+from quire.stores.store import JOBS as JOBS, Entry, Place, Store, is_own
 
 MAIN = "main"
 
@@ -39,7 +39,6 @@ PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 WIPED = ".wiped"
 CALLS = ".calls"
-JOBS = ".jobs"
 MERGED = ".merged"
 RECALLED = ".recalled"
 NAMED = ".named"

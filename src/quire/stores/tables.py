@@ -6,7 +6,7 @@ from quire.errors import StoreDamaged, StoreFailed
 from quire.stores.link import Connection, psycopg
 from quire.stores.store import check_version
 
-VERSION = 5
+VERSION = 6
 """The version of the tables, which is in the table `quire.about`."""
 
 _ONE_AT_A_TIME = 0x51756972
@@ -20,7 +20,9 @@ _LOGS = f"""
     INSERT INTO quire.about VALUES ({VERSION});
     CREATE TABLE quire.conversations (
         number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL);
+        address bytea NOT NULL UNIQUE, scope text NOT NULL, name text NOT NULL, version bigint NOT NULL,
+        has_jobs boolean NOT NULL);
+    CREATE INDEX conversations_with_jobs ON quire.conversations (number) WHERE has_jobs;
     CREATE INDEX conversations_of_scope ON quire.conversations (scope);
     CREATE TABLE quire.entries (
         conversation bigint, version bigint, stream text NOT NULL, body bytea NOT NULL, sum bigint NOT NULL,

@@ -217,7 +217,9 @@ class SectionLaws:
         assert set(ids) == candidates(template, ask), "the receipt does not list exactly the candidates"
         shown = {item.id for item in context.items}
         assert len(shown) == len(context.items), "an item is shown twice"
-        visible = {entry.item_id for entry in entries if entry.fate in ("shown", "pinned", "masked")}
+        visible = {
+            entry.item_id for entry in entries if entry.fate in ("shown", "shortened", "pinned", "masked")
+        }
         assert visible == shown, "the fates of the receipt are not what is shown"
         sizes = {item.id: COUNTER.count(item) for item in context.items}
         for entry in entries:

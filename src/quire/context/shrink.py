@@ -1,0 +1,266 @@
+"""Histories that are too long: what is shortened, what is left out, and the ledger of what is not shown.
+
+Old results are shortened before anything is left out, and no more of them than has to be. What is left out is
+told in a ledger, right behind the instructions. All of it stays the same until the cut moves.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from quire.compactors import Evidence, ledger_of, short_form
+from quire.errors import Irreducible
+from quire.items import Item, Message, ToolResult
+from quire.sections import stable_id
+from quire.state import (
+    Cut,
+    Scroll,
+    View,
+    keep_memo,
+    memos,
+    newest_between,
+    newest_from,
+    newest_since,
+    structural,
+)
+from quire.tokens import Counter
+
+LEDGER = "ledger"
+
+SOURCES = "quire.of"
+
+_SIZES = (256, 128, 64, 48)
+"""The tokens that short forms have: the most with which all fits. The last if some is left out anyway."""
+
+_TRIES = 3
+
+_REMEMBERED = 400
+"""So many items before the cut are read for the ledger."""
+
+
+def ledger_name(section_name: str) -> str:
+    """Return the name under which receipts list the ledger of a history."""
+    return f"{section_name} {LEDGER}"
+
+
+class Shrunk(NamedTuple):
+    """What is shown of a history: the cut, the ids of the results that are shortened, and the ledger."""
+
+    shown: Scroll
+    cut: Cut | None
+    shortened: frozenset[str] = frozenset()
+    ledger: Message | None = None
+
+
+def plainly_cut(shown: Scroll) -> Shrunk:
+    """Return a history of which the oldest are left out and nothing else is changed."""
+    view = shown.view
+    if view is None or shown.start >= len(view):
+        return Shrunk(shown, None)
+    first = view[shown.start].id
+    return Shrunk(shown, Cut(first, first, view[-1].id, 0))
+
+
+class _Forms(NamedTuple):
+    """What was made for a cut, to be used again in the next turn. The shape is that of the view then."""
+
+    shape: object
+    short: dict[str, ToolResult]
+    ledger: Message | None
+
+
+class Shrinking:
+    """Shrinks one history, with a ledger of at most so many tokens."""
+
+    def __init__(
+        self,
+        name: str,
+        view: View,
+        stays: Collection[str] | None,
+        counter: Counter,
+        *,
+        ledger_tokens: int,
+        shortens: bool,
+    ) -> None:
+        self._name, self._view, self._stays = name, view, stays
+        self._counter, self._ledger_tokens, self._shortens = counter, ledger_tokens, shortens
+
+    def since(self, cut: Cut) -> Shrunk | None:
+        """Return what a cut of an earlier turn shows; None if it does not apply any more."""
+        view = self._view
+        whole = view.log.find(cut.whole, view.end)
+        base = newest_since(view, cut.first, self._stays) if cut.first else Scroll(view=view)
+        if base is None or whole is None or view.log.find(cut.known, view.end) is None:
+            return None
+        start = max(view.index_of(whole), base.start)
+        zone = view[base.start : start]
+        forms = self._forms(cut, zone)
+        protected = self._protected_ids()
+        short = [one if one.id in protected else forms.short.get(one.id, one) for one in zone]
+        head = next((n for n, item in enumerate(base.before) if not structural(item)), len(base.before))
+        ledger = () if forms.ledger is None else (forms.ledger,)
+        before = (*base.before[:head], *ledger, *base.before[head:], *short)
+        shortened = frozenset(one.id for one, whole in zip(short, zone, strict=True) if one is not whole)
+        return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
+
+    def anew(
+        self, *, least: int, usual: int, most: int, spare: int, whole_least: int, target: int, reach: int
+    ) -> Shrunk:
+        """Cut anew: shorten old results until all takes no more than the target, else leave out the oldest.
+
+        What is then shown has between `least` and `usual` tokens, or up to `most`; `spare` fewer where there
+        are results to tell of. The newest `whole_least` tokens are not shortened. What is before the last
+        `reach` tokens is not read.
+        """
+        view, counter = self._view, self._counter
+        begin = self._index_before(reach) if view.counted(counter) > reach else 0
+        base = newest_from(view, begin, self._stays)
+        items, protected, known = list(base), self._protected_ids(), view[-1].id
+        head = len(base.before)
+        newest_whole = max(self._index_before(whole_least) - base.start + head, head)
+        sizes = [counter.count(item) for item in items]
+        results = {
+            at: sizes[at]
+            for at in range(head, newest_whole)
+            if self._shortens and isinstance(items[at], ToolResult) and items[at].id not in protected
+        }
+        surplus = view.counted(counter) - target
+        evidence = self._evidence(view.position_at(begin), known)
+        for size in () if begin else _SIZES:
+            if sum(max(before - size, 0) for before in results.values()) >= surplus:
+                found = self._shortened(items, results, surplus, evidence, size, known)
+                if found.shown.counted(counter) <= most:
+                    return found
+        # Some is left out. The rest is shortened, the newest first, as far as there is room for it.
+        size, shown = _SIZES[-1], sum(sizes[newest_whole:])
+        rows = list(items)
+        for at in range(newest_whole - 1, head - 1, -1):
+            if at in results:
+                item = items[at]
+                assert isinstance(item, ToolResult)
+                rows[at] = short_form(item, evidence, counter, size) or item
+            shown += counter.count(rows[at])
+            if shown > most:
+                break
+        whole = items[newest_whole].id if newest_whole < len(items) else known
+        least -= spare if results else 0
+        within = most - self._ledger_tokens
+        for _ in range(_TRIES):
+            bounds = min(least, within), min(usual, within), within
+            cut = newest_between(rows, *bounds, counter=counter, stays=protected)
+            first = cut.view[cut.start].id if cut.view is not None and cut.start < len(cut.view) else whole
+            found = self._since(Cut(first, whole, known, size))
+            surplus = found.shown.counted(counter) - most
+            if surplus <= 0:
+                return found
+            within -= surplus  # a list does not know which results came late
+        raise Irreducible("there is no room for a ledger and short results", ())
+
+    def _shortened(
+        self,
+        items: Sequence[Item],
+        results: dict[int, int],
+        surplus: int,
+        evidence: Evidence,
+        size: int,
+        known: str,
+    ) -> Shrunk:
+        """Shorten the oldest results until there is no surplus."""
+        last = 0
+        for last, before in results.items():
+            item = items[last]
+            assert isinstance(item, ToolResult)
+            short = short_form(item, evidence, self._counter, size)
+            surplus -= 0 if short is None else before - self._counter.count(short)
+            if surplus <= 0:
+                break
+        return self._since(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
+
+    def _since(self, cut: Cut) -> Shrunk:
+        found = self.since(cut)
+        assert found is not None
+        return found
+
+    def _index_before(self, tokens: int) -> int:
+        """Return the index from which on there are at least so many tokens."""
+        counted = 0
+        for number, item in enumerate(reversed(self._view), 1):
+            counted += self._counter.count(item)
+            if counted >= tokens:
+                return len(self._view) - number
+        return 0
+
+    def _protected_ids(self) -> Collection[str]:
+        if self._stays is not None:
+            return self._stays
+        return {item.id for item in newest_from(self._view, len(self._view)).before}
+
+    def _evidence(self, start: int, known: str) -> Evidence:
+        log, end = self._view.log, self._view.end
+        last = log.locate(known, end)
+        return Evidence(log.items(max(start - _REMEMBERED, 0), last + 1))
+
+    def _forms(self, cut: Cut, zone: Sequence[Item]) -> _Forms:
+        """Return the short forms and the ledger of a cut; they are made once."""
+        view = self._view
+        key = (LEDGER, self._name, cut, self._ledger_tokens, self._shortens, self._counter.key)
+        forms = memos(view).get(key)
+        if isinstance(forms, _Forms) and forms.shape is view.shape:
+            return forms
+        first = view.log.find(cut.first, view.end) if cut.first else None
+        begin = first if first is not None else (view.position_at(0) if len(view) else 0)
+        evidence = self._evidence(begin, cut.known)
+        results = (item for item in zone if self._shortens and isinstance(item, ToolResult))
+        made = ((item.id, short_form(item, evidence, self._counter, cut.size)) for item in results)
+        short = {item_id: form for item_id, form in made if form is not None}
+        ledger = (
+            None
+            if first is None or not self._ledger_tokens
+            else self._ledger(first, cut, evidence, short, zone)
+        )
+        forms = _Forms(view.shape, short, ledger)
+        keep_memo(view, key, forms)
+        return forms
+
+    def _ledger(
+        self, first: int, cut: Cut, evidence: Evidence, short: dict[str, ToolResult], zone: Sequence[Item]
+    ) -> Message | None:
+        view = self._view
+        start = view.log.locate(cut.whole, view.end)
+        known = view.log.locate(cut.known, view.end)
+        left_out = list(self._left_out(first))
+        shown = [*(short.get(item.id, item) for item in zone), *view.log.items(start, known + 1)]
+        found = ledger_of(left_out, shown, evidence, self._counter, self._ledger_tokens)
+        if found is None:
+            return None
+        text, sources = found
+        own_id = stable_id(f"{self._name}/{LEDGER}", text)
+        return Message("user", text, id=own_id, created_at=0.0, extras={SOURCES: sources})
+
+    def _left_out(self, first: int) -> Iterator[Item]:
+        """Yield the items that the cut leaves out, as far back as a ledger tells of them."""
+        view = self._view
+        for position in range(max(first - _REMEMBERED, 0), first):
+            if view.run_at(position) is not None:
+                yield view.log.item(position)
+
+
+def shorter_results(
+    items: Sequence[Item], pinned: Collection[str], history: Sequence[Item], counter: Counter, surplus: int
+) -> dict[str, Item]:
+    """Return short forms of the largest results among some items, until so many tokens are saved."""
+    evidence = Evidence(history[-_REMEMBERED:])
+    results = [item for item in items if isinstance(item, ToolResult) and item.id not in pinned]
+    found: dict[str, Item] = {}
+    for result in sorted(results, key=counter.count, reverse=True):
+        whole = saved = counter.count(result)
+        size = max(whole - surplus, _SIZES[-1])
+        while surplus > 0 and size >= _SIZES[-1] // 2:
+            short = short_form(result, evidence, counter, size, least=0)
+            saved = 0 if short is None else whole - counter.count(short)
+            if short is not None:
+                found[result.id] = short
+            if saved >= surplus:
+                break
+            size = size * 3 // 4
+        surplus -= saved if result.id in found else 0
+    return found

@@ -1,0 +1,123 @@
+"""Histories that are too long: results are shortened first, and a ledger tells of what is left out."""
+
+from itertools import pairwise
+
+import msgspec
+
+from quire import Budget, Message, Session, Template, ToolCall, ToolResult
+from quire.compactors import SHORTENED
+from quire.context import Context
+from quire.sections import History, Instructions
+from quire.stores import MemoryStore
+
+FILLER = "This plant stands in the hall and has done well since the spring. " * 4
+
+
+def turn(session: Session, number: int, size: int = 4) -> None:
+    """A question about a plant, the call that looks it up, its result, and an answer."""
+    session.user(f"How is plant number {number}?")
+    plant = {"plant_id": f"fern_{number:04}", "gardener": f"ana_{number:04}", "about": [FILLER] * size}
+    session.append(
+        ToolCall(f"c{number}", "get_plant", f'{{"plant_id": "fern_{number:04}"}}', id=f"call{number}")
+    )
+    session.append(
+        ToolResult(f"c{number}", "get_plant", msgspec.json.encode(plant).decode(), id=f"result{number}")
+    )
+    session.assistant(f"It is well, {number}.")
+
+
+def template(window: int, **options: bool) -> Template:
+    history = History(ledger=options.get("ledger", True), shortens=options.get("shortens", True))
+    return Template(Instructions("Be brief."), history, budget=Budget(window=window), model="gpt-5.6")
+
+
+def conversation(turns: int, size: int = 4) -> Session:
+    session = Session.open("ana/plants", store=MemoryStore())
+    for number in range(turns):
+        turn(session, number, size)
+    session.user("What now?")
+    return session
+
+
+def block(context: Context) -> str:
+    return next(
+        (item.text for item in context.items if "/ledger/" in item.id and isinstance(item, Message)), ""
+    )
+
+
+def test_results_are_shortened_before_anything_is_left_out_and_no_more_than_has_to_be() -> None:
+    session = conversation(10)
+    whole = session.build(template(100_000)).receipt.tokens
+    context = session.build(template(whole - 300))
+    fates = [context.explain(f"result{number}").fate for number in range(10)]
+    assert fates == sorted(fates, key=("shortened", "shown").index) and 0 < fates.count("shortened") < 10
+    assert all(entry.fate in ("shown", "shortened") for entry in context.receipt.entries)
+    assert not block(context) and context.receipt.tokens <= whole - 300
+    short = next(item for item in context.items if item.id == "result0")
+    assert isinstance(short, ToolResult) and short.text.endswith(SHORTENED) and "fern_0000" in short.text
+    assert "are shortened" in str(context.receipt)
+
+
+def test_a_ledger_tells_of_what_is_left_out_behind_the_instructions() -> None:
+    session = conversation(30)
+    context = session.build(template(1_500))
+    assert context.explain("call0").fate == "left out" and "/ledger/" in context.items[1].id
+    text = block(context)
+    assert "\nget_plant(plant_id: fern_0025) -> gardener: ana_0025\n" in text
+    entry = next(entry for entry in context.receipt.entries if entry.section == "history ledger")
+    assert entry.fate == "shown" and entry.tokens == context.tokens["history ledger"] <= 1_500 // 4
+    assert sum(line.tokens for line in context.receipt.lines()) + 3 >= context.receipt.tokens - 3
+    assert not block(session.build(template(1_500, ledger=False)))
+    plain = session.build(template(1_500, ledger=False, shortens=False))
+    assert all(entry.fate != "shortened" for entry in plain.receipt.entries)
+
+
+def test_it_stays_the_same_until_the_cut_moves() -> None:
+    session, contexts = conversation(1), list[Context]()
+    for number in range(1, 60):
+        turn(session, number, 1)
+        session.user("And now?")
+        contexts.append(session.build(template(1_500)) if not contexts else session.build(TEMPLATE))
+    moves = sum(one.cuts != other.cuts for one, other in pairwise(contexts))
+    steady = [(one, other) for one, other in pairwise(contexts) if one.cuts == other.cuts]
+    assert 2 < moves < 20 and all(block(one) == block(other) for one, other in steady)
+    assert all(other.shared == len(one.items) for one, other in steady[1:])
+
+
+TEMPLATE = template(1_500)
+
+
+def test_two_processes_cut_at_the_same_place_with_the_same_ledger() -> None:
+    store = MemoryStore()
+    session = Session.open("ana/plants", store=store)
+    for number in range(40):
+        turn(session, number)
+    session.user("What now?")
+    context = session.build(TEMPLATE)
+    context.render("openai")
+    context.sent()
+    turn(session, 40, 0)
+    again = Session.open("ana/plants", store=store).build(template(1_500))
+    assert again.cuts == context.cuts and block(again) == block(context)
+    kept = session.receipts[-1]
+    assert list(kept.items) == list(context.items) and kept.entries == context.receipt.entries
+    assert [line.section for line in kept.lines()] == ["instructions", "history", "history ledger"]
+
+
+def test_what_is_forgotten_is_in_no_ledger() -> None:
+    session = conversation(30)
+    text = block(session.build(TEMPLATE))
+    number = next(number for number in range(30) if f"ana_{number:04}" in text)
+    session.forget(f"result{number}")
+    assert f"ana_{number:04}" not in block(session.build(TEMPLATE))
+
+
+def test_an_oversized_result_is_shortened_instead_of_an_error() -> None:
+    session = conversation(1)
+    session.append(ToolCall("big", "read_log", "{}"))
+    session.append(ToolResult("big", "read_log", "GET /plants took 12 ms.\n" * 3_000, id="big"))
+    context = session.build(TEMPLATE)
+    assert context.receipt.tokens <= 1_500 and context.explain("big").fate == "shortened"
+    assert "GET /plants" in next(
+        item.text for item in context.items if isinstance(item, ToolResult) and item.id == "big"
+    )

@@ -1,0 +1,75 @@
+"""Standing instructions and preferences: recognised by how they are put, listed, corrected and shown."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from quire.items import Hide, Note, Span
+from quire.memory import Memory, Wishes
+from quire.memory.wishes import is_replaced, wishes_in
+from quire.sections import History, Instructions
+from quire.session import Session
+from quire.stores import MemoryStore
+from tests.memory.talks import built
+
+ROWS = tomllib.loads(Path(__file__).with_name("wishes.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("part", ["tuned", "kept"])
+def test_most_wishes_are_recognised_and_little_else(part: str) -> None:
+    found = [text for text in ROWS[part]["wishes"] if any(wishes_in(text))]
+    false = [text for text in ROWS[part]["others"] if any(wishes_in(text))]
+    assert len(found) >= 0.8 * len(ROWS[part]["wishes"])
+    assert len(found) >= 0.8 * (len(found) + len(false))
+
+
+def test_wishes_in_code_and_in_quotations_are_not_of_the_user() -> None:
+    assert not [*wishes_in("Look:\n```\n# Always cite in APA.\n```\n> Never use tabs.\nIs it good?")]
+    assert [*wishes_in("Thanks. Always cite in APA. What is next?")] == ["Always cite in APA."]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "replaced"),
+    [
+        ("Always cite in APA.", "Always cite in MLA.", True),
+        ("I prefer tea in the morning.", "I prefer coffee in the morning.", True),
+        ("Always cite in APA.", "I prefer the quiet floor.", False),
+    ],
+)
+def test_of_two_about_the_same_the_newer_holds(older: str, newer: str, replaced: bool) -> None:
+    assert is_replaced(older, newer) is replaced
+
+
+def held(session: Session, store: MemoryStore) -> list[str]:
+    return [wish.text for wish in Memory.of(store, "ana").wishes(session.place.conversation)]
+
+
+def test_a_person_lists_adds_corrects_and_removes() -> None:
+    store = MemoryStore()
+    session = Session.open("ana/one", store=store)
+    said = session.user("Always cite in APA. And what is new?")
+    session.user("For now, never use tables in this chat.")
+    session.assistant("Always glad to help. I prefer brevity.")
+    assert held(session, store) == ["For now, never use tables in this chat.", "Always cite in APA."]
+    other = Session.open("ana/two", store=store)
+    assert held(other, store) == ["Always cite in APA."]
+    session.append(Note("Reply in Finnish.", key="language", description="preference"))
+    assert held(other, store) == ["Reply in Finnish.", "Always cite in APA."]
+    session.append(Hide((Span(said.id, said.id),), extras={"recall": False}))
+    assert held(other, store) == ["Reply in Finnish."]
+
+
+def test_the_section_shows_what_left_the_view_and_forgetting_reaches_it() -> None:
+    store = MemoryStore()
+    session = Session.open("ana/one", store=store)
+    said = session.user("Never mention the heliotrope.")
+    for day in range(40):
+        session.user(f"How warm was it in Oslo on day {day}?")
+        session.assistant(f"Mild on day {day}, with a little wind from the west.")
+    sections = Instructions("Help."), Wishes(), History()
+    assert "Never mention the heliotrope." in str(built(session, *sections).render("openai")["messages"])
+    shown = built(session, *sections, window=8_000)
+    assert str(shown.render("openai")["messages"]).count("heliotrope") == 1, "it is in view"
+    session.forget(said.id)
+    assert "heliotrope" not in str(built(session, *sections).render("openai")["messages"])
