@@ -40,7 +40,7 @@ def test_the_first_script_can_be_run_again(tmp_path: Path, monkeypatch: pytest.M
     for _ in range(2):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(script, "README.md", "exec"), {"__name__": "__main__"})
-        assert 'has "allergic"' in printed.getvalue().splitlines()[-1]
+        assert 'has "peanuts", "allergic"' in printed.getvalue().splitlines()[-1]
 
 
 def test_the_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

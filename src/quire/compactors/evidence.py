@@ -97,8 +97,9 @@ def _taken_apart(
     """Yield the values in an object or a list, and those in a text that is JSON."""
     if owner.count("/") > _DEEPEST:
         return
-    if isinstance(value, dict):
-        for key, inner in cast("dict[str, object]", value).items():
+    members = _members(value)
+    if members is not None:
+        for key, inner in members.items():
             yield from _member(key, inner, f"{owner}/{label}.{nth}", label, nth)
     elif isinstance(value, list):
         for number, inner in enumerate(cast("list[object]", value)):
@@ -109,14 +110,18 @@ def _taken_apart(
         yield Field(owner, parent, label, text, nth)
 
 
+def _members(value: object) -> dict[str, object] | None:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
 def _member(key: str, value: object, owner: str, label: str, nth: int) -> Iterator[Field]:
     """Yield the values of one member of an object; a key that names one thing is a value of its own."""
-    if not isinstance(value, dict) or not _is_identifier(key):
+    if _members(value) is None or not _is_identifier(key):
         yield from _taken_apart(value, owner, label, key, nth)
         return
     own = f"{owner}/{key}"
     yield Field(own, label, "", key, nth)
-    for field in _taken_apart(cast(object, value), owner, label, key, nth):
+    for field in _taken_apart(value, owner, label, key, nth):
         if field.value != key:
             yield field._replace(owner=own, parent=label) if field.parent == key else field
 

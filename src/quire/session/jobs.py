@@ -166,12 +166,9 @@ def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
             jobs = log.state.jobs
             for job, pending in jobs.pending.items():
                 is_running = jobs.holder is not None and jobs.holder.job == job
-                begun: JobState = "running" if is_running else "waiting"
-                found.append(
-                    OpenJob(
-                        place, job, "cancelled" if job in jobs.cancelled else begun, pending.entry.not_before
-                    )
-                )
+                progress: JobState = "running" if is_running else "waiting"
+                progress = "cancelled" if job in jobs.cancelled else progress
+                found.append(OpenJob(place, job, progress, pending.entry.not_before))
     return found
 
 
