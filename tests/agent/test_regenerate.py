@@ -9,7 +9,6 @@ from quire import Session
 from quire.agent import Done
 from quire.agent.builtin import ask_user
 from quire.errors import CallPending, InvalidValue, ModelFailed, TurnBusy
-from quire.session import turn_of
 from quire.stores import MemoryStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 
@@ -98,7 +97,7 @@ async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -
     assert [one.call_id for one in again.waiting()] == ["c1", "c3"]
     begun = again.waiting()[0]
     with pytest.raises(ModelFailed):
-        async with turn_of(again.session).running(begun):
+        async with again.session.calls.running(begun):
             assert [one.call_id for one in again.waiting()] == ["c3"], "a call that runs waits for nobody"
             raise ModelFailed("the process ends")
     assert [one.call_id for one in again.waiting()] == ["c3"], "nor does one that may have run"

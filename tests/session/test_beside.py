@@ -29,7 +29,7 @@ from quire.session import turn_of
 async def work():
     one = Session.open("ana/q3", store=sys.argv[1])
     (call,) = one.view().pending()
-    async with turn_of(one).running(call):
+    async with one.calls.running(call):
         print("begun", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         try:

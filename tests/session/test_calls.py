@@ -64,7 +64,7 @@ def test_a_call_is_run_by_one_alone() -> None:
             one.user("do it")
             call = called(one, "pay")
             other.refresh()
-            async with turn_of(one).running(call):
+            async with one.calls.running(call):
                 with pytest.raises((TurnBusy, Conflict)):
                     await other.aio.calls.begin(call)
                 other.refresh()
@@ -82,7 +82,7 @@ from quire.session import turn_of
 
 async def run():
     one = Session.open("ana/q3", store=sys.argv[1])
-    async with turn_of(one).running(*one.view().pending()):
+    async with one.calls.running(*one.view().pending()):
         os._exit(0)
 
 asyncio.run(run())
@@ -126,7 +126,7 @@ def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
     async def steps() -> None:
         with two() as (one, other):
             call = called(one, "pay")
-            async with turn_of(one).running(call):
+            async with one.calls.running(call):
                 other.refresh()
                 with pytest.raises(Conflict):
                     await turn_of(other).answer([call], result_of(call, "given up"), if_unclaimed=True)

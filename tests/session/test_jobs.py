@@ -154,7 +154,7 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
     await session.jobs.submit(job)
     async with take_job(parts_of(session).writer, job.id):
         await session.aio.append(call)
-        async with turn_of(session).running(call):
+        async with session.calls.running(call):
             other = opened(there)
             async with take_job(parts_of(other).writer, job.id, force=True):
                 assert other.calls.standing() == [(call, "begun")]

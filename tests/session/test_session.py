@@ -33,7 +33,7 @@ hook_failures jobs listen memory merge open pin place pool receipts record refre
 tool transcripts undo user version view
 """
 HELD = {
-    "calls": "standing begin decide",
+    "calls": "standing begin running decide",
     "compaction": "use run past metrics close",
     "jobs": "submit cancel pending outcome current",
     "pool": "keep drop clear copy catalogue",

@@ -293,7 +293,7 @@ class Batch:
         allowed = [call for call in left if call.id not in self.refused]
         self._running = len(allowed)
         await self._turn.check_claims()
-        async with self._turn.running(*allowed):
+        async with self._session.calls.running(*allowed):
             await side_by_side(self._execute_one(call, room) for call in allowed)
         if self._conflict is not None:
             raise self._conflict

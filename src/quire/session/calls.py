@@ -4,15 +4,16 @@ Before a call is run, an entry says so, and by whom; its result is recorded when
 dies leaves nothing in doubt: a call that was begun and has no result may have run.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from quire.errors import Conflict, Forgotten, TurnBusy, UnknownId, cut
 from quire.items import ToolCall, ToolResult, new_id
-from quire.session.aio import IO, Change, Writer, checked_type, plain
+from quire.session.aio import AWAITED, IO, Change, Writer, checked_type, plain
 from quire.session.entries import ApprovedCalls, BegunCalls, Lease, call_entry, note_of
-from quire.session.leases import is_held, lease
-from quire.session.log import Entries, Log
+from quire.session.leases import claimed, is_held, lease, renewed
+from quire.session.log import CLAIMS, Entries, Log
 from quire.session.state import State, Written
 from quire.stores.store import is_tombstone
 from quire.stores.streams import CALLS, MAIN
@@ -128,6 +129,25 @@ class Calls:
 
     def _verbs(self, io: IO) -> AioCalls:
         return AioCalls(self._writer, io)
+
+    @asynccontextmanager
+    async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
+        """As `begin`, and hold the claim on the calls for as long as the block takes.
+
+        The claim of `begin` is believed for a minute; this one is renewed.
+        """
+        job = CLAIMS.get().get(self._log.place)
+        with claimed() as claim:
+
+            def renewal(state: State) -> Entries:
+                waiting = {call.id for call in state.pending()}
+                left = [call.id for call in calls if call.id in waiting]
+                return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
+
+            first = beginning(calls, claim(), job)
+            await AWAITED.write(self._log, lambda: self._writer.commit(first))
+            async with renewed(self._log, renewal):
+                yield
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
         """The calls of a transcript without a result, each with its progress; see `Progress`."""

@@ -14,8 +14,7 @@ If others wrote first, what is staged is computed again on what they wrote; a re
 not sent, because what they wrote may belong in it.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -25,16 +24,15 @@ from quire.items import Item, Message, Note, ToolCall
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions
 from quire.session.aio import AWAITED, Change, Writer
-from quire.session.calls import beginning, check_open, is_run
-from quire.session.entries import BegunCalls, EndedJob, note_of
+from quire.session.calls import check_open, is_run
+from quire.session.entries import EndedJob, note_of
 from quire.session.hooks import Added, Adding
-from quire.session.leases import claimed, renewed
 from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
 from quire.session.pool import keeping, ready_notes
 from quire.session.state import State, Written
 from quire.session.turns import BuildOptions, Request, Turns
 from quire.stores.store import checked_name
-from quire.stores.streams import CALLS, JOBS, MAIN
+from quire.stores.streams import JOBS, MAIN
 
 _AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
 """Sections that wait for nothing."""
@@ -132,22 +130,6 @@ class Turn:
         self._check()
         stage = self._stage if self.may_stage else None
         return await self._turns.record_parsed(AWAITED, parsed, MAIN, request, stage=stage, owns_calls=True)
-
-    @asynccontextmanager
-    async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
-        """Begin calls, and hold the claim on them for as long as the block takes."""
-        job = CLAIMS.get().get(self._log.place)
-        with claimed() as claim:
-
-            def renewal(state: State) -> Entries:
-                waiting = {call.id for call in state.pending()}
-                left = [call.id for call in calls if call.id in waiting]
-                return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
-
-            first = beginning(calls, claim(), job)
-            await AWAITED.write(self._log, lambda: self._writer.commit(first))
-            async with renewed(self._log, renewal):
-                yield
 
     async def answer(
         self,
