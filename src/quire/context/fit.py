@@ -154,12 +154,11 @@ def fit(
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
-    Raises `OverBudget` if what is required does not fit. With `shortens_new`, results that were just given are
-    shortened before that. `count` counts one item, if there is a faster way
-    than the counter's. `cuts` say where sections were cut in the turn before: a cut stays where it is as long
-    as all fits, so that caches hold. An input that ends a history is fitted as its last item, and then shown
-    by its own section. If something follows it, it stays in the history: at the end it would be a new
-    question.
+    Raises `OverBudget` if what is required does not fit. With `shortens_new`, results that were just given
+    are shortened before that. `count` counts one item, if there is a faster way than the counter's. `cuts`
+    say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
+    caches hold. An input that ends a history is fitted as its last item, and then shown by its own section.
+    If something follows it, it stays in the history: at the end it would be a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
     questions = {_last_question(piece) for piece in pieces if piece.origin is not None}
