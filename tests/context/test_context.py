@@ -133,6 +133,7 @@ def test_over_budget_names_the_part_and_the_item_to_blame() -> None:
         ("tool definitions", [], "short", tools),
         ("history", [huge], "short", ()),
         ("history", [huge, Pin("huge"), Message("user", "q3")], "short", ()),
+        ("history", [ToolCall("c", "look"), ToolResult("c", "look", long, id="huge")], "short", ()),
     ]
     for part, items, instructions, definitions in rows:
         transcript = said("q1", "a1", "q2")

@@ -150,14 +150,15 @@ def fit(
     output: int = 0,
     count: Count | None = None,
     cuts: Mapping[str, Cut] | None = None,
+    shortens_new: bool = False,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
-    Raises `OverBudget` if what is required does not fit. `count` counts one item, if there is a faster way
-    than the counter's. `cuts` say where sections were cut in the turn before: a cut stays where it is as long
-    as all fits, so that caches hold. An input that ends a history is fitted as its last item, and then shown
-    by its own section. If something follows it, it stays in the history: at the end it would be a new
-    question.
+    Raises `OverBudget` if what is required does not fit. With `shortens_new`, results that were just given
+    are shortened before that. `count` counts one item, if there is a faster way than the counter's. `cuts`
+    say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
+    caches hold. An input that ends a history is fitted as its last item, and then shown by its own section.
+    If something follows it, it stays in the history: at the end it would be a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
     questions = {_last_question(piece) for piece in pieces if piece.origin is not None}
@@ -167,7 +168,9 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}).fitted())
+    fitted = list(
+        _Fit(others, budget, counter, beside, count, cuts or {}, shortens_new=shortens_new).fitted()
+    )
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
@@ -237,9 +240,12 @@ class _Fit:
         beside: dict[str, int],
         count: Count,
         cuts: Mapping[str, Cut],
+        *,
+        shortens_new: bool,
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
+        self._shortens_new = shortens_new
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
@@ -289,7 +295,7 @@ class _Fit:
         for index in sorted(self._protected, key=lambda index: -needed[index]):
             piece, items = self._pieces[index], self._protected[index]
             shorter: dict[str, Item] = {}
-            if piece.section.shortens:
+            if piece.section.shortens and self._shortens_new:
                 shorter = shorter_results(items, self._pinned_ids(piece), piece.content, self._plain, surplus)
             shown = tuple(shorter.get(item.id, item) for item in items)
             counted, answers = self._counted(index, shown), self._sizes[index][1]

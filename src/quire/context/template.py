@@ -86,8 +86,11 @@ class Template:
         cuts: Mapping[str, Cut] | None = None,
         observer: Observer | None = None,
         output: Mapping[str, Any] | None = None,
+        shortens_new: bool = False,
     ) -> Context:
         """Fit pieces that were gathered. Pure; the `observer` keeps receipts of what is sent.
+
+        With `shortens_new`, results that were just given are shortened if there is no other way to fit.
 
         `cuts` are those of the last request, if there is no context of it.
         """
@@ -103,6 +106,7 @@ class Template:
             output=answer,
             count=self._counts.of_items(counter),
             cuts=cuts if previous is None else previous.cuts,
+            shortens_new=shortens_new,
         )
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         available, reserve = self.budget.available, self.budget.reserve

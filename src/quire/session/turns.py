@@ -330,8 +330,10 @@ class Turns:
     async def _fit_or_compact(self, build: _Build) -> tuple[_Gathered, Context]:
         """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
         gathered = await self._gathered(build)
+        shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)  # an agent moves results
         try:
-            return gathered, await build.io.do(self._log, partial(self._fit, gathered, build))
+            fit = partial(self._fit, gathered, build) if self._compaction.compactor is not None else shorter
+            return gathered, await build.io.do(self._log, fit)
         except OverBudget as over:
             room = gathered.room_for_history(over, self._counter(build))
             if room is None or self._compaction.compactor is None:
@@ -341,9 +343,12 @@ class Turns:
             if not outcome and gathered.guard.is_intact:
                 if outcome is not None:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
+                with suppress(OverBudget):
+                    return gathered, await build.io.do(self._log, shorter)
                 raise
         gathered = await self._gathered(build)
-        return gathered, await build.io.do(self._log, partial(self._fit, gathered, build))
+        fit = partial(self._fit, gathered, build, shortens_new=not build.is_own)
+        return gathered, await build.io.do(self._log, fit)
 
     async def _gathered(self, build: _Build) -> _Gathered:
         guard, ask, redact = Guard(self._log), self._ask(build.asked), self._writer.redact
@@ -380,7 +385,7 @@ class Turns:
             memory=lambda: Memory.of(root.store, place.scope),
         )
 
-    def _fit(self, gathered: _Gathered, build: _Build) -> Context:
+    def _fit(self, gathered: _Gathered, build: _Build, *, shortens_new: bool = False) -> Context:
         counter, previous, template = self._counter(build), self._previous, build.template
         sources = {id(view.log): name for name, view in gathered.ask.views.items()}
         return template.fit(
@@ -392,6 +397,7 @@ class Turns:
             cuts=self._log.state.cuts,
             observer=_Requests(self, sources, gathered.guard, is_own=build.is_own),
             output=build.asked.get("output"),
+            shortens_new=shortens_new,
         )
 
     def _counter(self, build: _Build) -> Counter:
