@@ -4,12 +4,13 @@ import asyncio
 from itertools import pairwise, permutations
 from pathlib import Path
 from threading import Event
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
 from quire import Budget, Template
+from quire.context import Context
 from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
@@ -235,17 +236,24 @@ def test_everything_is_shown_or_quoted_once_whatever_the_ids(
     assert counts == {1} if window == 2_000 else counts <= {0, 1}
 
 
+def sent(context: Context) -> list[Any]:
+    """The messages of a request that is sent: its receipt remembers where the history is cut."""
+    messages: list[Any] = context.render("openai")["messages"]
+    context.sent()
+    return messages
+
+
 def test_the_block_stands_beside_the_question_until_the_turn_ends() -> None:
     """Each request of a turn extends the one before, also one of another process."""
     store = MemoryStore()
     session = talk(store)
     session.user("What is the word for the locker?")
     sections = Instructions("Help."), History(), Recall()
-    requests = [built(session, *sections).render("openai")["messages"]]
+    requests = [sent(built(session, *sections))]
     for nth in range(3):
         session.append(ToolCall(f"c{nth}", "look", "{}"), ToolResult(f"c{nth}", "look", "locker: heliotrope"))
         session = Session.open("ana/one", store=store)
-        requests.append(built(session, *sections).render("openai")["messages"])
+        requests.append(sent(built(session, *sections)))
     for one, other in pairwise(requests):
         assert other[: len(one)] == one and len(other) > len(one)
     assert "heliotrope" in str(requests[0][-1]["content"]) and requests[-1][-1]["role"] == "tool"

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from quire.compactors import FORCED, FORCED_REASON, SHORTENED
 from quire.context.fit import ELSEWHERE, Fitted
-from quire.context.shrink import LEDGER, SOURCES, ledger_name
+from quire.context.shrink import LEDGER, SOURCES, is_ledger, ledger_name
 from quire.errors import UnknownId, cut
 from quire.items import Item, ToolResult, kind_of
 from quire.state import EDIT, Cut, View, groups
@@ -76,10 +76,14 @@ def not_shown(entries: Iterable[Entry]) -> list[NotShown]:
 
 
 def fallen_out(before: Iterable[Entry], after: Sequence[Entry]) -> list[Entry]:
-    """Return what the model saw and does not see any more; the reason is why it does not."""
+    """Return what the model saw and does not see any more; the reason is why it does not.
+
+    A ledger is made anew for each cut, and is nothing that falls out.
+    """
     shown = {one.item_id for one in after if one.fate in VISIBLE}
     reasons = {one.item_id: one.reason for one in after}
-    gone = [one for one in before if one.fate in VISIBLE and one.item_id not in shown]
+    seen = (one for one in before if one.fate in VISIBLE and not is_ledger(one.section))
+    gone = [one for one in seen if one.item_id not in shown]
     return [one._replace(reason=reasons.get(one.item_id, "it is no candidate")) for one in gone]
 
 

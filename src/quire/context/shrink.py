@@ -42,6 +42,11 @@ def ledger_name(section_name: str) -> str:
     return f"{section_name} {LEDGER}"
 
 
+def is_ledger(section_name: str) -> bool:
+    """Whether receipts list a ledger under a name."""
+    return section_name.endswith(f" {LEDGER}")
+
+
 class Shrunk(NamedTuple):
     """What is shown of a history: the cut, the ids of the results that are shortened, and the ledger."""
 
