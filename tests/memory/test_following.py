@@ -14,7 +14,7 @@ from quire.memory.following import Follower
 from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
 from quire.session import Session
-from quire.stores import Entry, MemoryStore, Place, Store
+from quire.stores import Entry, MemoryStore, Place, Standing, Store, Stored
 from tests.memory.leaves import restarted
 from tests.memory.talks import opened
 
@@ -110,6 +110,48 @@ def test_a_conversation_that_was_removed_or_began_again_is_read_again(tmp_path: 
             store.remove(place)
         assert memory.recent() == []
         store.close()
+
+
+@pytest.mark.parametrize("name", ["a.db", "a.jsonl"])
+def test_what_another_process_wrote_forgot_and_removed_is_followed(tmp_path: Path, name: str) -> None:
+    with Store.open(tmp_path / name) as store, Store.open(tmp_path / name) as other:
+        memory = Memory(store, "ana")
+        for word in WORDS[:3]:
+            opened(f"ana/{word}", other).user(f"the {word} is here")
+            assert memory.recent()[-1].text == f"the {word} is here"
+        session = opened(f"ana/{WORDS[0]}", other)
+        session.user("it is gone")
+        session.forget(session.view()[0].id)
+        other.remove(Place("ana", WORDS[1]))
+        opened("bo/one", other).user("of another scope")
+        assert {leaf.text for leaf in memory.recent()} == {f"the {WORDS[2]} is here", "it is gone"}
+
+
+def test_only_what_changed_is_looked_at() -> None:
+    class Counting(MemoryStore):
+        looks = 0
+
+        def read(self, place: Place, *, after: int = 0) -> list[Stored]:
+            self.looks += 1
+            return super().read(place, after=after)
+
+        def conversations(self, scope: str) -> dict[str, Standing]:
+            self.looks += 1
+            return super().conversations(scope)
+
+    store = Counting()
+    sessions = [opened(f"ana/{word}", store) for word in WORDS]
+    for session in sessions:
+        session.user("hello there")
+    memory = Memory(store, "ana")
+    memory.catch_up()
+    sessions[0].user("hello again")
+    store.looks = 0
+    memory.catch_up()
+    assert store.looks <= 2, "other conversations are looked at"
+    store.looks = 0
+    memory.catch_up()
+    assert not store.looks, "the scope is looked at although nothing is new"
 
 
 def test_a_result_joins_its_call_however_late_it_comes() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import chain
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -66,18 +66,20 @@ class Follower:
         self.index = index
         self._store, self._scope, self._knowledge = store, scope, knowledge
         self._logs: dict[str, LogLeaves] = {}
+        self._moment: Any = None
         self._lock = RLock()
 
     def catch_up(self) -> None:
         """Take in what was written, and remove what was forgotten, since the last time."""
         with self._lock:
-            standings = self._store.conversations(self._scope)
-            for name in self.index.marks.keys() - standings.keys():
+            changes = self._store.changes(self._scope, self._moment)
+            for name in self.index.marks.keys() - changes.standings.keys() if changes.is_all else ():
                 self._drop(name)
-            for name, standing in standings.items():
+            for name, standing in changes.standings.items():
                 mark = self.index.marks.get(name)
                 if mark is None or not self._is_read(name, mark, standing):
                     self._read(name, mark, standing)
+            self._moment = changes.moment
 
     def catch_up_to_save(self) -> None:
         """Catch up, and note in the index where each conversation continues."""

@@ -18,10 +18,12 @@ Around = Callable[[Leaf, int, int], Sequence[Leaf]]
 class Hit:
     """A leaf that was found. The best match by words has a score of 1; other signals may add to it."""
 
-    __slots__ = ("_found", "leaf", "question", "score")
+    __slots__ = ("_found", "is_earlier", "leaf", "question", "score")
 
-    def __init__(self, leaf: Leaf, score: float, found: "Found") -> None:
+    def __init__(self, leaf: Leaf, score: float, is_earlier: bool, found: "Found") -> None:
         self.leaf, self.score, self.question, self._found = leaf, score, found.question, found
+        self.is_earlier = is_earlier
+        """Whether a newer message says that what this is about has changed."""
 
     def __repr__(self) -> str:
         return f"Hit({self.leaf.key!r}, {self.score:.3f})"
@@ -42,7 +44,7 @@ class Found:
     def __init__(
         self,
         question: Question,
-        best: Iterable[tuple[Leaf, float]],
+        best: Iterable[tuple[Leaf, float, bool]],
         around: Around,
         *,
         without_vectors: Sequence[Leaf] = (),
@@ -52,7 +54,7 @@ class Found:
         self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
         """Said in each reason."""
-        self.hits = tuple(Hit(leaf, score, self) for leaf, score in best)
+        self.hits = tuple(Hit(*one, self) for one in best)
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: its own terms, those of its neighbours, its speaker and its time."""

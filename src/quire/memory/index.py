@@ -255,7 +255,10 @@ class Index:
             search = _Search(self, question, only)
             ranked = search.run(limit)
             leaves = self.leaves(number for number, _ in ranked)
-            best = [(leaf, score) for leaf, (_, score) in zip(leaves, ranked, strict=True)]
+            best = [
+                (leaf, score, number in search.earlier)
+                for leaf, (number, score) in zip(leaves, ranked, strict=True)
+            ]
             bare = self.leaves(search.without_vectors)
             return Found(question, best, self.around, without_vectors=bare, is_evident=search.is_evident)
 
@@ -429,9 +432,9 @@ def _bounded(found: list[str]) -> list[str]:
 
 _Ranked = list[tuple[int, float]]
 
-_COMPARED, _CLOSE, _SAME = 5, 0.3, 0.4
-"""How many are compared to find what changed; the least share of the other's score; and of what it has of the
-question."""
+_COMPARED, _CLOSE, _SAME, _EARLIER = 5, 0.3, 0.4, 0.7
+"""How many are compared to find what changed; the least share of the older one's score; and of what that has
+of the question, to come before it, and to mark it as earlier."""
 
 LAG = 12
 """So many exchanges are shown in short before more is shown of the first."""
@@ -454,6 +457,8 @@ class _Search:
         self.without_vectors: Sequence[int] = ()
         """The leaves that have no vector yet."""
         self.is_evident = True
+        self.earlier: set[int] = set()
+        """Messages about what a newer one says has changed."""
         self._allowed = None if only is None else index.allowed(only)
         self._own = index.numbered(question.own)
         index.postings.fetch(_looked_up(question))
@@ -486,30 +491,34 @@ class _Search:
     def _newer_first(self, ranked: _Ranked) -> _Ranked:
         """Among the very best, a message that says that something changed before older ones about the same.
 
-        "I moved to Bergen" comes before "I live in Oslo"; not in a question about how it was before.
+        "I moved to Bergen" comes before "I live in Oslo", which is marked as earlier. A question about how it
+        was before leaves them in their order.
         """
-        if self._question.is_of_past:
-            return ranked
         scores, order = dict(ranked[:_COMPARED]), list[int]()
-        changes, held = self._postings[CHANGES], {number: self._held(number) for number in scores}
+        changes = self._postings[CHANGES].keys() & scores.keys()
         for number, value in scores.items():
-            place = len(order)
-            for nth, other in enumerate(order) if number in changes else ():
-                is_newer = self._at(number) > self._at(other) and value >= _CLOSE * scores[other]
-                both = sum(worth for word, worth in held[other].items() if word in held[number])
-                if is_newer and both >= _SAME * sum(held[other].values()) > 0.0:
-                    place = nth
-                    break
-            order.insert(place, number)
+            near = (one for one in scores if number in changes and value >= _CLOSE * scores[one])
+            # "move" stands for "live" in a question, but not all that moved is about the same.
+            older = {one: self._shared(one, number, by_own_words=one in changes) for one in near}
+            self.earlier |= {one for one, share in older.items() if share >= _EARLIER}
+            behind = (nth for nth, other in enumerate(order) if older.get(other, 0.0) >= _SAME)
+            order.insert(len(order) if self._question.is_of_past else next(behind, len(order)), number)
         return [*zip(order, scores.values(), strict=True), *ranked[_COMPARED:]]
 
-    def _held(self, leaf: int) -> dict[int, float]:
+    def _shared(self, older: int, newer: int, *, by_own_words: bool) -> float:
+        """How much of what a message has of the question a newer one has too; 0 if it is no newer."""
+        held, other = (self._held(leaf, by_own_words=by_own_words) for leaf in (older, newer))
+        if not held or self._at(newer) <= self._at(older):
+            return 0.0
+        return sum(worth for word, worth in held.items() if word in other) / sum(held.values())
+
+    def _held(self, leaf: int, *, by_own_words: bool = False) -> dict[int, float]:
         """What of the question a leaf has itself, and what each word is worth."""
-        has = self._postings.__getitem__
+        has, own = self._postings.__getitem__, self._asked if by_own_words else None
         return {
             nth: max(found)
             for nth, word in enumerate(self._words)
-            if (found := [most for term, most in word if leaf in has(term)])
+            if (found := [most for one, most in word if leaf in has(one) and (own is None or one in own)])
         }
 
     def _leaves(self, ranked: _Ranked) -> Iterator[tuple[int, float]]:

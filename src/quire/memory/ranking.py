@@ -136,7 +136,8 @@ def statements_and_questions(text: str) -> tuple[str, str]:
 _CHANGE = re.compile(
     r"\b(?:now|recently|lately|new|newer|updat(?:e|ed|ing)|chang(?:e|ed|ing)|moved|switched|replaced"
     r"|increased|improved|decreased|reduced|extended|expanded|reached|no longer|instead|anymore"
-    r"|these days|since then)\b",
+    r"|these days|since then|migrated|relocated|postponed|rescheduled|renamed|upgraded|raised|lowered"
+    r"|retired|quit|sold|gave up)\b",
     re.IGNORECASE,
 )
 _PAST = re.compile(

@@ -99,6 +99,9 @@ class Recall(Settings):
         return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
 
 
+_EARLIER = "earlier"
+"""The remark on a quote of what has changed since."""
+
 _WISH_TOKENS = 300
 _WISHED = "What the user asked for earlier, in general; of two that differ the last holds:"
 
@@ -245,6 +248,8 @@ def quote_hits(said: Said, conversation: str | None) -> Quote:
     best, zone = said[0], said[0].question.zone
     same = [hit.leaf for hit in said[1:]]
     also = _other_places(best.leaf, same, zone) if same else ""
+    if best.is_earlier:
+        also = "; ".join(filter(None, (_EARLIER, also)))
     why = partial(getattr, best, "reason")
     return quote_leaf(best.leaf, conversation, why, best.score, best.question.terms, also, zone)
 

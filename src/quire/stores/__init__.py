@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quire.stores.memory import MemoryStore
 from quire.stores.store import (
     KINDS,
+    Changes,
     Damage,
     Durability,
     Entry,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from quire.stores.sqlite import SQLiteStore
 
 __all__ = [
+    "Changes",
     "Damage",
     "Durability",
     "Entry",

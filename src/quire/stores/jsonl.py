@@ -178,6 +178,7 @@ class JSONLinesStore(MemoryStore):
                 self._let_go()  # or what was read so far would be read twice
                 raise StoreDamaged(f"{self._path} is damaged at byte {at:,}")
             log.append(Entry(*line[1][1:]))
+            self._note(line[0])
             self._size += len(text) + 1
 
     def _file(self) -> int:
@@ -194,6 +195,8 @@ class JSONLinesStore(MemoryStore):
         if self._fd is not None:
             os.close(self._fd)
         self._fd, self._logs, self._size = None, {}, _HEAD_SIZE
+        self._changed = {}
+        self._changes = self._removal = self._changes + 1  # the file may be another
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:

@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import takewhile
+from typing import Any
 
 from quire.errors import StoreFailed
 from quire.stores.store import (
+    Changes,
     Entry,
     Place,
     Standing,
@@ -33,6 +36,9 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._logs: dict[Place, list[Entry]] = {}
+        # Changes are numbered: the last of each conversation, in rising order, and the last removal.
+        self._changed: dict[Place, int] = {}
+        self._changes = self._removal = 0
         self._guard = threading.RLock()
         self._is_closed = False
 
@@ -77,6 +83,16 @@ class MemoryStore(Store):
             found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
         return {name: Standing(version) for name, version in found}
 
+    def changes(self, scope: str, since: Any = None) -> Changes:
+        checked_scope(scope)
+        with self._current():
+            if not isinstance(since, int) or since < self._removal:
+                return Changes(self.conversations(scope), is_all=True, moment=self._changes)
+            later = takewhile(lambda one: one[1] > since, reversed(self._changed.items()))
+            places = [place for place, _ in later if place.scope == scope]
+            standings = {place.conversation: Standing(len(self._logs[place])) for place in places}
+            return Changes(standings, is_all=False, moment=self._changes)
+
     def scopes(self) -> list[str]:
         with self._current():
             return sorted({place.scope for place in self._logs})
@@ -116,12 +132,21 @@ class MemoryStore(Store):
 
     def _add(self, place: Place, entries: list[Entry]) -> None:
         self._logs.setdefault(place, []).extend(entries)
+        self._note(place)
 
     def _put(self, place: Place, log: list[Entry]) -> None:
         """Put another log at a place; none where it is empty."""
         self._logs[place] = log
+        self._note(place)
         if not log:
-            del self._logs[place]
+            del self._logs[place], self._changed[place]
+            self._removal = self._changes
+
+    def _note(self, place: Place) -> None:
+        """Note that a conversation changed."""
+        self._changes += 1
+        self._changed.pop(place, None)
+        self._changed[place] = self._changes
 
     def _check_open(self) -> None:
         if self._is_closed:

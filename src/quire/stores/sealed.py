@@ -12,6 +12,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged
 from quire.stores.store import (
     SEALED,
+    Changes,
     Entry,
     Opening,
     Place,
@@ -156,6 +157,9 @@ class Sealed(Store):
 
     def conversations(self, scope: str) -> dict[str, Standing]:
         return self.inside.conversations(scope)
+
+    def changes(self, scope: str, since: Any = None) -> Changes:
+        return self.inside.changes(scope, since)
 
     def scopes(self) -> list[str]:
         return self.inside.scopes()

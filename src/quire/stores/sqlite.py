@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakSet
 from zlib import crc32
@@ -18,6 +18,7 @@ from quire.errors import InvalidValue, StoreDamaged, StoreError, StoreFailed
 from quire.stores.salvage import recover_sqlite
 from quire.stores.store import (
     JOBS,
+    Changes,
     Damage,
     Durability,
     Entry,
@@ -67,6 +68,7 @@ _LAST = (1 << _BITS) - 1
 _PAGE = 4096
 _REMOVED = -1
 _MOST_KNOWN = 10_000
+_MOST_CHANGES = 10_000
 _PAUSE, _UNMOVED = 0.005, 0.005
 _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
@@ -142,6 +144,13 @@ _END = f"""
 _STANDING = f"""
     SELECT scope, name, number, at & {_LAST}, id FROM conversations INDEXED BY by_sum
     LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
+_CHANGED = f"""
+    SELECT scope, name, number, at & {_LAST}, id
+    FROM (SELECT DISTINCT at >> {_BITS} AS changed FROM entries WHERE id > ? AND at > 0)
+    CROSS JOIN conversations ON number = changed LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
+_LATEST = f"""
+    SELECT (SELECT coalesce(max(id), 0) FROM entries),
+    (SELECT count(*) FROM conversations INDEXED BY by_sum WHERE scope_sum = {_REMOVED})"""
 _RECENT = f"""
     SELECT scope, name, number, ending.at & {_LAST}, ending.id, body FROM conversations
     LEFT JOIN versions AS ending ON ending.at = {_END}
@@ -154,6 +163,14 @@ _MARK = "UPDATE conversations SET has_jobs = ? WHERE number = ? AND has_jobs <> 
 _COUNT = "SELECT count(*) FROM conversations INDEXED BY by_same_sum WHERE"
 
 _log = logging.getLogger("quire.stores")
+
+
+class _Moment(NamedTuple):
+    """A commit as the connection that reads knows it, the last entry by then, and how many removals."""
+
+    commit: int
+    last: int
+    removed: int
 
 
 class SQLiteStore(Store):
@@ -241,16 +258,21 @@ class SQLiteStore(Store):
     def conversations(self, scope: str) -> dict[str, Standing]:
         checked_scope(scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            rows = connection.execute(_STANDING, (sum_of(scope),)).fetchall()
-            counted = connection.execute(f"{_COUNT} scope_sum = ?", (sum_of(scope),)).fetchone()
-        if counted != (len(rows),):
-            raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
-        found = {self._place_in(row): row for row in rows}
-        return {
-            place.conversation: Standing(_version_in(found[place]), str(found[place][2]))
-            for place in sorted(found)
-            if place.scope == scope
-        }
+            return self._conversations(connection, scope)
+
+    def changes(self, scope: str, since: Any = None) -> Changes:
+        checked_scope(scope)
+        with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
+            (commit,) = connection.execute("PRAGMA data_version").fetchone()
+            if isinstance(since, _Moment) and commit == since.commit:
+                return Changes({}, is_all=False, moment=since)
+            moment = _Moment(commit, *connection.execute(_LATEST).fetchone())
+            # An entry that is replaced gets a new id, one that is removed leaves none.
+            is_told = isinstance(since, _Moment) and moment.removed == since.removed
+            if not is_told or moment.last - since.last > _MOST_CHANGES:
+                return Changes(self._conversations(connection, scope), is_all=True, moment=moment)
+            rows = connection.execute(_CHANGED, (since.last, sum_of(scope))).fetchall()
+        return Changes(self._standings(scope, rows), is_all=False, moment=moment)
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
@@ -415,6 +437,21 @@ class SQLiteStore(Store):
         if self._watching is not None:
             self._watching.hear(place, found + len(entries))
         return found + len(entries)
+
+    def _conversations(self, connection: sqlite3.Connection, scope: str) -> dict[str, Standing]:
+        rows = connection.execute(_STANDING, (sum_of(scope),)).fetchall()
+        counted = connection.execute(f"{_COUNT} scope_sum = ?", (sum_of(scope),)).fetchone()
+        if counted != (len(rows),):
+            raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
+        return self._standings(scope, rows)
+
+    def _standings(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, Standing]:
+        found = {self._place_in(row): row for row in rows}
+        return {
+            place.conversation: Standing(_version_in(found[place]), str(found[place][2]))
+            for place in sorted(found)
+            if place.scope == scope
+        }
 
     def _last_entry(self, row: Sequence[Any]) -> tuple[Place, int, bytes | None]:
         """The place, version and last body of a row of `_RECENT`; no body where the end is missing."""

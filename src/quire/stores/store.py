@@ -195,6 +195,19 @@ class Standing(NamedTuple):
     log: str = ""
 
 
+class Changes(NamedTuple):
+    """What changed in a scope since somebody last asked."""
+
+    standings: dict[str, Standing]
+    """Conversations that were begun, appended to or replaced in; all of the scope if `is_all`."""
+
+    is_all: bool
+    """Whether a conversation that is not among them was removed, or never there."""
+
+    moment: Any
+    """What to ask with the next time."""
+
+
 class Recent(NamedTuple):
     """A conversation in the order of last activity."""
 
@@ -332,6 +345,13 @@ class Store(ABC):
     @abstractmethod
     def conversations(self, scope: str) -> dict[str, Standing]:
         """The conversations of one scope and how far each has come, sorted by name."""
+
+    def changes(self, scope: str, since: Any = None) -> Changes:
+        """What changed in a scope since the `moment` that an earlier call returned, or at least that.
+
+        A store that cannot tell lists all conversations.
+        """
+        return Changes(self.conversations(scope), is_all=True, moment=None)
 
     @abstractmethod
     def scopes(self) -> list[str]:

@@ -417,6 +417,35 @@ class StoreLaws:
             assert again.version == 2, "a removed conversation does not begin anew"
             assert not again.log or again.log != before["q3"].log, "a new conversation has the log of the old"
 
+    @examples(4)
+    @given(data=st.data())
+    def test_changes_since_a_moment_miss_nothing(self, data: st.DataObject) -> None:
+        """Who takes in the changes, of whichever writer, knows all that is there."""
+        with self.opened() as held:
+            stores, known = [held.store, held.open()], dict[str, list[Stored]]()
+            moment = None
+            for _ in range(data.draw(st.integers(1, 8))):
+                for _ in range(data.draw(st.integers(0, 3))):
+                    store = data.draw(st.sampled_from(stores))
+                    name, verb = data.draw(st.sampled_from("abc")), data.draw(st.sampled_from(_CHANGES))
+                    place = Place(data.draw(st.sampled_from(["ana", "ana", "bo"])), name)
+                    version = store.version(place)
+                    if verb == "append":
+                        store.append(place, [entry(name)], expected=version)
+                    elif verb == "replace" and version:
+                        store.replace(place, {version: entry(data.draw(st.sampled_from("xyz"))).body})
+                    elif verb == "remove":
+                        store.remove(place)
+                changes = stores[0].changes("ana", moment)
+                moment, there = changes.moment, stores[0].conversations("ana")
+                if changes.is_all:
+                    known = {name: known.get(name, []) for name in changes.standings}
+                for name, standing in changes.standings.items():
+                    assert standing == there[name], f"changes() has another standing of {name}"
+                    known[name] = stores[0].read(Place("ana", name))
+                found = {name: stores[1].read(Place("ana", name)) for name in there}
+                assert known == found, "changes() misses what was written"
+
     def test_conversations_are_listed_by_their_last_activity(self) -> None:
         with self.opened() as held:
             reader = held.open()
@@ -476,7 +505,7 @@ class StoreLaws:
                 lambda: store.read_at(HERE, [1]),
                 lambda: store.versions_of(HERE, "main"),
                 lambda: store.version(HERE),
-                lambda: store.conversations("ana"),
+                *(lambda: store.conversations("ana"), lambda: store.changes("ana")),
                 store.scopes,
                 store.recent,
                 lambda: store.replace(HERE, {1: b"{}"}),
@@ -487,6 +516,7 @@ class StoreLaws:
                     verb()
 
 
+_CHANGES = ["append", "append", "replace", "remove"]
 _STEPS = [
     *("append", "append", "append", "stale", "read", "checkpoint", "checkpoint"),
     *("change", "remove", "scrub", "reopen"),
@@ -636,5 +666,5 @@ def _wrong_calls(store: Store) -> Iterable[Callable[[], Any]]:
         *(lambda: store.write_checkpoint(HERE, text, b"", [], {}),),
         *(lambda: store.write_checkpoint(HERE, 1, b"", [text], {1: text}),),
         lambda: store.append(pair, [entry("not")], expected=1),
-        *(lambda: store.conversations(here), lambda: store.recent(here)),
+        *(lambda: store.conversations(here), lambda: store.changes(here), lambda: store.recent(here)),
     ]
