@@ -468,7 +468,7 @@ class Loop:
                 raise
             answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed, sent))
-        if self.emit is not no_reader and not self._turn.is_of_job:
+        if self.emit is not no_reader:
             await self._turn.flush()  # a reader is told of what is stored
         await self.emit(Recorded(recorded.items))
         return recorded

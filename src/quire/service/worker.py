@@ -251,9 +251,11 @@ class Worker:
 
     async def _try(self, reference: Reference) -> Outcome:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
-        pause, left, is_lost = _PAUSE, _MOST_FAILURES, False
+        pause, left, is_lost, error = _PAUSE, _MOST_FAILURES, False, ""
         while True:
             try:
+                if error:
+                    return await self._fail(reference, error)
                 return await self._run(reference, PASSING if left else (), force=not is_lost)
             except (UnknownId, Stopped):
                 raise
@@ -266,8 +268,8 @@ class Worker:
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
                     if not left:  # no failure of the turn, which would have ended the job
-                        return await self._fail(reference, f"no agent: {type(fault).__name__}")
-                    left -= 1
+                        pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
+                    left = max(left - 1, 0)
                 logger.warning("a job of %r is tried again: %s", reference.agent, type(fault).__name__)
                 asked = fault.retry_after if isinstance(fault, RateLimited) else None
                 await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), asked or 0.0))
@@ -320,7 +322,7 @@ class Worker:
                 elif not is_asleep and now - busy > _IDLE:
                     is_asleep = True
                     await self._sleep()
-            except (StoreError, TurnLost) as fault:
+            except (StoreError, Conflict) as fault:
                 logger.warning("a worker does not see to the others: %s", fault)
 
     async def _is_scheduler(self) -> bool:

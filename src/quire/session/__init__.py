@@ -58,6 +58,7 @@ from quire.session.hooks import (
     hook,
 )
 from quire.session.jobs import (
+    Behind as Behind,
     Job,
     Jobs as Jobs,
     OpenJob as OpenJob,

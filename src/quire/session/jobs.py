@@ -267,27 +267,34 @@ async def digest_of_job(log: Log, job_id: str) -> str | None:
     return await AWAITED.do(log, find)
 
 
+class Behind(Conflict):
+    """A job was taken by what was known of the conversation, and others had done more: take it again."""
+
+
 @asynccontextmanager
 async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
     """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
 
     `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
-    can write no more. `Conflict` if others went on with the job since the conversation was read: take it
-    again. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
+    can write no more. The conversation is not read for it: the first write finds out whether others have
+    written since it was. If they did more than to accept jobs, nothing is stored, and `Behind` is raised. Of
+    a job that has ended, the outcome is given. `UnknownId` if there is none.
     """
     log = writer.log
     with claimed() as claim:
         first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
-        found: tuple[bool, TakenJob | None, str | None] | None = None
+        found: tuple[bool, TakenJob | None, str | None, Mapping[str, int]] | None = None
         lost: list[QuireError] = []
 
         def take(state: State) -> Entries:
             nonlocal job, since, found
             jobs = state.jobs
-            before, found = found, (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id))
+            done = {stream: version for stream, version in state.latest.items() if stream != JOBS}
+            before = found
+            found = (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id), done)
             if before is not None and found != before:
-                raise Conflict(f"others went on with the jobs of {log.place} meanwhile")
-            is_pending, _, unfinished = found
+                raise Behind(f"others went on in {log.place} meanwhile")
+            is_pending, _, unfinished, _ = found
             if not is_pending:
                 return []
             job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
@@ -297,11 +304,10 @@ async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> Async
 
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
-        # It is stored with what the turn writes first. If others went on with the job before that, what
-        # they did is not known here yet, and nothing is stored.
+        # It is stored with what the turn writes first, which was decided by what is known here.
         is_taken = await AWAITED.stage(log, lambda: writer.stage(take, lost.append))
         assert found is not None
-        _, begun, unfinished = found
+        _, begun, unfinished, _ = found
         if not is_taken:
             yield await _not_taken(writer, job_id, unfinished)
             return
