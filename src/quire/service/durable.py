@@ -17,8 +17,8 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Accepted, Shared, Told
-from quire.session import Job, accept_job, log_of, parts_of, version_before_job
+from quire.service.runner import Accepted, Address, Shared, Told
+from quire.session import Job, Session, accept_job, log_of, open_log, parts_of, version_before_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -115,23 +115,25 @@ class Database:
             return self._accept(reference, job, wakes)
 
     def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
-        session = self.node.session(*reference[:3])
-        log, known = log_of(session), version_before_job(log_of(session), job.id)
-        if known is not None:  # both were kept when it was sent first
-            return Accepted(known, session)
+        place = Address(*reference[:3]).place
+        session = Session(open_log(self.node.store, place, catches_up=False))
+        log = log_of(session)
         try:
-            # What a turn of this process has staged is not part of this transaction.
+            # The transaction reads the log, too. What a turn of this process has staged is no part of it.
             with log.lock, guarded(), self.engine.begin() as connection:
                 log.flush()
                 with self.store.joining(cast(Any, connection.connection.driver_connection)):
-                    version = accept_job(parts_of(session).writer, job)
-                order = _order(reference, job, version)
-                self.client.enqueue_in_transaction(connection, order, *reference)
-                if wakes:
-                    connection.exec_driver_sql(f"NOTIFY {WORK}")
+                    log.catch_up()
+                    known = version_before_job(log, job.id)
+                    version = accept_job(parts_of(session).writer, job) if known is None else known
+                if known is None:  # else both were kept when it was sent first
+                    order = _order(reference, job, version)
+                    self.client.enqueue_in_transaction(connection, order, *reference)
+                    if wakes:
+                        connection.exec_driver_sql(f"NOTIFY {WORK}")
         except BaseException:
             with suppress(StoreError):
-                session.refresh()  # it knows a job that was not kept
+                log.catch_up()  # it knows a job that was not kept
             raise
         return Accepted(version, session)
 

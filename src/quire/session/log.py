@@ -630,13 +630,13 @@ class _Open:
             return dropped
 
 
-def open_log(store: Store, place: Place) -> Log:
-    """The log of a place, caught up."""
+def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
+    """The log of a place; unless it `catches_up`, one that is open as this process knows it."""
     opened: _Open = store.attached.setdefault("session", _Open())
     log = opened.all.get(place)
-    if log is not None:
+    if log is not None and catches_up:
         log.catch_up()
-    else:
+    elif log is None:
         log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
     with opened.lock:
         log = opened.all.setdefault(place, log)  # another thread may have been quicker
