@@ -12,7 +12,7 @@ import pytest
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, Limits
 from quire.agent.builtin import Role, delegating_tools
-from quire.errors import Conflict, InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
+from quire.errors import InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node

@@ -36,6 +36,7 @@ from quire.service.durable import (
     Reference,
     dbos,
     guarded,
+    sqlalchemy,
 )
 from quire.service.lease import Lease
 from quire.service.words import ENDED, Words, remove_words
@@ -50,6 +51,9 @@ PASSING = (RateLimited, Overloaded, ModelTimeout)
 
 _MOST_FAILURES, _PAUSE, _LONGEST_PAUSE = 5, 1.0, 30.0
 """How often a job is tried again, and after how many seconds: the first time, and at most."""
+
+_CONNECTIONS = 6
+"""How many connections DBOS may use."""
 
 _POLLED = 1.0
 """Seconds between two polls of the leases."""
@@ -120,8 +124,18 @@ class Worker:
         self.id = new_id()
         self._node, self._schedules = node, schedules
         self._concurrency, self._poll, self._keep, self._grace = concurrency, poll, keep, grace
-        self._database = Database(node, 6)
-        self._store, self._client = self._database.store, self._database.client
+        self._database = Database(node)
+        self._store = self._database.store
+        self._engine = sqlalchemy.create_engine(
+            "postgresql+psycopg://", creator=self._connected, pool_size=_CONNECTIONS, max_overflow=0
+        )
+        self._client = dbos.DBOSClient(
+            system_database_engine=self._engine,
+            serializer=dbos.DBOSPortableJSONSerializer(),
+            application_name=APPLICATION,
+            lazy=True,
+            retry_connection_errors=False,
+        )
         self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
         self._turns: set[asyncio.Task[Outcome]] = set()
@@ -156,7 +170,8 @@ class Worker:
                 await FOLLOWING.do(self._lease.leave, self._put_back)
             await ending
             self._lease.end()
-            self._database.close()
+            self._client.destroy()
+            self._engine.dispose()
         if holding is not None and is_lost:
             holding.result()
 
@@ -173,13 +188,18 @@ class Worker:
         )
         self._keep_schedules()
 
+    def _connected(self) -> Any:
+        connection = self._store.link.connected()
+        connection.autocommit = False  # SQLAlchemy begins transactions itself
+        return connection
+
     def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin DBOS, which takes some hundredths of a second; if it fails, it can be tried again."""
         config = dbos.DBOSConfig(
             name=APPLICATION,
             application_version=VERSION,
             executor_id=self.id,
-            system_database_engine=self._database.engine,
+            system_database_engine=self._engine,
             serializer=dbos.DBOSPortableJSONSerializer(),
             use_listen_notify=False,
             run_migrations=False,
