@@ -53,7 +53,6 @@ from quire.session import (
     Request,
     Requesting,
     Session,
-    beside_loop,
     heard_request,
     hooks_of,
     not_run,
@@ -496,7 +495,7 @@ class Loop:
             with suppress(Forgotten):
                 caches = getattr(model, "caches", True)
                 render = partial(context.render, model.wire, model=model.name, cache=caches)
-                rendered = await beside_loop(self._session, render)
+                rendered = await self._turn.render(context, render)
                 self._sent = context.receipt.tokens
                 return context, rendered
 

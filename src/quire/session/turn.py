@@ -119,6 +119,10 @@ class Turn:
             raise Outdated(str(conflict)) from conflict
         self._tries_left = _MOST_OUTDATED
 
+    async def render(self, context: Context, render: Callable[[], Rendered]) -> Rendered:
+        """A rendering of a context that this turn has built."""
+        return await self._turns.render(AWAITED, context, render)
+
     def request_of(self, context: Context, rendered: Rendered) -> Request | None:
         """The request of a rendering of a context that this turn has built."""
         return self._turns.request_for(context, rendered.wire)

@@ -30,7 +30,7 @@ from quire.memory import Memory, Recall
 from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Content, Section, settings_of
-from quire.session.aio import IO, Writer, check_names, checked_type
+from quire.session.aio import IO, SHORT, Writer, check_names, checked_type
 from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
 from quire.session.erasure import finish_erasing, link_sources, names_of
@@ -130,9 +130,15 @@ class Request:
 class _Requests(Observer):
     """The requests that are rendered from one context, by provider, the last one at the end."""
 
-    def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool) -> None:
-        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them."""
+    def __init__(
+        self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool, continues: bool
+    ) -> None:
+        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them.
+
+        `continues` says whether only some items are new since the last request.
+        """
         self.turns, self._sources, self._guard, self._is_own = turns, sources, guard, is_own
+        self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
@@ -333,7 +339,8 @@ class Turns:
         shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)  # an agent moves results
         try:
             fit = partial(self._fit, gathered, build) if self._compaction.compactor is not None else shorter
-            return gathered, await build.io.do(self._log, fit)
+            do = build.io.write if self._continues(build) else build.io.do
+            return gathered, await do(self._log, fit)
         except OverBudget as over:
             room = gathered.room_for_history(over, self._counter(build))
             if room is None or self._compaction.compactor is None:
@@ -395,10 +402,33 @@ class Turns:
             counter=counter,
             previous=previous[1] if previous is not None and previous[0] is template else None,
             cuts=self._log.state.cuts,
-            observer=_Requests(self, sources, gathered.guard, is_own=build.is_own),
+            observer=_Requests(
+                self, sources, gathered.guard, is_own=build.is_own, continues=self._continues(build)
+            ),
             output=build.asked.get("output"),
             shortens_new=shortens_new,
         )
+
+    @property
+    def length(self) -> int:
+        """How many items the main transcript has."""
+        return len(self._log.state.transcripts[MAIN])
+
+    def _continues(self, build: _Build) -> bool:
+        """Whether the last request was like this one, and few items are new: they alone are counted."""
+        if self._previous is None:
+            return False
+        template, last = self._previous
+        is_like = template is build.template and last.model == build.model
+        requests = last.observer
+        is_sent = isinstance(requests, _Requests) and bool(requests.all)
+        return is_like and is_sent and self.length - requests.length <= SHORT
+
+    async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
+        """A rendering of a context; in a thread where it takes long."""
+        requests = context.observer
+        is_quick = isinstance(requests, _Requests) and requests.continues
+        return await (io.write if is_quick else io.do)(self._log, render)
 
     def _counter(self, build: _Build) -> Counter:
         name, given = build.model or DEFAULT_MODEL, build.asked.get("counter")
