@@ -13,7 +13,7 @@ from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, Wish, checked_question
+from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
     BAR,
     PART,
@@ -28,6 +28,7 @@ from quire.memory.quotes import (
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
 from quire.memory.times import DAY, shown_at
+from quire.memory.wishes import Wish
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole
@@ -136,7 +137,7 @@ class Wishes(Settings):
 
 
 def quote_wish(wish: Wish, nth: int) -> Quote:
-    """Quote a wish, the nth of all."""
+    """Quote a wish, the nth of all. A long sentence is shortened to the clause that says it."""
     leaf = wish.leaf
     return Quote(
         id=f"{PART}{leaf.key}/{nth}",
@@ -147,6 +148,7 @@ def quote_wish(wish: Wish, nth: int) -> Quote:
         covers=leaf.ids,
         why=lambda: "a standing instruction or preference",
         source=leaf.source,
+        shorter=lambda line, most: quote_line(BAR, f"\u2026 {wish.clause} \u2026") if len(line) > most else line,
         text=leaf.text,
     )
 

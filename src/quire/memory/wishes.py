@@ -2,110 +2,225 @@
 
 "Always cite in APA" and "I prefer the quiet floor" share no words with the requests they apply to, so a
 search does not find them. They are recognised by how they are put, in English, and only in the user's own
-words: not in code or quotations.
+words: not in code, quotations or long pasted texts. What is asked for once ("Send it today") is not one.
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from quire.memory.leaf import WISH
+from quire.memory.leaf import WISH, Leaf
 from quire.memory.words import terms
 
 _LONGEST = 600
-"""Characters of a sentence that are kept, from the one that begins the clause."""
+"""Characters of a sentence that are kept."""
 
-_READ = 4_000
+_LONG_MESSAGE = 2_000
+"""Characters beyond which only the first and the last paragraph are read: the rest is likely to be pasted."""
 
 _PASTED = re.compile(
     r"""```.*?(?:```|\Z) | ^\s*>.*?$ | ["\u201c][^"\u201d\n]{12,}["\u201d]""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 _SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
-_DO = (
-    "add address answer ask assume avoid be begin book bring call change check cite commit confirm "
-    "convert copy create delete disable do double-check draft edit enable end explain find format give "
-    "go highlight include keep leave let limit list maintain make mention name offer omit order pick "
-    "prefix provide push put quote refer remind reply respond return round run schedule send share show "
-    "sign skip sort speak spell start state stick stop suggest summarise summarize talk tell touch "
-    "translate use wait warn wrap write"
-)
+
+# Names in capitals stand for these parts in the rules below.
 _PARTS = {
-    "DO": f"(?:{'|'.join(_DO.split())})",
-    "LEAD": r"""(?:(?:please|also|and|but|so|hey|ok|okay|oh|btw|by\ the\ way|note|just|reminder|for\ now|today
-        |in\ this\ (?:chat|conversation))[,:]?\s+)*""",
-    "AGAIN": r"""(?:from\ now\ on|from\ here\ on|going\ forward|from\ this\ point|in\ (?:the\ )?future
-        |until\ further\ notice|whenever|every\ time|each\ time|(?:when|any\ ?time)\ (?:i|you|we)\b)""",
+    "DO": "(?:add|address|answer|apply|ask|assume|avoid|begin|book|bring|buy|call|check|choose|cite|commit|compare"
+    "|confirm|convert|copy|count|create|delete|deploy|do|double-check|draft|drop|edit|end|explain|find|fix|flag|follow"
+    "|format|give|go|greet|highlight|ignore|include|install|keep|leave|limit|list|log|maintain|make|mark|mention|name"
+    "|offer|omit|open|order|pick|post|prefix|prepare|print|propose|provide|publish|push|put|quote|recommend|record"
+    "|refer|remind|remove|reply|report|respond|return|review|round|run|save|say|schedule|search|send|set|share|show|sign"
+    "|skip|sort|speak|spell|split|start|state|stay|stick|stop|store|suggest|summari[sz]e|take|talk|tell|test|translate"
+    "|treat|try|update|use|verify|wait|warn|wrap|write)",
+    "NOT": "(?:do not|don't|no need to|try not to|refrain from|stop|avoid|skip|you (?:do not|don't) (?:need|have) to)",
+    "GENERAL": "(?:from now on|from here on|from this point|going forward|in (?:the )?future|until further notice"
+    "|as of (?:now|today)|starting (?:now|today)|for the rest of|at all times|under (?:no|any) circumstances"
+    "|in general|generally|by default|as a (?:general )?rule|normally|(?:when|wher)ever|where (?:you can|possible)"
+    "|(?:every|each|any) ?time|(?:in|for) (?:all|each|every) (?:\\w+ )?OUTPUT|every OUTPUT)",
+    "OUTPUT": "(?:answers?|repl(?:y|ies)|responses?|messages?|e?mails?|letters?|reports?|summar(?:y|ies)|drafts?"
+    "|explanations?|suggestions?|documents?|notes?|chats?)",
+    "HERE": "(?:it|this|that|these|those|yet|now|today|tonight|tomorrow|above|below|first|second|third|next|last)",
 }
 
 
-def _pattern(text: str) -> "re.Pattern[str]":
+_LEAD = re.compile(
+    r"(?:(?:please|kindly|also|and|but|so|oh|hey|hi|ok|okay|btw|by the way|just|for now|today"
+    r"|in this (?:chat|conversation)|(?:note|remember|reminder)(?=[:,]))[,:]?\s+)*",
+    re.IGNORECASE,
+)
+"""Words that may come before an instruction."""
+
+
+def _pattern(*rules: str, lead: str = "") -> "re.Pattern[str]":
+    text = f"{lead}(?:{'|'.join(rules)})"
     for name, part in _PARTS.items():
         text = text.replace(name, part)
-    return re.compile(text, re.VERBOSE | re.IGNORECASE)
+    return re.compile(text, re.IGNORECASE)
 
 
 _INSTRUCTION = _pattern(
-    r"""^LEAD(?:
-    (?:always|never)\s+(?!(?:mind|ever|a|been|had|thought|wanted|knew|heard|saw|seen|here|again)\b)\w
-    | (?:do\ not|don't)\ ever\s+\w
-    | AGAIN,?\s.*\b(?:please|always|never|don't|do\ not|DO|you\ (?:should|must)|i\ (?:want|prefer)
-        |i'd\ like)\b
-    | DO\b.*\b(?:AGAIN|every\ (?:answer|reply|response|message|mail|email|report))\b
-    | (?:do\ not|don't|stop|avoid)\s+(?:\w+ing|DO)\b.*
-        \b(?:any\ ?more|again|ever|unless|until|before|without)\b
-    | (?:make\ sure|be\ sure|remember|don't\ forget)\s+(?:to|you|that\ you)\s+(?:always|never)\b
-    | (?:you\ (?:should|must)|i\ (?:want|need|expect|would\ like)\ you\ to|i'd\ like\ you\ to)
-        \s+(?:always|never)\b
-    | call\ me\s+\w)"""
+    # Always and never, with what one does: "Always cite", "you should never share".
+    r"(?:always|never)(?:,[^,]*,)? (?:ever )?(?!(?:mind|an?|the|too|so|on|in|at|there|here|again|once|been|had"
+    r"|thought|wanted|knew|heard|saw|seen|good|nice|great|happy|better|more|enough|you|\w+ed)\b)\w",
+    r"(?:you|i (?:want|need|expect|would like) you|i'd like you) (?:should|must|to) (?:always|never) \w",
+    r"(?:make sure|be sure|don't forget|remember) (?:to|you|that you) (?:always|never) \w",
+    r"(?:can|could|would|will) you (?:mind )?(?:please )?(?:always|never|stop) \w",
+    # In general, or under a condition: "By default use", "If I write in French, answer in French".
+    r"(?:GENERAL|(?:in|for|on|with) (?:all|each|every))\b[^,]*?,? (?:(?:please|always|never|only|just|no|NOT"
+    r"|i'd like|i (?:only )?(?:like|want|need|expect|prefer)) |(?:you )?(?:should |must )?DO\b(?! me know))",
+    r"(?:only |no |NOT )?DO\b.*\b(?:GENERAL|any ?more|unless|without (?:asking|my))\b",
+    r"(?:if|when|before|once) (?:i|we|in doubt|you (?!can|get|have|are (?!not)|'re))\b[^,?]*, (?:then |please |NOT )*"
+    r"DO\b(?! me know)",
+    r"DO\b(?!.*\bHERE\b).*\bbefore (?:you|\w+ing)\b",
+    # What not to do, where nothing at hand is pointed to: "Don't use semicolons", "No emojis, please".
+    r"(?:do not|don't) ever \w",
+    r"NOT (?!(?:you|know|think|worry|forget|give up|hesitate|let|get|be|feel|ask)\b)\w(?!.*\bHERE\b)",
+    r"no (?:\w+ ){0,2}\w+,? please\b",
+    # How to answer, and what holds for all of a kind.
+    r"(?:answer|reply|respond|speak|talk|write) (?:to me )?(?:only )?in \w",
+    r"(?:be|stay) \w+ with me\b|(?:call|address|treat) me (?!an?\b|when|back|later|at\b|if|on\b)\w",
+    r"(?:keep|make) (?:your|all|every|my|OUTPUT)\b",
+    r"(?:only DO|stick to)\b(?!.*\bHERE\b)",
+    r"use (?!an?\b|the\b|my\b|our\b)(?!.*\bHERE\b)(?:[\w-]+ ?){1,3}\W*$",
+    r"(?:\w+ ){1,2}only(?:, please)?\W*$",
+    r"make sure (?:that )?(?:all|any|each|every|no)\b",
+    r"(?:(?:all|any\w*|each|every)\b.*|(?:\w+ )?OUTPUT) (?:should|must|needs?|ha(?:s|ve) to|please)\b",
+    r"i (?:want|need|expect|would like) (?:all|each|every)\b",
+    # What one says of oneself.
+    r"my (?:usual|go-to) .* is\b",
+    r"(?:i|we) only (?:DO|fly|eat|drink|read|wear|travel|drive)\b",
+    r"(?:remember|(?:keep|bear) in mind|note|fyi|for your information)[,:]? (?:that )?(?:i|we|my|our)\b"
+    r"(?! (?:was|were|had|did|\w+ed)\b)",
 )
 _PREFERENCE = _pattern(
-    r"""\bi(?:\s+(?:really|much|always|generally|usually|still|strongly|also|do|just|definitely|tend\ to))*
-        \s+prefer\b
-    | \bi(?:'d|\ would)\ (?:always|generally|usually)\ (?:prefer|rather)\b
-    | \bmy\ (?:\w+\ )?(?:preference\ (?:is|for|of)|preferred)\b
-    | \bi(?:'m|\ am)\ (?:severely\ |very\ |highly\ |a\ |strictly\ )*
-        (?:allergic\ to|vegan|vegetarian|lactose|colou?r-?blind)
-    | \bi\ (?:really\ )?(?:like|hate|love|appreciate)\ it\ when\ you\b
-    | \bi\ (?:don't|do\ not|never|can't|cannot)
-        \ (?:eat|drink|fly|take\ (?:calls|meetings)|work\ (?:on|before|after))\b"""
+    r"(?:i|we) (?:(?:really|much|always|generally|usually|still|strongly|also|do|just|definitely|tend to) )*"
+    r"(?:prefer|favou?r)\b(?! not)",
+    r"i(?:'d| would) (?:always |generally |usually )(?:prefer|rather)\b",
+    r"i'd (?:rather|prefer it if|appreciate it if|like it if) you (?!could|can|would)",
+    r"my (?:\w+ )?(?:preference (?:is|for|of)|preferred|pronouns are)\b",
+    r"i(?:'m| am) (?:severely |very |highly |an? |strictly )*(?:allergic to|vegan|vegetarian|lactose|co?eliac"
+    r"|diabetic|dyslexic|deaf|left-handed|colou?r[- ]?blind|not a fan of)\b",
+    r"i (?:really )?(?:do not |don't )?(?:like|hate|love|appreciate) it when\b",
+    r"i (?:really )?(?:do not |don't )?(?:like|hate|love|want) (?!an?\b|the\b|to\b|HERE\b)(?:[\w-]+ ){1,2}OUTPUT\b",
+    r"i (?:do not|don't) (?:like|want) (?:to be|any|you to|\w+ing)\b",
+    r"i (?:can't|cannot) stand\b|i refuse to\b",
+    r"i find (?:\w+ ){1,4}(?:annoying|distracting|confusing|irritating|hard)\b|it (?:bugs|annoys|bothers) me\b",
+    r"i (?:tend to|usually|normally|generally) (?:book|buy|choose|fly|go for|like|order|pick|take|want)\b",
+    r"i (?:don't|do not|never|can't|cannot) (?:eat|drink|drive|fly|take (?:\w+ )?(?:calls|meetings)"
+    r"|work (?:on|before|after))\b",
+    lead=r"\b(?=[imw])",
 )
 _NOT_OWN = _pattern(
-    r"""^\W*(?:do|does|did|would|should|which|what|who|why|how|is|are|have|has|if)\b[^,]*$
-    | \b(?:he|she|they|people|customers|users|my\ \w+)\ (?:says?|said|told|thinks?|always|never|prefers?)\b
-    | \bused\ to\b"""
+    r"^\W*(?:do|does|did|would|should|which|what|who|why|how|is|are|have|has|if)\b[^,]*$",
+    r"\b(?:he|she|they|people|customers|users|my \w+) (?:says?|said|told|thinks?|always|never|prefers?)\b",
+    r"\bused to\b",
 )
-_HERE = _pattern(
-    r"\b(?:in|for)\ this\ (?:chat|conversation|session|thread|task)\b | \bfor\ now\b | \btoday\b"
-)
+_REQUEST = _pattern(r"(?:can|could|would|will) you\b")
+_FORBIDS = _pattern(r"\b(?:never|not|no|stop|avoid|without|allergic|hate|refuse|cannot)\b|n't\b")
+_HERE = _pattern(r"\b(?:in|for) this (?:chat|conversation|session|thread|task)\b|\bfor now\b|\btoday\b")
+_CLAUSE_END = _pattern(r"[;:]? (?:- )?(?:so|but|and i|can you|could you|how|what|considering|given)\b", r"[;?]")
 _COMMON = frozenset(
     terms("always never please prefer include use ask make sure when whenever show give like want")
 )
 
 
-def wishes_in(text: str) -> Iterator[str]:
+class Phrase(NamedTuple):
+    """A sentence that holds for later requests too, and the clause of it that says so."""
+
+    sentence: str
+    clause: str
+
+
+class Wish(NamedTuple):
+    """A standing instruction or a preference, and the message or note that it is from."""
+
+    text: str
+    leaf: Leaf
+    clause: str
+    """The part of the text that says it: "I prefer trains" of "I prefer trains, so can you book one?"."""
+
+    @property
+    def is_of_conversation(self) -> bool:
+        """Whether it says that it is for one conversation; others hold for the scope."""
+        return _HERE.search(self.text) is not None
+
+    @property
+    def is_in_passing(self) -> bool:
+        """Whether its sentence begins with something else."""
+        return not self.text.startswith(self.clause)
+
+
+def wishes_of(leaves: Iterable[Leaf], conversation: str | None = None) -> list[Wish]:
+    """Return the wishes of leaves, the newest leaf first, but those in sentences of their own before others.
+
+    Of two about the same, the newer holds. One that is said again stays as it was first said.
+    """
+    held, bags = list[Wish](), list[frozenset[str]]()
+    by_term = defaultdict[str, list[int]](list)
+    for leaf in leaves:
+        for sentence, clause in reversed([*wishes_in(leaf.text)]):
+            wish = Wish(sentence, leaf, clause)
+            if wish.is_of_conversation and conversation not in (None, leaf.source):
+                continue
+            bag = frozenset(terms(clause)) - _COMMON
+            near = dict.fromkeys(nth for term in bag for nth in by_term[term])
+            same = (nth for nth in near if _is_replaced(clause, bag, held[nth].clause, bags[nth]))
+            newer = next(same, None)
+            if newer is None:
+                for term in bag:
+                    by_term[term].append(len(held))
+                held.append(wish)
+                bags.append(bag)
+            elif bag == bags[newer] and _forbids(clause) == _forbids(held[newer].clause):
+                held[newer] = wish
+    return sorted(held, key=lambda wish: wish.is_in_passing)
+
+
+def _is_replaced(older: str, bag: frozenset[str], newer: str, other: frozenset[str]) -> bool:
+    """Whether a newer wish takes the place of an older one: it differs in a word or so.
+
+    What is forbidden or not borne adds up: of two such both hold.
+    """
+    most = 0 if _forbids(older) and _forbids(newer) else max(1, len(bag) // 4)
+    return max(len(bag - other), len(other - bag)) <= most
+
+
+def _forbids(clause: str) -> bool:
+    return _FORBIDS.search(clause) is not None
+
+
+def wishes_in(text: str) -> Iterator[Phrase]:
     """Yield the sentences of a user's message that hold for later requests too."""
     if text.startswith(WISH):  # a note that a person keeps
-        yield " ".join(text.removeprefix(WISH)[:_LONGEST].split())
+        kept = " ".join(text.removeprefix(WISH)[:_LONGEST].split())
+        yield Phrase(kept, kept)
         return
-    for found in _SENTENCE.finditer(_PASTED.sub(" \n", text[:_READ])):
-        sentence = found[0].strip(" -*\u2022\t")
-        if is_wish(sentence):
-            yield " ".join(sentence[:_LONGEST].split())
+    for found in _SENTENCE.finditer(_own_words(text)):
+        if (phrase := _phrase_in(" ".join(found[0].strip(" -*\u2022\t").split()))) is not None:
+            yield phrase
 
 
-def is_wish(sentence: str) -> bool:
-    """Whether a sentence is a standing instruction or a preference."""
-    if _INSTRUCTION.match(sentence):
-        return not sentence.rstrip().endswith("?")
-    return _PREFERENCE.search(sentence) is not None and _NOT_OWN.search(sentence) is None
+def _own_words(text: str) -> str:
+    """Return a message without what is likely to be pasted."""
+    if len(text) > _LONG_MESSAGE:
+        paragraphs = [one for one in text.split("\n\n") if one.strip()] or [""]
+        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys((paragraphs[0], paragraphs[-1])))
+    return _PASTED.sub(" \n", text)
 
 
-def is_of_conversation(wish: str) -> bool:
-    """Whether a wish says that it is for one conversation; others hold for the scope."""
-    return _HERE.search(wish) is not None
-
-
-def is_replaced(older: str, newer: str) -> bool:
-    """Whether a newer wish is about the same as an older one, and so takes its place."""
-    one, other = (frozenset(terms(text)) - _COMMON for text in (older, newer))
-    return bool(one and other) and 2 * len(one & other) >= max(len(one), len(other))
+def _phrase_in(sentence: str) -> Phrase | None:
+    """Return the standing instruction or preference that a sentence is, if it is one."""
+    plain = sentence.replace("\u2019", "'")
+    lead = _LEAD.match(plain)
+    start = 0 if lead is None else lead.end()
+    if found := _INSTRUCTION.match(plain, start):
+        is_wish, start = not plain.endswith("?") or _REQUEST.match(plain, start), 0
+    elif found := _PREFERENCE.search(plain):
+        is_wish, start = not _NOT_OWN.search(plain), found.start()
+    if not found or not is_wish:
+        return None
+    end = _CLAUSE_END.search(plain, found.end())
+    clause = sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]
+    return Phrase(sentence if len(sentence) <= _LONGEST else clause, clause)
