@@ -27,30 +27,29 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
 
 # Names in capitals stand for these parts in the rules below.
 _PARTS = {
+    "DIRECTIVE": "(?!(?:please |just )*let me know)(?:(?:please|always|never|only|just|no|NOT|you (?:should|must)) |DO\\b)",
     "DO": "(?:add|address|answer|apply|ask|assume|avoid|begin|book|bring|buy|call|check|choose|cite|commit|compare"
-    "|confirm|convert|copy|count|create|delete|deploy|do|double-check|draft|drop|edit|end|explain|find|fix|flag|follow"
-    "|format|give|go|greet|highlight|ignore|include|install|keep|leave|limit|list|log|maintain|make|mark|mention|name"
-    "|offer|omit|open|order|pick|post|prefix|prepare|print|propose|provide|publish|push|put|quote|recommend|record"
-    "|refer|remind|remove|reply|report|respond|return|review|round|run|save|say|schedule|search|send|set|share|show|sign"
-    "|skip|sort|speak|spell|split|start|state|stay|stick|stop|store|suggest|summari[sz]e|take|talk|tell|test|translate"
-    "|treat|try|update|use|verify|wait|warn|wrap|write)",
-    "NOT": "(?:do not|don't|no need to|try not to|refrain from|stop|avoid|skip|you (?:do not|don't) (?:need|have) to)",
+    "|confirm|convert|copy|count|create|delete|deploy|do|double-check|draft|drop|edit|end|explain|favou?r|find|fix|flag"
+    "|follow|format|give|go|greet|highlight|ignore|include|indent|install|keep|leave|limit|list|log|maintain|make|mark"
+    "|mention|name|offer|omit|open|order|pick|plan|post|prefer|prefix|prepare|print|propose|provide|publish|push|put|quote"
+    "|recommend|record|refer|remind|remove|reply|report|respond|return|review|round|run|save|say|schedule|search|send"
+    "|set|share|show|sign|skip|sort|speak|spell|split|start|state|stay|stick|stop|store|suggest|summari[sz]e|take|talk"
+    "|tell|test|translate|treat|try|update|use|verify|wait|warn|wrap|write)",
+    "MANNER": "(?:address|assume|avoid|capitali[sz]e|cite|convert|favou?r|format|indent|label|limit|mention|name|number"
+    "|omit|prefer|prefix|refer|round|spell|stick|treat|use|show your|leave out)",
+    "NOT": "(?:do not|don't|no need to|try not to|refrain from|stop(?= \\w+ing)|avoid|skip(?! to)"
+    "|you (?:do not|don't) (?:need|have) to)",
     "GENERAL": "(?:from now on|from here on|from this point|going forward|in (?:the )?future|until further notice"
     "|as of (?:now|today)|starting (?:now|today)|for the rest of|at all times|under (?:no|any) circumstances"
-    "|in general|generally|by default|as a (?:general )?rule|normally|(?:when|wher)ever|where (?:you can|possible)"
-    "|(?:every|each|any) ?time|(?:in|for) (?:all|each|every) (?:\\w+ )?OUTPUT|every OUTPUT)",
+    "|in general|generally|by default|as a (?:general )?rule|normally|(?:when|where)(?:ver)? (?:you can|possible)"
+    "|as far as possible|when(?:so)?ever(?! you (?:are|can|get|have|like|need|want))|wherever|(?:every|each|any) ?time"
+    "|(?:in|for) (?:all|each|every|your) (?:\\w+ )?OUTPUT|every OUTPUT)",
     "OUTPUT": "(?:answers?|repl(?:y|ies)|responses?|messages?|e?mails?|letters?|reports?|summar(?:y|ies)|drafts?"
-    "|explanations?|suggestions?|documents?|notes?|chats?)",
-    "HERE": "(?:it|this|that|these|those|yet|now|today|tonight|tomorrow|above|below|first|second|third|next|last)",
+    "|explanations?|suggestions?|documents?|notes?|chats?|tone|language|style|wording|sentences?|paragraphs?|prices?"
+    "|amounts?|dates?|times?|units?|titles?|code|comments?)",
+    "HERE": "(?:it|this|that|these|those|him|her|them|yet|now|today|tonight|tomorrow|above|below|first|second|third|next"
+    "|last)",
 }
-
-
-_LEAD = re.compile(
-    r"(?:(?:please|kindly|also|and|but|so|oh|hey|hi|ok|okay|btw|by the way|just|for now|today"
-    r"|in this (?:chat|conversation)|(?:note|remember|reminder)(?=[:,]))[,:]?\s+)*",
-    re.IGNORECASE,
-)
-"""Words that may come before an instruction."""
 
 
 def _pattern(*rules: str, lead: str = "") -> "re.Pattern[str]":
@@ -60,36 +59,50 @@ def _pattern(*rules: str, lead: str = "") -> "re.Pattern[str]":
     return re.compile(text, re.IGNORECASE)
 
 
+_LEAD = re.compile(
+    r"(?:(?:please|kindly|also|and|but|so|oh|hey|hi|ok|okay|btw|by the way|just|for now|today"
+    r"|in this (?:chat|conversation)|(?:note|remember|reminder)(?=[:,]))[,:]?\s+)*",
+    re.IGNORECASE,
+)
+"""Words that may come before an instruction."""
+
 _INSTRUCTION = _pattern(
     # Always and never, with what one does: "Always cite", "you should never share".
     r"(?:always|never)(?:,[^,]*,)? (?:ever )?(?!(?:mind|an?|the|too|so|on|in|at|there|here|again|once|been|had"
     r"|thought|wanted|knew|heard|saw|seen|good|nice|great|happy|better|more|enough|you|\w+ed)\b)\w",
-    r"(?:you|i (?:want|need|expect|would like) you|i'd like you) (?:should|must|to) (?:always|never) \w",
+    r"(?:you|i (?:want|need|expect|would like) you|i'd like you) (?:should|must|may|to) (?:always|never) (?!have\b)\w",
     r"(?:make sure|be sure|don't forget|remember) (?:to|you|that you) (?:always|never) \w",
-    r"(?:can|could|would|will) you (?:mind )?(?:please )?(?:always|never|stop) \w",
+    r"(?:can|could|would|will) you (?:mind )?(?:please )?(?:(?:always|never|stop) |\w+ (?:all|each|every) (?:\w+ )?OUTPUT)",
     # In general, or under a condition: "By default use", "If I write in French, answer in French".
-    r"(?:GENERAL|(?:in|for|on|with) (?:all|each|every))\b[^,]*?,? (?:(?:please|always|never|only|just|no|NOT"
-    r"|i'd like|i (?:only )?(?:like|want|need|expect|prefer)) |(?:you )?(?:should |must )?DO\b(?! me know))",
+    r"(?:GENERAL|(?:in|for|on|with) (?:all|each|every))\b[^,]*?,? (?:DIRECTIVE"
+    r"|(?:i'd like|i (?:only )?(?:like|want|need|expect|prefer)) |[\w ]+ only\W*$)",
     r"(?:only |no |NOT )?DO\b.*\b(?:GENERAL|any ?more|unless|without (?:asking|my))\b",
-    r"(?:if|when|before|once) (?:i|we|in doubt|you (?!can|get|have|are (?!not)|'re))\b[^,?]*, (?:then |please |NOT )*"
-    r"DO\b(?! me know)",
+    r"(?:if|when|before|once|unless|while|whichever|whatever) (?!(?:you (?:can|finish|get|have|are (?!not)|'re)|i forget)\b)"
+    r"(?![^,]*\b(?:HERE|the)\b)[^,?]*, (?:then )?DIRECTIVE",
     r"DO\b(?!.*\bHERE\b).*\bbefore (?:you|\w+ing)\b",
-    # What not to do, where nothing at hand is pointed to: "Don't use semicolons", "No emojis, please".
+    # A reason, and what follows from it: "I work nights, so don't book anything before noon".
+    r"(?:i|i'm|my|we|we're|our)\b[^,?]{1,80}, so (?:please )?(?!help|tell|find|do\b)DIRECTIVE",
+    # How to do things, where nothing at hand is pointed to: "Don't use semicolons", "Cite your sources".
     r"(?:do not|don't) ever \w",
-    r"NOT (?!(?:you|know|think|worry|forget|give up|hesitate|let|get|be|feel|ask)\b)\w(?!.*\bHERE\b)",
-    r"no (?:\w+ ){0,2}\w+,? please\b",
-    # How to answer, and what holds for all of a kind.
-    r"(?:answer|reply|respond|speak|talk|write) (?:to me )?(?:only )?in \w",
-    r"(?:be|stay) \w+ with me\b|(?:call|address|treat) me (?!an?\b|when|back|later|at\b|if|on\b)\w",
-    r"(?:keep|make) (?:your|all|every|my|OUTPUT)\b",
-    r"(?:only DO|stick to)\b(?!.*\bHERE\b)",
-    r"use (?!an?\b|the\b|my\b|our\b)(?!.*\bHERE\b)(?:[\w-]+ ?){1,3}\W*$",
-    r"(?:\w+ ){1,2}only(?:, please)?\W*$",
+    r"NOT (?!(?:you|know|think|worry|forget|give up|hesitate|let|get|be|feel|ask me (?:how|why))\b)\w(?!.*\bHERE\b)",
+    r"MANNER\b(?!.*\b(?:HERE|my|our)\b)(?: [\w-]+){1,6}\W*$",
+    r"(?:only DO|stick to|let's (?:always|never|stick (?:to|with)))\b(?!.*\bHERE\b)",
+    r"(?:no|nothing) (?!(?:thanks|more|need|problem|idea|luck|doubt)\b)(?!.*\b(?:is|are|was|were|has|had|left)\b)"
+    r"(?:\w+ ){0,2}(?:\w+,? please|in|on|at|before|after|for me)\b",
+    # How to answer.
+    r"(?:answer|reply|respond|speak|talk|write) (?:to me )?(?:only )?in (?!the (?!first|second|third))\w",
+    r"(?:be|stay) \w+ with me\b|(?:call|address|treat) me (?!an?\b|when|back|later|at\b|if\b|on\b|HERE\b)\w",
+    r"(?:(?:can|could|would) you )?(?:keep|make) (?:(?:your|all|every|my|the)(?!.*\bHERE\b) (?:\w+ )?OUTPUT"
+    r"|(?:it|things|them) (?:short|brief|simple|concise|casual|formal|polite|under))\b",
+    r"(?:[\w-]+ ){1,2}only(?:, please)?\W*$|(?:\w+ ){0,2}OUTPUT in \w+,? please\b",
     r"make sure (?:that )?(?:all|any|each|every|no)\b",
-    r"(?:(?:all|any\w*|each|every)\b.*|(?:\w+ )?OUTPUT) (?:should|must|needs?|ha(?:s|ve) to|please)\b",
-    r"i (?:want|need|expect|would like) (?:all|each|every)\b",
+    r"(?:(?:all|any|each|every) (?:\w+ )*|(?:\w+ )?)OUTPUT (?:should|must|needs?|ha(?:s|ve) to|in \w+, please)\b",
+    r"(?:anything|everything)\b.* (?:should|must|needs?)\b",
+    r"i (?:want|need|expect|would like) (?:all|each|every) (?:\w+ )*?OUTPUT\b",
+    r"i(?: want|'d like| would like) you to (?!.*\b(?:HERE|an?|the|help)\b)\w",
     # What one says of oneself.
-    r"my (?:usual|go-to) .* is\b",
+    r"my (?:usual|go-to) .* is\b|i go by \w",
+    r"(?:i|we) (?:do not|don't) (?:do|use)\b(?!.*\bHERE\b)",
     r"(?:i|we) only (?:DO|fly|eat|drink|read|wear|travel|drive)\b",
     r"(?:remember|(?:keep|bear) in mind|note|fyi|for your information)[,:]? (?:that )?(?:i|we|my|our)\b"
     r"(?! (?:was|were|had|did|\w+ed)\b)",
@@ -97,17 +110,20 @@ _INSTRUCTION = _pattern(
 _PREFERENCE = _pattern(
     r"(?:i|we) (?:(?:really|much|always|generally|usually|still|strongly|also|do|just|definitely|tend to) )*"
     r"(?:prefer|favou?r)\b(?! not)",
-    r"i(?:'d| would) (?:always |generally |usually )(?:prefer|rather)\b",
+    r"i(?:'d| would) (?:always |generally |usually )(?:prefer|rather)\b|i'd (?:much |far )?rather\b.*\bthan\b",
     r"i'd (?:rather|prefer it if|appreciate it if|like it if) you (?!could|can|would)",
-    r"my (?:\w+ )?(?:preference (?:is|for|of)|preferred|pronouns are)\b",
+    r"my (?:\w+ )?(?:preference(?::| (?:is|for|of)\b)|preferred\b|pronouns are\b)",
     r"i(?:'m| am) (?:severely |very |highly |an? |strictly )*(?:allergic to|vegan|vegetarian|lactose|co?eliac"
-    r"|diabetic|dyslexic|deaf|left-handed|colou?r[- ]?blind|not a fan of)\b",
+    r"|diabetic|dyslexic|deaf|left-handed|colou?r[- ]?blind|not a fan of|on a \w+ diet)\b",
     r"i (?:really )?(?:do not |don't )?(?:like|hate|love|appreciate) it when\b",
-    r"i (?:really )?(?:do not |don't )?(?:like|hate|love|want) (?!an?\b|the\b|to\b|HERE\b)(?:[\w-]+ ){1,2}OUTPUT\b",
-    r"i (?:do not|don't) (?:like|want) (?:to be|any|you to|\w+ing)\b",
-    r"i (?:can't|cannot) stand\b|i refuse to\b",
+    r"i(?:'d like| (?:really )?(?:do not |don't )?(?:like|hate|love|want)) (?!an?\b|the\b|to\b|HERE\b|\w+ing\b)"
+    r"(?:[\w-]+ ){0,2}OUTPUT\b",
+    r"i (?:do not|don't) want (?:you to|to (?:be|get|hear|receive|see))\b",
+    r"i(?:'m trying| try| like) to (?:keep|avoid)\b",
+    r"i (?:can't|cannot) stand\b(?! up)|i refuse to (?!believe)",
     r"i find (?:\w+ ){1,4}(?:annoying|distracting|confusing|irritating|hard)\b|it (?:bugs|annoys|bothers) me\b",
     r"i (?:tend to|usually|normally|generally) (?:book|buy|choose|fly|go for|like|order|pick|take|want)\b",
+    r"i(?:'m)? (?:\w+ )?(?:best|better|happiest) (?:with|in|when|by)\b|works? (?:best|better) for me\b",
     r"i (?:don't|do not|never|can't|cannot) (?:eat|drink|drive|fly|take (?:\w+ )?(?:calls|meetings)"
     r"|work (?:on|before|after))\b",
     lead=r"\b(?=[imw])",
@@ -115,7 +131,7 @@ _PREFERENCE = _pattern(
 _NOT_OWN = _pattern(
     r"^\W*(?:do|does|did|would|should|which|what|who|why|how|is|are|have|has|if)\b[^,]*$",
     r"\b(?:he|she|they|people|customers|users|my \w+) (?:says?|said|told|thinks?|always|never|prefers?)\b",
-    r"\bused to\b",
+    r"\b(?:used to|today|tonight|tomorrow|this (?:time|week))\b",
 )
 _REQUEST = _pattern(r"(?:can|could|would|will) you\b")
 _FORBIDS = _pattern(r"\b(?:never|not|no|stop|avoid|without|allergic|hate|refuse|cannot)\b|n't\b")
@@ -215,12 +231,15 @@ def _phrase_in(sentence: str) -> Phrase | None:
     plain = sentence.replace("\u2019", "'")
     lead = _LEAD.match(plain)
     start = 0 if lead is None else lead.end()
-    if found := _INSTRUCTION.match(plain, start):
+    if last := _INSTRUCTION.match(plain, start):
         is_wish, start = not plain.endswith("?") or _REQUEST.match(plain, start), 0
-    elif found := _PREFERENCE.search(plain):
-        is_wish, start = not _NOT_OWN.search(plain), found.start()
-    if not found or not is_wish:
+    elif preferences := [*_PREFERENCE.finditer(plain)]:
+        last = preferences[-1]
+        is_wish, start = not _NOT_OWN.search(plain), preferences[0].start()
+    else:
         return None
-    end = _CLAUSE_END.search(plain, found.end())
+    if not is_wish:
+        return None
+    end = _CLAUSE_END.search(plain, last.end())
     clause = sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]
     return Phrase(sentence if len(sentence) <= _LONGEST else clause, clause)
