@@ -47,6 +47,10 @@ _PARTS = {
     "OUTPUT": "(?:answers?|repl(?:y|ies)|responses?|messages?|e?mails?|letters?|reports?|summar(?:y|ies)|drafts?"
     "|explanations?|suggestions?|documents?|notes?|chats?|tone|language|style|wording|sentences?|paragraphs?|prices?"
     "|amounts?|dates?|times?|units?|titles?|code|comments?)",
+    "HABIT": "(?:book|buy|carry|choose|cook|do|drink|drive|eat|fly|follow|go for|keep|observe|order|pay|pick|read|shop"
+    "|sit|smoke|stay|take|travel|use|wear|work|write)",
+    "EACH": "(?:each|every|everything|everywhere|wherever|when (?:you|i'm)|instead of|rather than|like (?:an?|i'm)"
+    r"|(?:under|over|within) \d+|at most|no more than|only(?=\W*$))",
     "HERE": "(?:it|this|that|these|those|him|her|them|yet|now|today|tonight|tomorrow|above|below|first|second|third|next"
     "|last)",
 }
@@ -74,21 +78,22 @@ _INSTRUCTION = _pattern(
     r"(?:make sure|be sure|don't forget|remember) (?:to|you|that you) (?:always|never) \w",
     r"(?:can|could|would|will) you (?:mind )?(?:please )?(?:(?:always|never|stop) |\w+ (?:all|each|every) (?:\w+ )?OUTPUT)",
     # In general, or under a condition: "By default use", "If I write in French, answer in French".
-    r"(?:GENERAL|(?:in|for|on|with) (?:all|each|every))\b[^,]*?,? (?:DIRECTIVE"
+    r"(?:GENERAL|(?:in|for|on|with) (?:all|each|every)|(?:each|every) \w+|(?:in|for|on) (?!example|instance)\w+(?=,))\b[^,]*?,? (?:DIRECTIVE"
     r"|(?:i'd like|i (?:only )?(?:like|want|need|expect|prefer)) |[\w ]+ only\W*$)",
     r"(?:only |no |NOT )?DO\b.*\b(?:GENERAL|any ?more|unless|without (?:asking|my))\b",
     r"(?:if|when|before|once|unless|while|whichever|whatever) (?!(?:you (?:can|finish|get|have|are (?!not)|'re)|i forget)\b)"
     r"(?![^,]*\b(?:HERE|the)\b)[^,?]*, (?:then )?DIRECTIVE",
-    r"DO\b(?!.*\bHERE\b).*\bbefore (?:you|\w+ing)\b",
+    r"DO\b(?!.*\bHERE\b).*\b(?:before (?:you|\w+ing)|EACH)\b",
     # A reason, and what follows from it: "I work nights, so don't book anything before noon".
     r"(?:i|i'm|my|we|we're|our)\b[^,?]{1,80}, so (?:please )?(?!help|tell|find|do\b)DIRECTIVE",
     # How to do things, where nothing at hand is pointed to: "Don't use semicolons", "Cite your sources".
     r"(?:do not|don't) ever \w",
     r"NOT (?!(?:you|know|think|worry|forget|give up|hesitate|let|get|be|feel|ask me (?:how|why))\b)\w(?!.*\bHERE\b)",
+    r"(?:drop|spare me|you can skip) (?:the )?\w+s\b(?!.*\bHERE\b)|(?:less|more) \w+,? please\b|you(?:'re| are) not allowed to\b",
     r"MANNER\b(?!.*\b(?:HERE|my|our)\b)(?: [\w-]+){1,6}\W*$",
     r"(?:only DO|stick to|let's (?:always|never|stick (?:to|with)))\b(?!.*\bHERE\b)",
     r"(?:no|nothing) (?!(?:thanks|more|need|problem|idea|luck|doubt)\b)(?!.*\b(?:is|are|was|were|has|had|left)\b)"
-    r"(?:\w+ ){0,2}(?:\w+,? please|in|on|at|before|after|for me)\b",
+    r"(?:\w+ ){0,2}(?:\w+,? please|in|on|at|before|after|for me|with|over|under|from)\b",
     # How to answer.
     r"(?:answer|reply|respond|speak|talk|write) (?:to me )?(?:only )?in (?!the (?!first|second|third))\w",
     r"(?:be|stay) \w+ with me\b|(?:call|address|treat) me (?!an?\b|when|back|later|at\b|if\b|on\b|HERE\b)\w",
@@ -102,8 +107,10 @@ _INSTRUCTION = _pattern(
     r"i(?: want|'d like| would like) you to (?!.*\b(?:HERE|an?|the|help)\b)\w",
     # What one says of oneself.
     r"my (?:usual|go-to) .* is\b|i go by \w",
-    r"(?:i|we) (?:do not|don't) (?:do|use)\b(?!.*\bHERE\b)",
-    r"(?:i|we) only (?:DO|fly|eat|drink|read|wear|travel|drive)\b",
+    r"(?:i|we) (?:(?:always|never|only|usually|normally|generally|tend to|do not|don't) HABIT|can't (?:eat|drink|drive|fly)"
+    r"|cannot (?:eat|drink|drive|fly))\b(?!.*\bHERE\b)|we (?:eat|follow|keep|observe|use)\b(?!.*\bHERE\b)",
+    r"(?!(?:it|this|that|he|she|they|we|you|i|there|what|who)\b)(?:\w+ ){1,2}(?:must|should) (?:be|have)\b(?!.*\bHERE\b)",
+    r"i (?:like|need|prefer|want)\b(?!.*\bHERE\b).*\b(?:everywhere|wherever|each|every time)\b",
     r"(?:remember|(?:keep|bear) in mind|note|fyi|for your information)[,:]? (?:that )?(?:i|we|my|our)\b"
     r"(?! (?:was|were|had|did|\w+ed)\b)",
 )
@@ -113,7 +120,7 @@ _PREFERENCE = _pattern(
     r"i(?:'d| would) (?:always |generally |usually )(?:prefer|rather)\b|i'd (?:much |far )?rather\b.*\bthan\b",
     r"i'd (?:rather|prefer it if|appreciate it if|like it if) you (?!could|can|would)",
     r"my (?:\w+ )?(?:preference(?::| (?:is|for|of)\b)|preferred\b|pronouns are\b)",
-    r"i(?:'m| am) (?:severely |very |highly |an? |strictly )*(?:allergic to|vegan|vegetarian|lactose|co?eliac"
+    r"(?:i'm|i am|we're|we are|my \w+ (?:is|are)) (?:severely |very |highly |an? |strictly )*(?:allergic to|vegan|vegetarian|lactose|co?eliac"
     r"|diabetic|dyslexic|deaf|left-handed|colou?r[- ]?blind|not a fan of|on a \w+ diet)\b",
     r"i (?:really )?(?:do not |don't )?(?:like|hate|love|appreciate) it when\b",
     r"i(?:'d like| (?:really )?(?:do not |don't )?(?:like|hate|love|want)) (?!an?\b|the\b|to\b|HERE\b|\w+ing\b)"
@@ -122,10 +129,9 @@ _PREFERENCE = _pattern(
     r"i(?:'m trying| try| like) to (?:keep|avoid)\b",
     r"i (?:can't|cannot) stand\b(?! up)|i refuse to (?!believe)",
     r"i find (?:\w+ ){1,4}(?:annoying|distracting|confusing|irritating|hard)\b|it (?:bugs|annoys|bothers) me\b",
-    r"i (?:tend to|usually|normally|generally) (?:book|buy|choose|fly|go for|like|order|pick|take|want)\b",
     r"i(?:'m)? (?:\w+ )?(?:best|better|happiest) (?:with|in|when|by)\b|works? (?:best|better) for me\b",
-    r"i (?:don't|do not|never|can't|cannot) (?:eat|drink|drive|fly|take (?:\w+ )?(?:calls|meetings)"
-    r"|work (?:on|before|after))\b",
+    r"i (?:don't|do not|never) (?:eat|drink|drive|fly|take (?:\w+ )?(?:calls|meetings)|work (?:on|before|after))\b",
+    r"i (?:don't|do not) need (?:\w+ )?OUTPUT\b",
     lead=r"\b(?=[imw])",
 )
 _NOT_OWN = _pattern(
