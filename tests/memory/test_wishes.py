@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.items import Hide, Note, Span
+from quire.items import Hide, Note, Span, Undo
 from quire.memory import Memory, Wishes
 from quire.memory.wishes import wishes_in
 from quire.sections import History, Instructions
@@ -74,10 +74,17 @@ def test_a_person_lists_adds_corrects_and_removes() -> None:
     assert held(session, store) == ["For now, never use tables in this chat.", "Always cite in APA."]
     other = Session.open("ana/two", store=store)
     assert held(other, store) == ["Always cite in APA."]
-    session.append(Note("Reply in Finnish.", key="language", description="preference"))
+    session.pool.keep(Note("Reply in Finnish.", key="language", description="preference"))
     assert held(other, store) == ["Reply in Finnish.", "Always cite in APA."]
-    session.append(Hide((Span(said.id, said.id),), extras={"recall": False}))
-    assert held(other, store) == ["Reply in Finnish."]
+    session.pool.keep(Note("Write verse.", key="language", description="preference"))
+    assert held(other, store) == ["Write verse.", "Always cite in APA."]
+    hidden = session.append(Hide((Span(said.id, said.id),), extras={"recall": False}))
+    assert held(other, store) == ["Write verse."]
+    session.append(Undo(hidden[0].id))
+    session.pool.drop("language")
+    assert held(other, store) == ["Always cite in APA."]
+    session.forget(said.id)
+    assert held(other, store) == []
 
 
 def test_the_section_shows_what_left_the_view_and_forgetting_reaches_it() -> None:
