@@ -148,7 +148,7 @@ def wishes(conversation: Conversation) -> Ranking:
     store = MemoryStore()
     Session.open(scope="bench", conversation=conversation.name, store=store).append(*conversation.messages)
     found = Memory(store, "bench", index=Index()).wishes(conversation.name)
-    quotes = [quote_wish(wish, nth) for nth, wish in enumerate(found)]
+    quotes = [*map(quote_wish, found)]
     return lambda _: quotes
 
 

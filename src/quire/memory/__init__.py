@@ -13,7 +13,7 @@ from quire.memory.knowledge import (
     on_removed as on_removed,
 )
 from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, Wish
+from quire.memory.memory import Memory
 from quire.memory.quotes import (
     Quote as Quote,
     Quotes as Quotes,
@@ -23,6 +23,7 @@ from quire.memory.quotes import (
 )
 from quire.memory.recall import Recall, Wishes, recalled
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
+from quire.memory.wishes import Wish
 
 __all__ = [
     "Episode",

@@ -13,7 +13,7 @@ from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, Wish, checked_question
+from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
     BAR,
     PART,
@@ -28,6 +28,7 @@ from quire.memory.quotes import (
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
 from quire.memory.times import DAY, shown_at
+from quire.memory.wishes import Wish
 from quire.sections import Ask, Options, Settings
 from quire.stores.threads import RECALLING
 from quire.tokens import whole
@@ -103,7 +104,7 @@ _EARLIER = "earlier"
 """The remark on a quote of what has changed since."""
 
 _WISH_TOKENS = 300
-_WISHED = "What the user asked for earlier, in general; of two that differ the last holds:"
+_WISHED = "What the user asked for in general; of two that differ the last holds:"
 
 
 class Wishes(Settings):
@@ -131,15 +132,16 @@ class Wishes(Settings):
             raise InvalidValue("there is no memory to take wishes from: build in a session, or give one")
         find = partial(memory.wishes, ask.conversation)
         wishes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
-        quotes = [quote_wish(wish, nth) for nth, wish in enumerate(wishes)]
-        return Quotes(quotes, name=self.name, opening=_WISHED, closing="", tokens=self._tokens)
+        return Quotes(
+            [*map(quote_wish, wishes)], name=self.name, opening=_WISHED, closing="", tokens=self._tokens
+        )
 
 
-def quote_wish(wish: Wish, nth: int) -> Quote:
-    """Quote a wish, the nth of all."""
+def quote_wish(wish: Wish) -> Quote:
+    """Quote a wish. A long sentence is shortened to the clause that says it."""
     leaf = wish.leaf
     return Quote(
-        id=f"{PART}{leaf.key}/{nth}",
+        id=f"{PART}{leaf.key}/{wish.nth}",
         line=quote_line(BAR, wish.text),
         heading="",
         at=leaf.at,
@@ -147,6 +149,9 @@ def quote_wish(wish: Wish, nth: int) -> Quote:
         covers=leaf.ids,
         why=lambda: "a standing instruction or preference",
         source=leaf.source,
+        shorter=lambda line, most: (
+            quote_line(BAR, f"\u2026 {wish.clause} \u2026") if len(line) > most else line
+        ),
         text=leaf.text,
     )
 
