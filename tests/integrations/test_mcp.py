@@ -31,6 +31,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from tests.cli.command_line import refused
+from tests.service.serving import free_port
 from tests.session.opened import called
 
 T = TypeVar("T")
@@ -371,9 +372,7 @@ def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyP
 @contextmanager
 def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Generator[str]:
     """The address of the command as it serves by HTTP."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    port = free_port()
     started = command(path, "--port", str(port), "--host", host, *options)
     line, env = [started.command, *started.args], {**(started.env or {}), **variables}
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=env) as process:

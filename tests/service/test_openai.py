@@ -6,7 +6,6 @@ import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import sleep
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -23,7 +22,7 @@ from quire.service.keys import new_key
 from quire.service.openai_shapes import Response
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
-from tests.service.serving import Gate, Served, look_up_call, serving, support_node
+from tests.service.serving import Gate, Served, look_up_call, serving, support_node, until
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -444,8 +443,7 @@ def test_a_conversation_that_is_removed_ends_its_answer(tmp_path: Path, stream: 
             place, headers = node.session("support", "", path).place, {"quire-conversation": path}
             body |= {"model": "support", "stream": stream}
             answer = pool.submit(served.client.post, f"/v1/{path}", json=body, headers=headers)
-            while not node.store.version(place):
-                sleep(0.01)
+            until(lambda: node.store.version(place))
             node.store.remove(place)
             return answer.result()
 

@@ -248,7 +248,7 @@ def test_plain_functions_run_in_threads_side_by_side() -> None:
     barrier = threading.Barrier(40)
 
     def meet() -> str:
-        barrier.wait(30)  # all have to be there at once
+        barrier.wait(60)  # all have to be there at once
         return f"{STATE.get()} {threading.current_thread() is threading.main_thread()}"
 
     async def main() -> set[Any]:
