@@ -255,26 +255,6 @@ def test_wrong_input_is_refused_in_a_sentence(
     assert reason in served(store, lambda client: refusal(client, tool, **arguments))
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("items/none", "none"),
-        ("views/main/99", "there are versions 0 to"),
-        ("views/main/now", "'now' is not a number"),
-        ("views/other/3", "other"),
-        ("receipts/last", "'last' is not a number"),
-        ("receipts/1", "no request was kept at version '1'"),
-        ("nothing", "Unknown resource"),
-    ],
-)
-def test_what_is_no_resource_is_refused_in_a_sentence(path: str, reason: str, store: Store) -> None:
-    async def read(client: Client) -> None:
-        with pytest.raises(MCPError, match=reason):
-            await client.read_resource(f"quire://{ADDRESS}/{path}")
-
-    served(store, read)
-
-
 def test_a_conversation_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
     with Store.open(tmp_path / "chats.db", key=bytes(32)) as store:
@@ -358,8 +338,11 @@ def command(*arguments: str) -> StdioServerParameters:
 
 
 def test_the_command_serves_a_client_on_stdio(path: str) -> None:
-    asyncio.run(with_client(command(path), every_tool))
-    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), undo_and_redo))
+    async def work(client: Client) -> None:
+        await every_tool(client, writes=True)
+        await undo_and_redo(client)
+
+    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), work))
 
 
 def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

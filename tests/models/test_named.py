@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quire.errors import InvalidValue, WrongType
-from quire.models import ALIASES, Model, Retries, read_name
+from quire.models import ALIASES, Model, read_name
 from quire.tokens import known_models
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, in_loop, text_of
 
@@ -82,15 +82,6 @@ except ImportError as fault:
     print(fault)
 """
     assert f"pip install 'quire[{extra}]'" in in_another_process(code)
-
-
-def test_waits_double_up_to_the_longest() -> None:
-    retries = Retries(times=5, first=1.0, longest=3.0)
-    for tried, most in enumerate((1.0, 2.0, 3.0, 3.0, 3.0), 1):
-        waits = {retries.wait(tried, None) for _ in range(20)}
-        assert all(wait is not None and most / 2 <= wait <= most for wait in waits) and len(waits) > 1
-    assert retries.wait(6, None) is None
-    assert (retries.wait(1, 2.5), retries.wait(1, 3.5)) == (2.5, None)
 
 
 @pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])

@@ -12,16 +12,7 @@ from quire.models import Scripted
 from quire.programs import Coder, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
 from quire.session import Caps
-from tests.programs.coding import (
-    ADDING,
-    assert_whole,
-    coder_of,
-    ended,
-    opened,
-    said,
-    scenario,
-    solving,
-)
+from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, scenario, solving
 
 ASKED = ("user", '{"problem": "What is 2+2?"}')
 FOUR = ("assistant", '{"result": "4"}')

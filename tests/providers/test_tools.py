@@ -278,10 +278,7 @@ NOT_STRICT: list[tuple[Any, tuple[str, ...]]] = [
     ({**closed(a=TEXT), "required": []}, OPENAI),
     ({**closed(a={"$ref": "#/$defs/P", "title": "T"}), "$defs": {"P": TEXT}}, OPENAI),
     ({**closed(a={"$ref": "#/$defs/N"}), "$defs": {"N": NODE}}, ANTHROPIC),
-    (
-        {**closed(a=TO_A), "$defs": {"A": closed(b={"$ref": "#/$defs/B"}), "B": closed(a=TO_A)}},
-        ANTHROPIC,
-    ),
+    ({**closed(a=TO_A), "$defs": {"A": closed(b={"$ref": "#/$defs/B"}), "B": closed(a=TO_A)}}, ANTHROPIC),
 ]
 
 

@@ -52,14 +52,6 @@ def test_a_body_of_any_shape(served: Served, body: Any, rest: str) -> None:
         check(answer)
 
 
-@given(data=st.binary(max_size=60))
-def test_a_body_that_is_no_json(served: Served, data: bytes) -> None:
-    answer = served.client.post(
-        served.path(rest="/messages"), content=data, headers={"content-type": "application/json"}
-    )
-    check(answer, 400)
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -127,25 +127,6 @@ def test_a_response(client: OpenAI, stream: bool) -> None:
     assert [one.id for one in again.output] == [one.id for one in made.output]
 
 
-def test_the_async_client(served: Served) -> None:
-    async def ask() -> None:
-        async with AsyncOpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none") as client:
-            made = await client.responses.create(model="support", input="hello")
-            assert made.output_text.startswith("You said")
-            words = ""
-            async for event in await client.responses.create(model="support", input="hello", stream=True):
-                words += event.delta if event.type == "response.output_text.delta" else ""
-            assert words == made.output_text
-            whole = await client.chat.completions.create(model="support", messages=[user("hello")])
-            parts = await client.chat.completions.create(
-                model="support", messages=[user("hello")], stream=True
-            )
-            text = "".join([chunk.choices[0].delta.content or "" async for chunk in parts])
-            assert text == whole.choices[0].message.content == words
-
-    asyncio.run(ask())
-
-
 @pytest.mark.parametrize("kind", ["OpenAIResponsesModel", "OpenAIChatCompletionsModel"])
 def test_the_agents_sdk_of_openai(served: Served, kind: str) -> None:
     agents = pytest.importorskip("agents")
@@ -562,16 +543,7 @@ JUNK = st.recursive(
     ),
     max_leaves=12,
 )
-FIELDS = [
-    "messages",
-    "input",
-    "tools",
-    "stream",
-    "conversation",
-    "previous_response_id",
-    "n",
-    "text",
-]
+FIELDS = ["messages", "input", "tools", "stream", "conversation", "previous_response_id", "n", "text"]
 
 
 @given(

@@ -9,7 +9,6 @@ import pytest
 from quire import Message, Session
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import Role, ask_user, delegating_tools, sub_agents
-from quire.errors import InvalidValue, WrongType
 from quire.models import Scripted
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.agent.answering import Gate, assert_whole, call, results, run
@@ -150,22 +149,6 @@ def test_a_call_of_a_sub_agent_that_needs_approval_is_named(beside_question: boo
         assert ("goes on waiting" in told) is beside_question
         await parent.ask("The gross one.")
         assert bool(checkers.made[0].session.calls.standing()) is beside_question
-
-    run(talk)
-
-
-def test_roles_are_checked() -> None:
-    checkers = Checkers("x")
-    for roles in ((), (checkers.role(), checkers.role())):
-        with pytest.raises(InvalidValue):
-            delegating_tools(*roles)
-    with pytest.raises(WrongType):
-        Role(name="x", description="x", make=checkers.make, sees="nothing")  # type: ignore[arg-type]
-
-    async def talk() -> None:
-        role = Role(name=".checker", description="Checks.", make=checkers.make)
-        parent = parent_of(role, given(".checker"), "Well.")  # no conversation can have this name
-        assert (await parent.ask("go")).text == "Well." and results(parent)[0].is_error
 
     run(talk)
 

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.bridges.videosdk import (
-    ChatContext,
-    ChatMessage,
-    FunctionCall,
-    ImageContent,
-)
+from quire.bridges.videosdk import ChatContext, ChatMessage, ImageContent
 from quire.errors import InvalidValue
 from quire.items import Message, Summary
 from tests.bridges.videosdk.shop import talk
@@ -26,23 +21,6 @@ def test_content_keeps_the_form_in_which_it_was_given(content: Any) -> None:
     given = message(content)
     (shown,) = ChatContext([given]).messages()
     assert shown == given and shown.content == content
-
-
-@pytest.mark.parametrize("extra", [{}, {"table": 4}, {"summary": True}])
-def test_an_item_refuses_every_change(extra: dict[str, Any]) -> None:
-    context = ChatContext([message(["hello"], "assistant", extra=extra)])
-    context.add_function_call("stock", "{}", metadata={"trace": {"id": 7}})
-    for item in (message(["hello"], extra=extra), context.messages()[0]):
-        with pytest.raises(TypeError, match="cannot change"):
-            item.extra["k"] = 1
-        with pytest.raises(TypeError, match="cannot change"):
-            item.content.append("k")  # type: ignore[union-attr]  # pyright: ignore
-        with pytest.raises(AttributeError):
-            item.content = "other"  # type: ignore[misc]  # pyright: ignore
-    call = context.items[1]
-    assert isinstance(call, FunctionCall) and call.metadata is not None
-    with pytest.raises(TypeError, match="cannot change"):
-        call.metadata["trace"]["id"] = 8
 
 
 def test_a_message_that_says_so_is_a_summary_of_the_engine() -> None:
