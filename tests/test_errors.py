@@ -1,4 +1,4 @@
-"""Errors say where and how to go on, travel between processes, and name the public function that was called."""
+"""Errors say where, travel between processes, and name the public function that was called."""
 
 import asyncio
 import inspect

@@ -2,15 +2,12 @@
 
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from quire.errors import InvalidValue, WrongType
-from quire.models import ALIASES, Model, read_name
-from quire.tokens import known_models
+from quire.errors import InvalidValue
+from quire.models import Model, read_name
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, in_loop, text_of
 
 NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
@@ -44,20 +41,6 @@ def test_what_a_name_means(name: str, meaning: tuple[str | None, ...]) -> None:
 def test_an_unknown_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidValue, match=r"no model .* is known; use .*openai:gpt-5\.6"):
         Model(name)
-
-
-def test_every_known_model_and_alias_has_a_client() -> None:
-    for row in known_models():
-        with nullcontext() if row.provider is not None else pytest.raises(InvalidValue):
-            assert Model(row.prefix).name == row.prefix
-    for name, alias in ALIASES.items():
-        assert Model(name).wire and (alias.base_url is None) == (alias.key is None)
-
-
-def test_only_a_rendered_payload_is_sent() -> None:
-    wrong: Any = {"messages": []}
-    with pytest.raises(WrongType, match="expected a Rendered"):
-        Model("gpt-5.6").send(wrong)
 
 
 def in_another_process(code: str) -> str:

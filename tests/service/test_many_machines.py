@@ -1,4 +1,4 @@
-"""Services and workers on one PostgreSQL: `bench/service.py`, made small. `test_durable.py` says the same of two workers."""
+"""Services and workers on one PostgreSQL: `bench/service.py`, with workers that die."""
 
 import json
 import subprocess

@@ -7,7 +7,6 @@ import pytest
 from quire.bridges.videosdk import ChatContext, ChatMessage, ImageContent
 from quire.errors import InvalidValue
 from quire.items import Message, Summary
-from tests.bridges.videosdk.shop import talk
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -37,23 +36,3 @@ def test_an_image_is_an_address_or_the_bytes_of_a_file() -> None:
     assert isinstance(image, str) and image.startswith("data:image/png;base64,iVBOR")
     with pytest.raises(InvalidValue, match="kind of image"):
         ImageContent(b"no image")
-
-
-class Tool:
-    name = "fry"
-
-
-def decorated() -> None: ...
-
-
-decorated._tool_info = Tool()  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
-
-
-def fry() -> None: ...
-
-
-@pytest.mark.parametrize("tool", ["fry", fry, Tool(), decorated])
-def test_tools_are_names_functions_or_objects_with_a_name(tool: Any) -> None:
-    context = talk(1)
-    assert context.add_config_update(tools=[tool]).tools == ["fry"] == context.active_config_at()[1]
-    assert len(context.copy(tools=[tool]).items) == 4
