@@ -46,7 +46,7 @@ class Served(NamedTuple):
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send a request to a path below the page's."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             given = body if isinstance(body, bytes | None) else json.dumps(body).encode()
             connection.request(

@@ -31,6 +31,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from tests.cli.command_line import refused
+from tests.service.serving import free_port
 from tests.session.opened import called
 
 T = TypeVar("T")
@@ -254,26 +255,6 @@ def test_wrong_input_is_refused_in_a_sentence(
     assert reason in served(store, lambda client: refusal(client, tool, **arguments))
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("items/none", "none"),
-        ("views/main/99", "there are versions 0 to"),
-        ("views/main/now", "'now' is not a number"),
-        ("views/other/3", "other"),
-        ("receipts/last", "'last' is not a number"),
-        ("receipts/1", "no request was kept at version '1'"),
-        ("nothing", "Unknown resource"),
-    ],
-)
-def test_what_is_no_resource_is_refused_in_a_sentence(path: str, reason: str, store: Store) -> None:
-    async def read(client: Client) -> None:
-        with pytest.raises(MCPError, match=reason):
-            await client.read_resource(f"quire://{ADDRESS}/{path}")
-
-    served(store, read)
-
-
 def test_a_conversation_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
     with Store.open(tmp_path / "chats.db", key=bytes(32)) as store:
@@ -357,8 +338,11 @@ def command(*arguments: str) -> StdioServerParameters:
 
 
 def test_the_command_serves_a_client_on_stdio(path: str) -> None:
-    asyncio.run(with_client(command(path), every_tool))
-    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), undo_and_redo))
+    async def work(client: Client) -> None:
+        await every_tool(client, writes=True)
+        await undo_and_redo(client)
+
+    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), work))
 
 
 def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,9 +355,7 @@ def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyP
 @contextmanager
 def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Generator[str]:
     """The address of the command as it serves by HTTP."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    port = free_port()
     started = command(path, "--port", str(port), "--host", host, *options)
     line, env = [started.command, *started.args], {**(started.env or {}), **variables}
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=env) as process:

@@ -18,17 +18,7 @@ from quire.compactors import (
     TruncateOldest,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import (
-    EDITS,
-    Hide,
-    Message,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    now,
-    use_clock,
-)
+from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
