@@ -24,13 +24,14 @@ class Cut(NamedTuple):
     """Where a history is cut, as ids: of the first item that is shown, and of the first that is shown whole.
 
     Between these, results are shortened to about `size` tokens. Without a `first` nothing is left out.
-    `known` is the last item there was when the cut was made.
+    `known` is the last item there was when the cut was made. A `ledger` has at most so many tokens.
     """
 
     first: str
     whole: str
     known: str
     size: int
+    ledger: int = 0
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
