@@ -305,6 +305,18 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     thread.join()
 
 
+async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
+    session, job = Session.open("ana/one", store=MemoryStore()), Job.of("Hi.")
+    await session.jobs.submit(job)
+    async with take_job(parts_of(session).writer, job.id) as taken:
+        assert taken.job.message is not None
+        async with session.draft() as draft:
+            reply = await Agent(draft, model=Scripted(["Hello."])).ask(taken.job.message)
+        await taken.end(reply.stop)
+    assert [one.text for one in session.view() if isinstance(one, Message)] == ["Hi.", "Hello."]
+    assert session.spending.usage.output and len(session.receipts) == 1
+
+
 async def test_a_preview_shows_what_others_wrote(tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
     agent = agent_of("Hello.", store=here)

@@ -73,7 +73,7 @@ def test_the_names_are_those_of_the_plain_verbs() -> None:
     held = {"pool", "calls", "compaction"}
     names = {name for name in dir(session().aio) if not name.startswith("_")} - held
     assert names <= {name for name in dir(Session) if not name.startswith("_")}
-    for name in names - {"listen", "follow"}:
+    for name in names - {"listen", "follow", "draft"}:
         assert inspect.iscoroutinefunction(getattr(session().aio, name)), name
 
 
@@ -88,6 +88,7 @@ def test_a_closed_session_is_read_and_writes_nothing() -> None:
         lambda: one.pool.keep(Note("n", key="k")),
         lambda: new_transcript(one, "attempt"),
         lambda: one.fork("y"),
+        lambda: one.draft().__enter__(),
         lambda: one.listen([], sent=rendered),
         lambda: one.__enter__(),
         context.sent,

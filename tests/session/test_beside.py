@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from threading import Event, get_ident
 from typing import Any
@@ -12,11 +13,11 @@ import pytest
 
 from quire import Session
 from quire.errors import TurnBusy
-from quire.items import Message, ToolResult, use_clock
+from quire.items import Message, Note, ToolResult, use_clock
 from quire.models import Scripted
 from quire.session import Added, hook, turn_of
 from quire.stores import MemoryStore
-from tests.session.opened import called, run, said, session, texts, watch
+from tests.session.opened import answer, called, run, said, session, texts, watch
 from tests.stores.keeping import kept
 
 RUNNER = """
@@ -83,10 +84,23 @@ class Slow(MemoryStore):
                 assert self.may_go_on.wait(60)
 
 
+async def _merged_draft(one: Session) -> None:
+    async with one.draft() as draft:
+        await draft.aio.append(*said("a", "b"))
+        await draft.aio.record(answer("c"), provider="openai")
+        await draft.aio.pool.keep(Note("n", key="k"))
+
+
 async def _merged_fork(one: Session) -> None:
     child = await one.aio.fork("x")
     await child.aio.append(*said("a", "b", "c"))
     await one.aio.merge(child)
+
+
+MERGES: dict[str, Callable[[Session], Coroutine[Any, Any, None]]] = {
+    "draft": _merged_draft,
+    "fork": _merged_fork,
+}
 
 
 heard: list[str] = []
@@ -98,8 +112,9 @@ async def hear(event: Any) -> None:
     heard.extend(texts(event.items))
 
 
+@pytest.mark.parametrize("merge", MERGES.values(), ids=MERGES)
 @pytest.mark.parametrize("step", range(1, 7))
-def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(step: int) -> None:
+def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(merge: Any, step: int) -> None:
     store = Slow()
     one = session(store, hooks=[hear])
     run(one.aio.user("before"))
@@ -107,7 +122,7 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(ste
 
     async def cancelled() -> None:
         store.loop, store.stop_at = get_ident(), step
-        merging = asyncio.create_task(_merged_fork(one))
+        merging = asyncio.create_task(merge(one))
         waiting = asyncio.create_task(asyncio.to_thread(store.is_waiting.wait, 20))
         await asyncio.wait([merging, waiting], return_when=asyncio.FIRST_COMPLETED)
         merging.cancel()
@@ -118,9 +133,12 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(ste
 
     run(cancelled())
     assert "".join(heard) in ("", "abc", "abcabc")  # a fork has the hooks too
+    assert bool(heard) == (len(one.view()) > 1) or merge is _merged_fork
     for held in (one, session(store)):
         held.refresh()
         assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])
+        assert len(held.pool) == (len(held.view()) > 1 and merge is _merged_draft)
+    assert one.spending.requests in ((1,) if merge is _merged_draft else (0,))
 
 
 def test_a_merge_that_is_cancelled_while_its_summary_is_written_leaves_nothing() -> None:

@@ -339,7 +339,7 @@ def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: C
     assert one.build(NARROW).receipt.tokens <= 3_700, "without an option the result is shortened"
 
 
-def test_forks_are_kept_small_and_children_begin_without() -> None:
+def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
     one = session(compactor=Summarize(), model=GIST)
     long_talk(one, 15)
     child = one.fork("child")
@@ -347,6 +347,15 @@ def test_forks_are_kept_small_and_children_begin_without() -> None:
     assert summaries(child) == 1 and not summaries(one)
     assert parts_of(one.child("other")).compactions.compactor is None
     assert parts_of(session().fork("x")).compactions.compactor is None
+
+    async def drafted() -> None:
+        async with one.draft() as draft:
+            assert parts_of(draft).compactions.compactor is None
+            draft.compaction.use(Summarize(), GIST)
+            await draft.aio.build(TEMPLATE)
+
+    run(drafted())
+    assert summaries(one) == 1
 
 
 class Stubborn:

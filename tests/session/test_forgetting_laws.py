@@ -21,7 +21,7 @@ from quire.models import Scripted
 from quire.session import find_items
 from quire.stores import Store
 from tests.session.opened import KINDS, Died, called, dies_at, run, send
-from tests.session.recalling import ASKED, QUOTING
+from tests.session.recalling import ASKED, PLAIN, QUOTING
 from tests.stores.keeping import Kept, kept
 
 pytestmark = pytest.mark.laws
@@ -39,6 +39,7 @@ VERBS = (
     "merge",
     "result",
     "gist",
+    "draft",
     "recall",
 )
 STEPS = st.lists(
@@ -102,6 +103,11 @@ class World:
                 item_id, word = self.word(*of)
                 extras = {SOURCES: of} if of else {}
                 one.pool.keep(Note(f"note {word}", key=f"k{len(self.words)}", id=item_id, extras=extras))
+            case "draft":
+                with one.draft() as draft:
+                    item_id, word = self.word()
+                    draft.append(Message("assistant", f"drafted {word}", id=item_id))
+                    send(draft.build(PLAIN))
             case "recall":
                 other = self.open(f"recalls{len(self.sessions)}")
                 other.user(ASKED)
@@ -248,6 +254,9 @@ def test_what_is_written_later_and_names_it_is_a_tombstone(
             extras = {SOURCES: sorted(world.sources[item_id])}
             run(one.aio.append(Message("assistant", f"of it {word}", id=item_id, extras=extras)))
             one.pool.keep(Note(f"of it {word}", key=word, extras=extras))
+            with one.draft() as draft:
+                draft.append(Message("assistant", f"of it {word}", extras=extras))
+                assert word not in str(draft.view()[-1])
         with suppress(QuireError):
             world.play(more)
         assert not any(held.holding(word) for _, word in late)

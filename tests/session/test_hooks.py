@@ -11,7 +11,7 @@ import pytest
 from quire import Budget, Template
 from quire.compactors import Summarize
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WrongType
-from quire.items import Message
+from quire.items import Message, Note
 from quire.models import Scripted
 from quire.sections import Instructions
 from quire.session import (
@@ -22,6 +22,7 @@ from quire.session import (
     Compacted,
     Compacting,
     Dropped,
+    Dropping,
     Recalling,
     Requested,
     Requesting,
@@ -65,11 +66,24 @@ def kinds() -> list[str]:
     return [type(event).__name__ for event in heard]
 
 
+def _in_a_draft(one: Session) -> None:
+    with one.draft() as draft:
+        draft.user("a secret")
+        draft.record(answer("yes"), provider="openai")
+
+
+async def _in_an_awaited_draft(one: Session) -> None:
+    async with one.draft() as draft:
+        draft.user("a secret")
+
+
 REFUSED: dict[str, Act] = {
     "user": lambda one: one.user("a secret"),
     "append": lambda one: one.append(Message("user", "fine"), Message("user", "a secret")),
     "awaited": lambda one: run(one.aio.append(Message("user", "a secret"))),
     "record": lambda one: one.record(answer("a secret"), provider="openai"),
+    "draft": _in_a_draft,
+    "awaited draft": lambda one: run(_in_an_awaited_draft(one)),
 }
 
 
@@ -83,9 +97,10 @@ def test_a_hook_may_refuse_before_anything_has_happened(act: Act) -> None:
 
 def test_what_a_refused_answer_cost_is_spent() -> None:
     one = session(hooks=[refuse])
-    with pytest.raises(PermissionError):
-        REFUSED["record"](one)
-    assert one.spending.tokens == 32 and one.spending.requests == 1
+    for act in (REFUSED["record"], REFUSED["draft"]):
+        with pytest.raises(PermissionError):
+            act(one)
+    assert one.spending.tokens == 64 and one.spending.requests == 2
 
 
 def test_a_hook_that_fails_after_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -103,6 +118,11 @@ async def _no(event: Any) -> None:
 veiled = hook(Adding)(lambda event: _no(event))
 
 
+@hook(Dropping)
+async def hear_removals(event: Any) -> None:
+    heard.append(event)
+
+
 @pytest.mark.parametrize("which", [hear_later, veiled])
 def test_async_hooks_are_heard_through_aio_and_refused_by_plain_verbs(which: Any) -> None:
     one = session(hooks=[which])
@@ -118,6 +138,21 @@ def test_async_hooks_are_heard_through_aio_and_refused_by_plain_verbs(which: Any
         run(one.aio.user("hello"))
         run(one.aio.append(Message("user", "hello"), to="side"))
         assert heard == [("later", "main")]
+
+
+def test_a_draft_with_async_hooks_is_awaited() -> None:
+    one = session(hooks=[hear_removals])
+    run(one.aio.pool.keep(Note("1", key="a")))
+    with pytest.raises(WrongType), one.draft():
+        raise AssertionError("it is refused before there is anything to lose")
+
+    async def drafted() -> None:
+        async with one.draft() as draft:
+            draft.pool.drop("a")
+            assert heard == []
+
+    run(drafted())
+    assert kinds() == ["Dropping"] and len(one.pool) == 0
 
 
 def test_what_is_no_hook() -> None:
@@ -217,7 +252,8 @@ def test_a_generator_may_refuse_and_its_errors_afterwards_are_kept() -> None:
         one.build(TEMPLATE)
     assert heard == [("Building", caught.value)]
     other = session(hooks=[fail_around, yield_twice, yield_never, around])
-    other.build(TEMPLATE)
+    with other.draft() as draft:
+        draft.build(TEMPLATE)
     assert [failure.hook for failure in other.hook_failures] == ["yield_twice", "fail_around"]
     assert heard[1:] == [("Building", "Built")]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from quire import Budget, Session, Template
-from quire.errors import InvalidValue, QuireError, UnknownId
+from quire.errors import Conflict, InvalidValue, QuireError, UnknownId
 from quire.items import JSON, Item, Message, Note, Summary, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Catalogue, History, Instructions
@@ -159,6 +159,29 @@ def test_a_fork_and_its_parent_never_see_each_others_later_items(
     assert later.isdisjoint(ids(recorded(child))) and added.isdisjoint(ids(recorded(one)))
     again = Session.open(scope="ana", conversation="q3/x", store=twin(store))
     assert list(again.view()) == list(child.view()) and recorded(again) == recorded(child)
+
+
+@SOME
+@given(ops=OPS, own=OPS, meanwhile=OPS)
+def test_a_draft_is_its_items_after_what_was_written_meanwhile(
+    ops: list[Op], own: list[Op], meanwhile: list[Op]
+) -> None:
+    store = MemoryStore()
+    one, author = session(store), Author()
+    for op in ops:
+        write(one, author, op)
+    before, drafted = recorded(one), list[Item]()
+    later: list[Item] = []
+    try:
+        with one.draft() as draft:
+            theirs = Author("d")
+            drafted = [item for op in own if (item := write(draft, theirs, op)) is not None]
+            later = [item for op in meanwhile if (item := write(one, author, op)) is not None]
+            assert recorded(draft) == [*before, *drafted] and recorded(one) == [*before, *later]
+    except Conflict:
+        drafted = []
+    assert recorded(one) == [*before, *later, *drafted]
+    assert recorded(session(twin(store))) == recorded(one)
 
 
 @SOME

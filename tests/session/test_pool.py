@@ -123,6 +123,27 @@ def test_a_note_that_is_replaced_each_time_is_a_conflict_in_the_end(act: Act) ->
     assert 2 < len(heard) <= 1_000 and contents(one) == [f"v{len(heard)}"]
 
 
+def test_a_draft_drops_the_note_that_it_saw() -> None:
+    one = session()
+    one.pool.keep(note("plan", "v1"))
+    with one.draft() as draft:
+        draft.pool.drop("plan")
+        one.pool.keep(note("plan", "v2"))
+    assert contents(one) == ["v2"]
+
+
+def test_notes_of_drafts_make_room_when_they_are_merged() -> None:
+    one = session(hooks=[hear], pool_limit=2)
+    for key in "ab":
+        one.pool.keep(note(key, key))
+    heard.clear()
+    with one.draft() as first, one.draft() as second:
+        first.pool.keep(note("c", "c"))
+        second.pool.keep(note("d", "d"))
+        assert heard == []
+    assert contents(one) == ["d", "c"] and ("Dropped", ["a"]) in heard and ("Dropped", ["b"]) in heard
+
+
 def offloaded(limit: int) -> Session:
     """A session that has moved seven long outputs to its pool."""
     one = session(pool_limit=limit, compactor=Offload())

@@ -337,8 +337,9 @@ def test_a_receipt_knows_what_its_answers_used(is_said: bool) -> None:
             one.record(answer("Well.", input=reported), sent=context)
         unanswered = one.build(TEMPLATE)
         send(unanswered)
-        send(one.build(TEMPLATE))
-        one.record(answer("Quite.", input=50), provider="openai")
+        with one.draft() as draft:
+            send(draft.build(TEMPLATE))
+            draft.record(answer("Quite.", input=50), provider="openai")
         for reader in (one, session(held.open())):
             spent = [receipt.spending for receipt in reader.receipts]
             assert [each.usage.input for each in spent] == [30, 40, 0, 50]

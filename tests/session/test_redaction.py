@@ -51,6 +51,8 @@ def test_redaction_comes_before_everything() -> None:
     run(one.aio.calls.begin(call))
     run(turn_of(one).answer([call], ToolResult(call.call_id, "look", CARD)))
     one.record(answer(CARD), provider="openai")
+    with one.draft() as draft:
+        draft.user(CARD)
     assert b"swordfish" not in kept_bytes(store)
 
     def other(_: Item) -> Item:
@@ -80,6 +82,9 @@ def test_what_sections_bring_is_redacted(sections: tuple[Any, ...]) -> None:
     payload = send(one.build(shown)).payload
     assert "card #" in str(payload) and "swordfish" not in str(payload)
     assert session(store).receipts[0].payload().payload == payload
+    with one.draft() as draft:
+        assert "swordfish" not in str(send(draft.build(shown)).payload)
+    assert all("swordfish" not in str(kept.payload().payload) for kept in one.receipts)
 
 
 def test_summaries_are_redacted() -> None:

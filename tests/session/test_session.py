@@ -28,7 +28,7 @@ from tests.session.opened import TEMPLATE, called, run, said, session, texts, tw
 from tests.stores.keeping import kept
 
 PUBLIC = """
-aio append assistant build calls child close compaction edit follow forget fork hide
+aio append assistant build calls child close compaction draft edit follow forget fork hide
 hook_failures jobs listen memory merge open pin place pool receipts record refresh retract spending
 tool transcripts undo user version view
 """
@@ -204,9 +204,14 @@ def test_named_transcripts_and_the_timeline() -> None:
 
 def test_a_name_is_given_once_though_nothing_is_written_to_it_yet() -> None:
     with two() as (one, other):
-        asked = [(one, "attempt"), (other, "attempt"), (one, "attempt"), (one, "try")]
-        names = [new_transcript(session, label) for session, label in asked]
-        one.user("hello", to=names[2])
+        with one.draft() as draft:
+            names = [
+                new_transcript(one, "attempt"),
+                new_transcript(other, "attempt"),
+                new_transcript(draft, "attempt"),
+                new_transcript(one, "try"),
+            ]
+            draft.user("hello", to=names[2])
         assert names == ["attempt_a", "attempt_b", "attempt_c", "try_a"]
         assert tuple(one.transcripts) == ("main", "attempt_c") and len(one.view()) == 0
         more = [new_transcript(other, "attempt") for _ in range(25)]

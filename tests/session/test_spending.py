@@ -64,7 +64,8 @@ def test_the_rate_that_is_missing_is_named_before_anything_is_sent(own: Prices, 
 def test_prices_of_ones_own() -> None:
     one = session(prices=OWN, caps=Caps(cost=15))
     one.record(million(), provider="openai")
-    one.record(million(), provider="openai")
+    with one.draft() as draft:
+        draft.record(million(), provider="openai")
     child = one.fork("x")
     child.record(million(), provider="openai")
     assert child.spending.cost == 10

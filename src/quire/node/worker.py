@@ -110,7 +110,7 @@ class Worker:
     @property
     def weight(self) -> int:
         """About how many bytes of memory the conversation takes."""
-        return 0 if self._agent is None else log_of(self._agent.session).weight
+        return 0 if self._agent is None else log_of(self._agent.session).root.weight
 
     @property
     def is_busy(self) -> bool:

@@ -58,11 +58,11 @@ class IO(NamedTuple):
         A cancellation takes nothing back: it waits for the thread, and `on_done` is still called.
         """
         is_short = len(log.state.transcripts[MAIN]) <= SHORT
-        return await self._run(work, on_done, is_quick=is_short and log.store.is_quick)
+        return await self._run(work, on_done, is_quick=is_short and log.root.store.is_quick)
 
     async def write(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
         """As `do`, for work that grows with what is written alone, and not with the conversation."""
-        return await self._run(work, on_done, is_quick=log.store.is_quick)
+        return await self._run(work, on_done, is_quick=log.root.store.is_quick)
 
     async def stage(self, log: Log, work: Callable[[], T]) -> T:
         """The result of work that stages: it is done here, unless a write is on its way."""
@@ -269,7 +269,7 @@ class Writer:
         self.is_closed = False
 
     def check_open(self) -> None:
-        """Raise `StoreFailed` if the session was closed."""
+        """Raise `StoreFailed` if the session was closed, or its draft has ended."""
         if self.is_closed:
             raise StoreFailed(f"this session of {self.place} is closed: open another to write to it")
 

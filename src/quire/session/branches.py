@@ -1,27 +1,30 @@
-"""Forks and other conversations of a scope, and what comes back from them."""
+"""Forks, which are conversations of their own; drafts, which are not; and what comes back from both."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
-from itertools import count, product
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, partial
+from itertools import count, groupby, product
 from string import ascii_lowercase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from quire.compactors import transcript_text
 from quire.errors import Conflict, InvalidValue, cut
-from quire.items import Item, Note
+from quire.items import Hide, Item, Note, ToolCall, ToolResult
 from quire.models import asking
-from quire.session.aio import IO, Change, Writer
+from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
 from quire.session.heard import Metered
+from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
-from quire.session.pool import handle_of, handles_named, keeping
-from quire.session.state import State, Written
+from quire.session.pool import dropping, handle_of, handles_named, keeping
+from quire.session.receipts import bare, renumbered
+from quire.session.spending import Spending
+from quire.session.state import State, Written, is_receipt
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
-from quire.stores import Place, Store, items_in
-from quire.stores.store import checked_name
-from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, USAGE
+from quire.stores import MemoryStore, Place, Store, items_in
+from quire.stores.store import checked_name, is_own
+from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
 
 Keep = Literal["all", "result", "summary"]
 
@@ -36,15 +39,16 @@ Keep names, numbers and decisions. Do not add anything of your own.
 
 
 def take_name(writer: Writer, label: str) -> str:
-    """Reserve the first free name of a label, for all processes."""
-    label, name = checked_name(label), ""
+    """Reserve the first free name of a label, for all drafts and processes."""
+    log, label, name = writer.log, checked_name(label), ""
 
     def named(state: State) -> Entries:
         nonlocal name
-        name = free_name(label, state.named.union(state.transcripts))
+        name = free_name(label, state.named.union(state.transcripts, log.state.transcripts))
         return [Written(NAMED, Note(content={"name": name}, description="named"))]
 
-    writer.commit(named)
+    writer.check_open()
+    log.root.commit(named)
     return name
 
 
@@ -85,6 +89,8 @@ def begin_fork(
     log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str, at: int | str | None = None
 ) -> Log:
     """Begin a conversation with the past of another; its own are the notes and what narrows the past."""
+    if log.root is not log:
+        raise InvalidValue("a draft has no forks: its past is stored nowhere")
     place = log.place._replace(conversation=f"{log.place.conversation}/{name}")
     log.catch_up()
     finish_erasing(log)
@@ -162,9 +168,9 @@ class Merge:
         if keep not in ("all", "result", "summary"):
             raise InvalidValue('`keep` is "all", "result" or "summary"')
         self._writer, self._ours, self._theirs = writer, writer.log, child
-        ours = self._ours
-        if ours.place.scope != child.place.scope or ours.store is not child.store:
-            raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {child.place}")
+        ours, theirs = self._ours.root, child.root
+        if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
+            raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
         self._writer.check_open()
         self._keep: Keep = keep
         self._model = model
@@ -195,7 +201,7 @@ class Merge:
         return tuple(item for stream, item in made.entries if stream == MAIN)
 
     def _begin(self) -> Guard:
-        for log in (self._ours, self._theirs):
+        for log in (self._ours.root, self._theirs.root):
             log.catch_up()
             finish_erasing(log)
         return Guard(self._ours, self._theirs)
@@ -234,11 +240,158 @@ class Merge:
 
         It is noted before anything is shared: an erasure that runs meanwhile looks in both.
         """
-        ours, theirs = self._ours, self._theirs
+        ours, theirs = self._ours.root, self._theirs
         if is_related(ours.place, theirs.place):
             return []
         theirs.commit(lambda _: [merged_with(ours.place)])
-        if ours.state.version:
+        if ours.state.version and ours is self._ours:
             return [merged_with(theirs.place)]
         ours.commit(lambda _: [merged_with(theirs.place)])
         return []
+
+
+# Drafts
+
+
+class DraftLog(Log):
+    """The log of a draft: entries in memory over the state of another log."""
+
+    def __init__(self, parent: Log) -> None:
+        self._parent = parent
+        with parent.lock:
+            beginning = parent.state.child()
+            self.began_at = parent.state.version
+        self._before, self._guard = beginning.spending, Guard(parent)
+        super().__init__(MemoryStore(), parent.place, beginning.child)
+
+    @property
+    def root(self) -> Log:
+        """The log that all of it is merged into."""
+        return self._parent
+
+    @property
+    def spent_apart(self) -> Spending:
+        """What was spent in the draft."""
+        return self.state.spending.since(self._before)
+
+    def check_not_forgotten(self) -> None:
+        """Raise `Forgotten` if something was forgotten since the draft began."""
+        self._guard.check("the draft began")
+
+
+S = TypeVar("S")
+
+
+class Draft(Generic[S]):
+    """The block of a draft: `with` or `async with` it; the draft is what it gives."""
+
+    def __init__(self, writer: Writer, make: Callable[[DraftLog, Hooks], tuple[S, Writer]]) -> None:
+        self._writer, self._make = writer, make
+        self._log: DraftLog | None = None
+        self._drafting: Writer | None = None
+
+    def __enter__(self) -> S:
+        self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
+        return self._made(self._begin())
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        run(self._end(INLINE, is_well=kind is None))
+
+    async def __aenter__(self) -> S:
+        return self._made(await AWAITED.do(self._writer.log, self._begin))
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await self._end(AWAITED, is_well=kind is None)
+
+    def _made(self, log: DraftLog) -> S:
+        session, self._drafting = self._make(log, DraftHooks(self._writer.hooks))
+        return session
+
+    def _begin(self) -> DraftLog:
+        log = self._writer.log
+        self._writer.check_open()
+        if log.root is not log:
+            raise InvalidValue("a draft has no drafts: write to the draft itself")
+        log.catch_up()
+        if log.state.is_erasing:
+            finish_erasing(log)
+        self._log = DraftLog(log)
+        return self._log
+
+    async def _end(self, io: IO, *, is_well: bool) -> None:
+        """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
+        assert self._log is not None and self._drafting is not None
+        draft, parent = self._log, self._writer.log
+        with draft.lock:
+            draft.flush()
+            self._drafting.is_closed = True
+            entries, is_merged = draft.recorded(), False
+        try:
+            if is_well:
+                await self._writer.write_change(io, lambda state: self._rebased(draft, entries, state))
+                is_merged = True
+        finally:
+            if not is_merged:
+                left = partial(_left_of, entries, parent, draft.began_at)
+                await io.do(parent, lambda: parent.commit(left))
+
+    def _rebased(self, draft: DraftLog, entries: Entries, state: State) -> Change:
+        """What a draft wrote, as it is written to a log that may have grown since.
+
+        Receipts name versions and revisions: if others wrote, they only say that something was sent.
+        """
+        if entries:
+            draft.check_not_forgotten()
+        if any(state.latest.get(stream, 0) > draft.began_at for stream in (*state.transcripts, POOL)):
+            _check_answers(entries, state)
+            receipts = _bare_receipts(entries)
+        else:  # they come first, so that it is known which versions they will have
+            versions = {old: state.version + n for n, old in enumerate(draft.versions_of(RECEIPTS), 1)}
+            sent = [item for stream, item in entries if stream == RECEIPTS]
+            receipts = [Written(RECEIPTS, renumbered(item, versions)) for item in sent]
+        changes = [Change(receipts), self._pool_change(draft, entries, state)]
+        for stream, found in groupby(entries, key=lambda entry: entry.stream):
+            written = list(found)
+            if not is_own(stream):
+                items = [item for _, item in written]
+                changes.append(Change.adding(self._writer.place, stream, items))
+            elif stream not in (POOL, RECEIPTS):
+                changes.append(Change(written))
+        return Change.joined(changes)
+
+    def _pool_change(self, draft: DraftLog, entries: Entries, state: State) -> Change:
+        """What a draft kept and dropped, on the pool as it is now; evictions are decided anew."""
+        items = [item for stream, item in entries if stream == POOL]
+        gone = {item.spans[0].first for item in items if isinstance(item, Hide) and "by" not in item.extras}
+        pool, left = state.pool.fork(), {note.id for note in draft.state.pool}
+        dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in gone]
+        kept = [item for item in items if isinstance(item, Note) and item.id in left]
+        return Change.joined(
+            [dropping(self._writer.place, dropped), keeping(self._writer, kept, state, pool)]
+        )
+
+
+def _check_answers(entries: Entries, state: State) -> None:
+    waiting = state.waiting() | {item.call_id for _, item in entries if isinstance(item, ToolCall)}
+    for _, item in entries:
+        if isinstance(item, ToolResult) and item.call_id not in waiting:
+            raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
+
+
+def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
+    """What stays of a draft that was not merged: what it spent, and that it sent something.
+
+    Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
+    """
+    left = [
+        *(entry for entry in entries if entry.stream == USAGE),
+        *_bare_receipts(entries),
+    ]
+    written = log.recorded(began_at) if left and state.version > began_at else []
+    known = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
+    return [entry for entry in left if entry.item.id not in known]
+
+
+def _bare_receipts(entries: Entries) -> Entries:
+    receipts = [item for _, item in entries if is_receipt(item)]
+    return [Written(RECEIPTS, bare(item)) for item in receipts]

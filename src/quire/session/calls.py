@@ -92,7 +92,7 @@ class AioCalls:
         """
         checked_type(verdict, bool | str, "True approves a call, False or a reason refuses it")
         name = call if isinstance(call, str) else call.id
-        await self._io.do(self._log, self._log.catch_up)
+        await self._io.do(self._log, self._log.root.catch_up)
         stream, made = self._find(name)
         why = verdict if isinstance(verdict, str) and verdict else NOT_APPROVED
         refusal = () if verdict is True else self._writer.ready([not_run(made, why)])
@@ -151,6 +151,7 @@ class Calls:
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
         """The calls of a transcript without a result, each with its progress; see `Progress`."""
+        self._log.check_not_forgotten()
         with self._log.applying:
             view, state = self._log.views().get(name), self._log.state
             return [(call, _progress(state, call)) for call in (() if view is None else view.pending())]

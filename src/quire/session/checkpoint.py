@@ -192,7 +192,7 @@ class Checkpoint:
         head = _Head(
             format=_FORMAT,
             last=_digest(last),
-            past=(state.past_length, state.past_forgotten),
+            past=(state.inherited_length(MAIN), state.past_forgotten),
             transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
@@ -219,7 +219,7 @@ class Checkpoint:
 
     def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
         """A transcript for the head, with its last two pages, and new pages before these."""
-        start, before = state.past_length_of(name), self._saved.get(name)
+        start, before = state.inherited_length(name), self._saved.get(name)
         outline, pages = archived(transcript, start, None if before is None else before.outline)
         versions = state.own_versions[name]
         known = {} if before is None else dict(before.pages)

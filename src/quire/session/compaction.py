@@ -135,7 +135,7 @@ class AioCompaction:
         compactor = work.compactor if by is None else checked_compactor(by)
         if compactor is None:
             raise InvalidValue("there is no compactor: give one to `session.compaction.use`")
-        await AWAITED.do(work.log, work.log.catch_up)
+        await AWAITED.do(work.log, work.log.root.catch_up)
         view, guard = work.shown()
         counter = counter_for(DEFAULT_MODEL)
         room = room or work.room or Room(view.tokens(counter), counter)
@@ -187,7 +187,7 @@ class Compactions:
     def __init__(self, writer: Writer, caps: Caps | None, prices: PricesByName) -> None:
         self.writer, self.log = writer, writer.log
         self.prices, self._caps = prices, caps
-        self.known = _known.setdefault(self.log, _Known())
+        self.known = _known.setdefault(self.log.root, _Known())
         self._task: _Task | None = None
         self._work: _Work | None = None
         self.room: Room | None = None
@@ -416,7 +416,7 @@ class _Work:
         """Ask the model for the summary, and record the plan with it."""
         assert self._model is not None
         try:
-            await AWAITED.do(self._log, self._log.catch_up)
+            await AWAITED.do(self._log, self._log.root.catch_up)
             summary = await summarized(self._model, request) if guard.is_intact else None
             return await self._finish(plan, guard, note, summary)
         except QuireError as fault:

@@ -60,7 +60,7 @@ def find(log: Log, text: str) -> list[str]:
     if not text.strip():
         raise InvalidValue("an empty text is in every item")
     wanted = text.casefold()
-    log.catch_up()
+    log.root.catch_up()
     with log.lock:
         found: list[Item] = [item for one in log.state.transcripts.values() for item in one.recorded()]
         items = {item.id: item for item in (*found, *log.state.pool)}
@@ -109,6 +109,7 @@ def _source_of(quote: Quote) -> str:
 
 def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
     """Note for the scope that a conversation quotes others; false if one of them was not noted before."""
+    log = log.root
     by = digest_of(log.place.conversation)
     links = open_log(log.store, Place(log.place.scope, LINKS))
     sources = {digest_of(_source_of(quote)) for quote in quotes} - {by}
@@ -264,10 +265,16 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
     """The ids, or without any those of all items and notes; an error if one cannot be erased here."""
     entries = {item.id: stream for stream, item in log.recorded() if _may_go(stream, item)}
     for item_id in ids:
-        if item_id not in entries and not log.state.has_in_past(item_id):
+        is_inherited = log.state.origin is not None and _has_inherited(log.state, [item_id])
+        if item_id not in entries and not is_inherited:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")
     said = {one for one, stream in entries.items() if not is_own(stream) or stream in (POOL, JOBS)}
     return set(ids) or said
+
+
+def _has_inherited(state: State, ids: Iterable[str]) -> bool:
+    """Whether an item of some ids is from before the log began."""
+    return any(True for item_id in ids for _ in state.inherited(item_id))
 
 
 class _Row(NamedTuple):
@@ -368,7 +375,7 @@ class _Erasing:
         covered = {name: _Covered(transcript, family.ids) for name, transcript in state.transcripts.items()}
         # A request of which a source is ALL ("*") may show whatever the conversation had by then: it is
         # erased if an entry before it is, or an item of the past of a fork.
-        one_went_before = any(map(state.has_in_past, family.ids))
+        one_went_before = _has_inherited(state, family.ids)
         for stream, item, names in rows:
             is_named = any(self._is_gone(family, name) for name in names)
             is_made_of_all = one_went_before and ALL in names

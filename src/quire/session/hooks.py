@@ -165,7 +165,7 @@ class Replied(NamedTuple):
 
 
 RECORDING = (Adding, Added, Dropping, Dropped)
-"""The events of what is written."""
+"""The events of what is written. In a draft they are fired when it is merged."""
 
 Doing = Replying | Requesting | Calling | Building | Recalling | Compacting
 """Something that hooks may run around."""
@@ -299,7 +299,7 @@ class Hooks:
         """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
         after = _AFTER.get(type(event))
         if after is not None and not may_wait:
-            self._refuse_async({type(event), after})
+            self.refuse_async((type(event), after))
         for one in self.all:
             try:
                 if one.hears(event) and not one.is_around:
@@ -309,16 +309,35 @@ class Hooks:
                     raise
                 self._keep_failure(one, event, fault)
 
-    def _refuse_async(self, events: set[type]) -> None:
+    def refuse_async(self, events: Iterable[type]) -> None:
         """Raise `WrongType` if a hook of one of the events has to be awaited."""
         for one in self.all:
-            if one.is_async and not events.isdisjoint(one.events):
+            if one.is_async and not set(one.events).isdisjoint(events):
                 raise WrongType(_is_async(one))
 
     def _keep_failure(self, one: Hook, event: Event, fault: Exception) -> None:
         failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MOST_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
+
+
+class DraftHooks(Hooks):
+    """The hooks of a draft: of what is recorded they hear when it is merged."""
+
+    def __init__(self, outer: Hooks) -> None:
+        super().__init__(outer.all)
+        self._outer = outer
+
+    @asynccontextmanager
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
+        """Pass on an event."""
+        async with self._outer.around(event, may_wait=may_wait) as done:
+            yield done
+
+    async def fire(self, event: Event, *, may_wait: bool = True) -> None:
+        """Pass on an event, unless it is of what is recorded."""
+        if not isinstance(event, RECORDING):
+            await self._outer.fire(event, may_wait=may_wait)
 
 
 async def _call(one: Hook, event: Event, may_wait: bool) -> None:

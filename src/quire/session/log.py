@@ -35,6 +35,7 @@ from quire.errors import (
 )
 from quire.items import JSON, Item, Message, Note, ToolResult
 from quire.session.checkpoint import Checkpoint
+from quire.session.spending import Spending
 from quire.session.state import State, Written, weight_of
 from quire.state import Pool, Transcript, View
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
@@ -226,6 +227,19 @@ class Log:
             other = self.at_work
             self.work = other or work
             return other
+
+    @property
+    def root(self) -> "Log":
+        """The log that is stored: of a draft, the one it will be merged into."""
+        return self
+
+    def check_not_forgotten(self) -> None:
+        """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
+
+    @property
+    def spent_apart(self) -> Spending:
+        """What was spent in a draft, and is not in the stored log yet."""
+        return Spending()
 
     def look(self, read: Callable[[State], T]) -> T:
         """Store what is staged, and return what is read from the state while nobody writes."""
@@ -517,7 +531,7 @@ class Guard:
     """
 
     def __init__(self, *logs: Log) -> None:
-        self._counts = {log: log.state.forgotten for log in logs}
+        self._counts = {log: log.state.forgotten for one in logs for log in {one, one.root}}
 
     @property
     def is_intact(self) -> bool:

@@ -113,6 +113,7 @@ class SessionPool:
 
 
 def _pool(log: Log) -> Pool:
+    log.check_not_forgotten()
     return log.look(lambda state: state.pool.fork())
 
 
@@ -125,13 +126,18 @@ def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
     return [note for note in writer.ready(given) if isinstance(note, Note)]
 
 
-def keeping(writer: Writer, notes: Sequence[Note], state: State) -> Change:
-    """The change that keeps notes one after the other, with the evictions it takes."""
+def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
+    """The change that keeps notes one after the other, with the evictions it takes.
+
+    `pool` is the pool to begin with, and is changed.
+    """
     place, limit = writer.place, writer.pool_limit
-    pool, changes = state.pool if limit is None else state.pool.fork(), list[Change]()
+    if limit is not None and pool is None:
+        pool = state.pool.fork()
+    changes = list[Change]()
     for note in notes:
         if not state.is_gone(note):
-            evicted = [] if limit is None else _put_into(pool, note, limit)
+            evicted = [] if pool is None else _put_into(pool, note, limit)
             kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
             changes += [dropping(place, evicted, note), Change(*kept)]
     return Change.joined(changes)
@@ -148,10 +154,10 @@ def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Cha
     return Change(entries, [Dropping(place, tuple(notes), by)], [Dropped(place, tuple(notes), by)])
 
 
-def _put_into(pool: Pool, note: Note, limit: int) -> list[Note]:
+def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
     """Put a note into a pool, and return those that it evicts: the oldest that are not long outputs."""
     leaving: list[Note] = []
-    if note.key not in pool and handle_of(note) is None:
+    if limit is not None and note.key not in pool and handle_of(note) is None:
         bounded = [one for one in pool if handle_of(one) is None]
         leaving = bounded[: max(len(bounded) + 1 - limit, 0)]
     for one in leaving:

@@ -61,6 +61,9 @@ _COPY = "/copy"
 _AT_ONCE = 64
 """Entries of the stream of receipts that are read at once, if not all are asked for."""
 
+_SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
+"""The fields of every receipt. The reserve and the error are there if they are known."""
+
 
 class Kept:
     """The receipt of a request that was sent: when, to whom, how large, and the fate of each candidate."""
@@ -390,11 +393,10 @@ class SentRequest(NamedTuple):
 
     def bare_entries(self) -> Entries:
         """A receipt that says that something was sent, but not what."""
-        content = {**self.summary(), "is_bare": True}
-        return [Written(RECEIPTS, Note(content=content, description=RECEIPT))]
+        return [Written(RECEIPTS, bare(Note(content=self.summary(), description=RECEIPT)))]
 
     def summary(self) -> dict[str, Any]:
-        """To whom the request was sent, and how large it was: what every receipt says."""
+        """To whom the request was sent, and how large it was."""
         receipt = self.context.receipt
         known = {"reserve": receipt.reserve, "error": receipt.error}
         return {
@@ -556,6 +558,28 @@ def is_in(view: View | None, item: Item) -> bool:
     """Whether an item is in the log of a view as it is."""
     position = None if view is None else view.log.find(item.id, view.end)
     return view is not None and position is not None and view.log.item(position) == item
+
+
+def renumbered(item: Item, versions: Mapping[int, int]) -> Item:
+    """A receipt of a draft that names other versions; any other item as it is."""
+    if not isinstance(item, Note) or not is_receipt(item) or item.content.get("is_bare"):
+        return item
+    content = dict(item.content)
+    for part in ("before", "after"):
+        content[part] = [versions[name] if isinstance(name, int) else name for name in content[part]]
+    for name in ("tools", "parameters"):
+        if name in content:
+            content[name] = versions[content[name]]
+    content["parts"] = [
+        {**row, "rows": versions[row["rows"]]} if "rows" in row else row for row in content.get("parts", ())
+    ]
+    return replace(item, content=content)
+
+
+def bare(receipt: Note) -> Note:
+    """A receipt that says that something was sent, to whom and how much, but not what."""
+    content = {name: receipt.content[name] for name in _SUMMARY if name in receipt.content}
+    return replace(receipt, content={**content, "is_bare": True})
 
 
 _STEP, _MOST_MARKS = 8, 16

@@ -17,7 +17,7 @@ from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
-from quire.session.branches import Keep, Merge, begin_fork, labelled, merged_by_time, take_name
+from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.calls import AioCalls, Calls
 from quire.session.compaction import AioCompaction, Close, Compaction, Compactions
 from quire.session.erasure import find, finish_erasing, forget
@@ -202,7 +202,7 @@ class AioSession:
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
         here = self._log.place
         place = here._replace(conversation=f"{here.conversation}/{checked_name(name)}")
-        log = await self._do(lambda: _opened(self._log.store, place))
+        log = await self._do(lambda: _opened(self._log.root.store, place))
         return self._like(log, is_fork=log.state.origin is not None)
 
     async def merge(
@@ -236,9 +236,10 @@ class AioSession:
 
     async def refresh(self) -> list[Written]:
         """Read what other processes have written, and return it."""
-        written = await self._io.write(self._log, self._log.catch_up)
-        if self._log.state.is_erasing:
-            await self._do(lambda: finish_erasing(self._log))
+        root = self._log.root
+        written = await self._io.write(self._log, root.catch_up)
+        if root.state.is_erasing:
+            await self._do(lambda: finish_erasing(root))
         return written
 
     async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
@@ -257,11 +258,20 @@ class AioSession:
             with self._log.lock:
                 self._writer.is_closed = True
 
-    def _like(self, log: Log, *, is_fork: bool) -> "Session":
+    def draft(self) -> "Draft[Session]":
+        """See `Session.draft`."""
+
+        def make(log: Log, hooks: Hooks) -> tuple[Session, Writer]:
+            session = self._like(log, hooks)
+            return session, parts_of(session).writer
+
+        return Draft(self._writer, make)
+
+    def _like(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
         """A session of another log with the same options; a fork has the compactor, too."""
         return Session(
             log,
-            hooks=self._writer.hooks.all,
+            hooks=hooks or self._writer.hooks.all,
             redact=self._writer.redact,
             caps=self._turns.caps,
             prices=self._turns.prices,
@@ -419,7 +429,7 @@ class Session:
     @property
     def memory(self) -> Memory:
         """The memory of the scope: search over all its conversations and documents."""
-        return Memory.of(self._log.store, self.place.scope)
+        return Memory.of(self._log.root.store, self.place.scope)
 
     @property
     def hook_failures(self) -> Sequence[HookFailure]:
@@ -463,6 +473,14 @@ class Session:
         dropped. See `record`.
         """
         return Listening(self._parts.turns.listen(INLINE, events, provider, to, sent, parameters))
+
+    def draft(self) -> "Draft[Session]":
+        """A fork that is merged all at once when its block ends well, and forgotten if it raises.
+
+        What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
+        The block is `with`, or `async with` if hooks are async.
+        """
+        return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
         """Yield what any process appends, from now on or after a version."""
@@ -571,6 +589,7 @@ def _opened(store: Store, place: Place) -> Log:
 
 
 def _view(log: Log, name: str) -> View:
+    log.check_not_forgotten()
     views = log.views()
     if checked_type(name, str, "a transcript has a name") not in views:
         raise UnknownKey(f"no transcript {cut(name)!r} here; there is {', '.join(map(repr, views))}")

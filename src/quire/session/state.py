@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count, groupby
 from operator import attrgetter
@@ -384,8 +384,7 @@ class State:
         """The versions of the items of each transcript that are in this log."""
         self.versions_by_id: dict[str, int] = {}
         """The versions of entries of the session's own, by the ids of their items, as far as they matter."""
-        self.past_length = 0
-        """Of a fork: how many items of its main transcript are from before it began."""
+        self._inherited: dict[str, int] = {}  # how many items of a transcript are from before this log
 
     def apply(self, written: Sequence[Written]) -> None:
         """Apply the next entries, each run of one stream at once."""
@@ -425,13 +424,13 @@ class State:
 
     def counted_items(self) -> int:
         """How many items of this log were counted, by all counters."""
-        views = ((one.view, self.past_length_of(name)) for name, one in self.transcripts.items())
+        views = ((one.view, self.inherited_length(name)) for name, one in self.transcripts.items())
         pieces = (piece for view, start in views for piece in view.log.pieces(start, view.end))
         return sum(segment.counted_items() for segment, _, _ in pieces)
 
-    def past_length_of(self, name: str) -> int:
+    def inherited_length(self, name: str) -> int:
         """How many items of a transcript are from before this log."""
-        return self.past_length if name == MAIN else 0
+        return self._inherited.get(name, 0)
 
     @property
     def is_erasing(self) -> bool:
@@ -447,7 +446,7 @@ class State:
 
     def revision_at(self, version: int, name: str) -> int:
         """How many items a transcript had at a version."""
-        return self.past_length_of(name) + self.own_versions[name].count_until(version)
+        return self.inherited_length(name) + self.own_versions[name].count_until(version)
 
     def check_version(self, version: int) -> None:
         """Raise `OutOfRange` if there is no such version."""
@@ -456,16 +455,20 @@ class State:
 
     def version_of(self, item_id: str, name: str) -> int:
         """The version with which an item of a transcript was recorded here."""
-        own = self.transcripts[name].view.position(item_id) - self.past_length_of(name)
+        own = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
         if own < 0:
             raise OutOfRange(
                 f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
             )
         return self.own_versions[name][own]
 
-    def has_in_past(self, item_id: str) -> bool:
-        """Whether an item is from before this log began."""
-        return self.transcripts[MAIN].view.log.find(item_id, self.past_length) is not None
+    def inherited(self, item_id: str) -> Iterator[Item]:
+        """The item of an id from before this log began, in each transcript that has one."""
+        for name, end in self._inherited.items():
+            log = self.transcripts[name].view.log
+            position = log.find(item_id, end)
+            if position is not None:
+                yield log.item(position)
 
     def pending(self) -> list[ToolCall]:
         """The open calls of all transcripts."""
@@ -474,6 +477,18 @@ class State:
     def waiting(self) -> frozenset[str]:
         """The call ids of all open calls."""
         return frozenset(call.call_id for call in self.pending())
+
+    def child(self) -> "State":
+        """The state of a log that begins where this one stands."""
+        child = State(self._past)
+        child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
+        child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
+        child.pool = self.pool.fork()
+        child.spending = self.spending
+        child.gone = set(self.gone)
+        child.cuts = dict(self.cuts)
+        child.jobs = self.jobs
+        return child
 
     def is_gone(self, item: Item) -> bool:
         """Whether an item that is about to be written was forgotten, or names what was."""
@@ -524,7 +539,7 @@ class State:
         """Apply an entry of one of the session's own streams."""
         if stream == ORIGIN:
             self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
-            self.past_length = len(self.transcripts[MAIN])
+            self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
         elif not isinstance(item, Note):
             return

@@ -61,7 +61,7 @@ class Turn:
     @property
     def is_of_job(self) -> bool:
         """Whether the turn does a job, whose end is stored with the end of the turn."""
-        return self._log.place in CLAIMS.get()
+        return self._log.place in CLAIMS.get() and self._log.root is self._log
 
     @property
     def may_stage(self) -> bool:
@@ -89,7 +89,7 @@ class Turn:
         ends there.
         """
         if CLAIMS.get().keys() - {self._log.place}:
-            await AWAITED.do(self._log, partial(check_claims_of_others, self._log))
+            await AWAITED.do(self._log.root, partial(check_claims_of_others, self._log.root))
 
     # Requests
 

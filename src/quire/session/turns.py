@@ -275,14 +275,16 @@ class Turns:
         async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
             context = await self._built(_Build(io, template, asked, is_own))
             await done(Built(self._log.place, context))
-        if self._log.is_checkpoint_due:  # all items were counted for the first time
-            await io.do(self._log, self._log.save_checkpoint)
+        root = self._log.root
+        if root.is_checkpoint_due:  # all items were counted for the first time
+            await io.do(root, root.save_checkpoint)
         return context
 
     async def _built(self, build: _Build) -> Context:
         await self._catch_up(build)
         if self.caps is not None:
-            check_caps(self.caps, self._log.state.spending, self.prices, build.model)
+            spent = self._log.root.state.spending + self._log.spent_apart
+            check_caps(self.caps, spent, self.prices, build.model)
         gathered, context = await self._fitted(build)
         if self._compaction.compactor is not None:
             context = await self._compacted(build, gathered, context)
@@ -292,11 +294,11 @@ class Turns:
     async def _compacted(self, build: _Build, gathered: _Gathered, context: Context) -> Context:
         """Begin a compaction if one is due; returns the context with what its receipt says about it.
 
-        A plain verb waits for the compaction, because its event loop does not run between verbs, and shows
-        what it left.
+        A plain verb and a draft wait for the compaction and show what it left: the event loop of the one does
+        not run between verbs, and the other is soon over.
         """
         compaction, view = self._compaction, gathered.ask.views[MAIN]
-        waits = not build.io.is_offloaded
+        waits = not build.io.is_offloaded or self._log.root is not self._log
         advice = compaction.forced_advice()
         if gathered.history is not None:
             room = context.room(gathered.history.section.name)
@@ -311,11 +313,12 @@ class Turns:
 
     async def _catch_up(self, build: _Build) -> None:
         """Take in what others wrote and forgot before anything is read."""
-        log = self._log
+        root = self._log.root
         if not build.is_own:
-            await build.io.write(log, log.catch_up)
-        if log.state.is_erasing:
-            await build.io.do(log, lambda: finish_erasing(log))
+            await build.io.write(root, root.catch_up)
+        if root.state.is_erasing:
+            await build.io.do(root, lambda: finish_erasing(root))
+        self._log.check_not_forgotten()
 
     async def _fitted(self, build: _Build) -> tuple[_Gathered, Context]:
         """What the sections show, fitted; the conversations that it quotes know of it."""
@@ -368,7 +371,7 @@ class Turns:
     def _ask(self, asked: BuildOptions) -> Ask:
         with self._log.applying:
             views, pool = self._log.views(), self._log.state.pool.fork()
-        given, place, store = asked.get("input"), self._log.place, self._log.store
+        given, place, root = asked.get("input"), self._log.place, self._log.root
         return Ask(
             views=views,
             pool=pool,
@@ -379,7 +382,7 @@ class Turns:
             inbox=tuple(asked.get("inbox") or ()),
             now=now(),
             parameters=dict(asked.get("parameters") or {}),
-            memory=lambda: Memory.of(store, place.scope),
+            memory=lambda: Memory.of(root.store, place.scope),
         )
 
     def _fit(self, gathered: _Gathered, build: _Build, *, shortens_new: bool = False) -> Context:
@@ -413,7 +416,7 @@ class Turns:
     def digest_of(self, rendered: Rendered, guard: Guard, *, catches_up: bool) -> Callable[[], str]:
         """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
         if catches_up:
-            self._log.catch_up()
+            self._log.root.catch_up()
         guard.check("the context was built")
         return self._digests.of(rendered.shared, rendered.wire)
 
@@ -428,6 +431,8 @@ class Turns:
         """Keep a receipt of a request that is sent; without `rebases`, `Conflict` if others wrote first."""
         if parameters is not None:
             parameters = parameters_of(parameters, request.rendered.shared)
+        if self._log.root is not self._log:
+            self._log.root.catch_up()  # what a draft shows is forgotten there
         receipt = partial(request.receipt, parameters, self._conversation)
         kept = self._writer.commit(receipt, rebases=rebases)
         request.mark_receipt(kept, parameters)

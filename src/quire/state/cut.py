@@ -24,14 +24,13 @@ class Cut(NamedTuple):
     """Where a history is cut, as ids: of the first item that is shown, and of the first that is shown whole.
 
     Between these, results are shortened to about `size` tokens. Without a `first` nothing is left out.
-    `known` is the last item there was when the cut was made. A `ledger` has at most so many tokens.
+    `known` is the last item there was when the cut was made.
     """
 
     first: str
     whole: str
     known: str
     size: int
-    ledger: int = 0
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:

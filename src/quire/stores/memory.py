@@ -1,4 +1,4 @@
-"""The store in memory: for tests and conversations that need no keeping."""
+"""The store in memory: for tests, drafts and conversations that need no keeping."""
 
 import threading
 from collections.abc import Generator, Mapping, Sequence

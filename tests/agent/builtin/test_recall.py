@@ -59,13 +59,19 @@ def test_what_was_said_long_ago_with_its_source_and_ids() -> None:
     assert "heliotrope" not in asked(session, LOCKER)
 
 
-def test_wrong_limits_are_refused() -> None:
+def test_a_draft_recalls_and_wrong_limits_are_refused() -> None:
     store = MemoryStore()
     lived(store)
     here = Session.open("ana/two", store=store)
     for limit in (0, 10_000):
         outcome = asyncio.run(run(recall_tools()[0], {"question": "locker", "limit": limit}, session=here))
         assert outcome.is_error
+
+    async def drafted() -> str:
+        async with here.draft() as draft:
+            return str((await run(recall_tools()[0], {"question": LOCKER}, session=draft)).content)
+
+    assert "heliotrope" in asyncio.run(drafted())
 
 
 def test_earlier_answers_of_the_tool_do_not_come_back() -> None:
