@@ -6,11 +6,10 @@ items of their own, and named by their version. What is the same is kept once.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import compress
 from operator import is_not
-from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 import msgspec
@@ -33,8 +32,11 @@ from quire.context import (
 )
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Note, Unknown
+from quire.memory import Quote
+from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.sections import History, Settings
+from quire.session.erasure import names_of
 from quire.session.log import Entries, Log
 from quire.session.spending import Spending
 from quire.session.state import (
@@ -43,6 +45,7 @@ from quire.session.state import (
     Written,
     candidates,
     detail,
+    is_in,
     is_receipt,
     is_receipt_body,
     mark_of,
@@ -370,11 +373,9 @@ class _Made(dict[int, Item]):
 
 
 class SentRequest(NamedTuple):
-    """A request that is sent.
+    """A request of a context, as its receipt tells of it.
 
-    `sources` are names of transcripts by the identity of their logs. `quoted` are the names of what items
-    quote, by the ids of the items; `found` are those of what a section found elsewhere, by its name.
-    `parameters` are what was sent beside the payload; None if nobody said.
+    `sources` are names of transcripts by the identity of their logs. `conversation` keeps the receipt.
     """
 
     context: Context
@@ -383,13 +384,14 @@ class SentRequest(NamedTuple):
     digest: Callable[[], str]
     plan: CachePlan
     sources: Mapping[int, str]
-    quoted: Mapping[str, Sequence[str]] = MappingProxyType({})
-    found: Mapping[str, Sequence[str]] = MappingProxyType({})
-    parameters: Mapping[str, Any] | None = None
+    conversation: str
 
-    def entries(self, state: State) -> Entries:
-        """The receipt, after what it names that was not kept before: the first entries that are written."""
-        return _Keeping(self, state).entries()
+    def entries(self, state: State, parameters: Mapping[str, Any] | None) -> Entries:
+        """The receipt, after what it names that was not kept before: the first entries that are written.
+
+        `parameters` are what was sent beside the payload; None if nobody said.
+        """
+        return _Keeping(self, state).entries(parameters)
 
     def bare_entries(self) -> Entries:
         """A receipt that says that something was sent, but not what."""
@@ -408,6 +410,12 @@ class SentRequest(NamedTuple):
             "sections": dict(self.context.tokens),
             "digest": self.digest(),
         }
+
+
+def quotes_in(context: Context) -> dict[str, SelectedQuotes]:
+    """What was selected of quotes for a context, by section."""
+    selections = context.receipt.selections.items()
+    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
 
 
 def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -444,10 +452,17 @@ class _Keeping:
 
     def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
+        self._selected = quotes_in(request.context)
+        self._quoted = {
+            one.items[0].id: self._names(one.quotes) for one in self._selected.values() if one.items
+        }
         # By mark; the candidates of a section, which have none, by the name of the section.
         self._new: dict[bytes, Item] = {}
 
-    def entries(self) -> Entries:
+    def _names(self, quotes: Iterable[Quote]) -> list[str]:
+        return names_of(quotes, self._request.conversation)
+
+    def entries(self, parameters: Mapping[str, Any] | None) -> Entries:
         """The receipt, and before it what it names."""
         request, context = self._request, self._request.context
         receipt, lines = context.receipt, context.receipt.lines()
@@ -470,8 +485,8 @@ class _Keeping:
             content["advice"] = list(receipt.advice)
         if context.tools:
             content["tools"] = self._keep_detail(context.tools)
-        if request.parameters is not None:
-            content["parameters"] = self._keep_detail(request.parameters, [ALL])
+        if parameters is not None:
+            content["parameters"] = self._keep_detail(parameters, [ALL])
         if scroll.view is not None and source is not None:
             content |= {"transcript": source, "revision": scroll.view.revision}
         note = Note(content=content, description=RECEIPT)
@@ -504,7 +519,10 @@ class _Keeping:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
         content = encode({"kinds": list(kinds), "rows": found}).decode()  # as values it would take long
-        self._new[name.encode()] = candidates(content, [ALL, *self._request.found.get(name, ())])
+        selected = self._selected.get(name)
+        others = [] if selected is None else selected.found
+        elsewhere = self._names(one for one in others if one.source != self._request.conversation)
+        self._new[name.encode()] = candidates(content, [ALL, *elsewhere])
         return self._state.version + len(self._new)
 
     def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
@@ -534,7 +552,7 @@ class _Keeping:
         """
         if isinstance(item, Unknown | Note):
             return item
-        sources = self._request.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
+        sources = self._quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
         return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
 
 
@@ -552,12 +570,6 @@ def _original(item: Item) -> Item:
     item_id = item.id.removesuffix(_COPY)
     is_copy = item_id != item.id and (is_tombstone(item) or item_id in sources_of(item))
     return replace(item, id=item_id) if is_copy and not isinstance(item, Unknown) else item
-
-
-def is_in(view: View | None, item: Item) -> bool:
-    """Whether an item is in the log of a view as it is."""
-    position = None if view is None else view.log.find(item.id, view.end)
-    return view is not None and position is not None and view.log.item(position) == item
 
 
 def renumbered(item: Item, versions: Mapping[int, int]) -> Item:

@@ -114,6 +114,12 @@ def is_receipt_body(body: bytes) -> bool:
     return _skim(body).description == RECEIPT
 
 
+def is_in(view: View | None, item: Item) -> bool:
+    """Whether an item is in the log of a view as it is."""
+    position = None if view is None else view.log.find(item.id, view.end)
+    return view is not None and position is not None and view.log.item(position) == item
+
+
 def mark_of(item: Item) -> bytes:
     """A digest that is equal for equal items, and for details with equal content."""
     body = JSON.encode_item(item)
