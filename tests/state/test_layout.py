@@ -9,7 +9,7 @@ from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import PlainTranscript
 from tests.state.chains import plain_of, play
 
-pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
+pytestmark = pytest.mark.laws
 
 
 @given(OPS)
