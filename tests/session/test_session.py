@@ -121,7 +121,6 @@ VERBS: dict[str, Callable[[Session, Any], object]] = {
     "build model": lambda one, wrong: one.build(TEMPLATE, model=wrong),
     "record": lambda one, wrong: one.record(wrong, provider=wrong),
     "listen": lambda one, wrong: one.listen(cast(Any, 5), provider="openai"),
-    "close": lambda one, wrong: one.close(wrong),
     "close timeout": lambda one, wrong: one.close(timeout=WORD),
     "keep": lambda one, wrong: one.pool.keep(wrong),
     "drop": lambda one, wrong: one.pool.drop(wrong),

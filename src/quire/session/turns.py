@@ -32,14 +32,15 @@ from quire.sections import Ask, Content, Section, settings_of
 from quire.session.aio import IO, Writer, check_names, checked_type
 from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
-from quire.session.erasure import finish_erasing, link_sources
+from quire.session.erasure import finish_erasing
 from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
 from quire.session.log import Compute, Entries, Guard
+from quire.session.provenance import link_sources
 from quire.session.receipts import Digests, SentRequest, parameters_of, quotes_in
 from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
-from quire.session.state import State, Written, is_receipt
+from quire.session.state import State, Written
 from quire.state import View, in_one_reply
 from quire.stores.store import checked_name
 from quire.stores.streams import CALLS, MAIN, RECEIPTS, USAGE
@@ -191,7 +192,7 @@ def _newest(requests: Mapping[str, Request], provider: str | None) -> Request | 
 
 def _receipt_in(entries: Entries) -> str | None:
     """The id of the receipt among some entries."""
-    return next((item.id for stream, item in entries if stream == RECEIPTS and is_receipt(item)), None)
+    return next((item.id for stream, item in entries if stream == RECEIPTS), None)
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
