@@ -38,9 +38,9 @@ _SCHEMA_KEYS = {
     "gemini": "parameters_json_schema",  # `parameters` takes only a part of OpenAPI's schemas
 }
 
-_MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
+_MAX_TOOLS = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
-_MOST_KEPT = 16 * 2**20
+_MAX_KEPT = 16 * 2**20
 """Bytes of memory that readings of definitions take."""
 
 _encode = msgspec.json.Encoder().encode
@@ -111,9 +111,9 @@ class _Readings:
 
     def keep(self, reading: _Reading) -> _Reading:
         size = _memory_of(reading.tool.exact)
-        if self._size + size > _MOST_KEPT:
+        if self._size + size > _MAX_KEPT:
             self.all, self._size = {}, 0
-        if size <= _MOST_KEPT:
+        if size <= _MAX_KEPT:
             self.all[reading.tool.exact] = reading
             self._size += size
         return reading
@@ -166,7 +166,7 @@ def _tool(definition: Json, text: bytes) -> Tool:
 def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[Json]:
     """The tools as the wire of a draft takes them, those of other services left out."""
     functions = [tool for tool in tools if tool.native is None]
-    most = _MOST.get(draft.wire, len(functions))
+    most = _MAX_TOOLS.get(draft.wire, len(functions))
     if len(functions) > most:
         raise InvalidValue(f"tools: {len(functions)} are given, {draft.wire} takes at most {most}")
     taken = list[Tool]()
