@@ -347,10 +347,10 @@ class _NamedItems(dict[int, Item]):
         return found
 
     def read(self, versions: Sequence[int]) -> list[Item]:
-        """Read several at once."""
-        items = self._log.read_at(versions)
-        self.update(zip(versions, items, strict=True))
-        return items
+        """Several at once."""
+        missing = [version for version in versions if version not in self]
+        self.update(zip(missing, self._log.read_at(missing), strict=True))
+        return [self[version] for version in versions]
 
     def __missing__(self, version: int) -> Item:
         return self.read([version])[0]
