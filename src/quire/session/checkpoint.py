@@ -164,12 +164,9 @@ class Checkpoint:
         state.jobs.take(jobs)
         own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((named.items[version].id, version) for version in own)
-        state.named, state.spending, state.receipt_parts = (
-            set(head.named),
-            head.spending,
-            dict(head.receipt_parts),
-        )
-        state.cuts, state.erased_names, state.unwiped = head.cuts, set(head.erased_names), set(head.unwiped)
+        state.named, state.spending, state.cuts = set(head.named), head.spending, head.cuts
+        state.receipt_parts = dict(head.receipt_parts)
+        state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
         state.forgotten, state.latest = head.forgotten, head.latest
 
     def drop(self) -> None:
