@@ -138,17 +138,17 @@ def test_a_limit_holds(case: tuple[str, Bounds, str]) -> None:
 
 
 def test_the_whole_time_is_limited(later: Callable[[float], None]) -> None:
-    code, bounds = "print('on')\nimport time\ntime.sleep(600)\n1", Bounds(wall=60)
+    async def begin() -> None:
+        later(60)
+
+    code, bounds = "print('on')\nawait begin()\nimport time\ntime.sleep(600)\n1", Bounds(wall=60)
     with pytest.raises(ProgramFault, match="longer than 60 s") as found:
-        RUNNER.run(SANDBOX.run(code, bounds=bounds, tell=lambda _: later(60)))
+        RUNNER.run(SANDBOX.run(code, functions={"begin": begin}, bounds=bounds))
     assert (found.value.kind, found.value.printed) == ("limit", "on\n")
 
 
-def test_what_is_printed_is_told_as_it_comes() -> None:
-    told: list[str] = []
-    code = "print('one')\nawait add(1)\nprint('two')\n3"
-    found = RUNNER.run(SANDBOX.run(code, functions=FUNCTIONS, tell=told.append))
-    assert (found.printed, told) == ("one\ntwo\n", ["one\n", "two\n"])
+def test_what_is_printed_is_kept() -> None:
+    assert ran("print('one')\nawait add(1)\nprint('two')\n3").printed == "one\ntwo\n"
     assert fault("print('seen')\n1 / 0").printed == "seen\n"
 
 
@@ -157,10 +157,12 @@ def test_cancelling_stops_the_program_and_its_calls(code: str) -> None:
     async def cancelled() -> Any:
         started = asyncio.Event()
         bounds = Bounds(seconds=300, wall=300)
-        work = SANDBOX.run(
-            f"print('on')\n{code}", functions=FUNCTIONS, bounds=bounds, tell=lambda _: started.set()
-        )
-        run = asyncio.create_task(work)
+
+        async def begin() -> None:
+            started.set()
+
+        functions = {**FUNCTIONS, "begin": begin}
+        run = asyncio.create_task(SANDBOX.run(f"await begin()\n{code}", functions=functions, bounds=bounds))
         await started.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -248,9 +250,11 @@ def test_a_process_that_was_forked_after_programs_is_told_so() -> None:
 BUSY = """
 import asyncio, contextlib, time
 from quire.programs import Bounds, ProgramFault, Sandbox
-tell = lambda text: print("busy", flush=True)
+async def begin():
+    print("busy", flush=True)
+code = "await begin()\\nwhile True: pass\\n1"
 with contextlib.suppress(ProgramFault):
-    asyncio.run(Sandbox().run("print(1)\\nwhile True: pass\\n1", bounds=Bounds(seconds=1), tell=tell))
+    asyncio.run(Sandbox().run(code, functions={"begin": begin}, bounds=Bounds(seconds=1)))
 time.sleep(60)
 """
 

@@ -142,7 +142,7 @@ def test_an_error_of_a_plain_verb_has_one_traceback() -> None:
     faulty = (
         lambda: one.build(nothing),
         lambda: one.merge(nothing),
-        lambda: one.close(nothing),
+        lambda: one.close(cast(Any, "soon")),
         one.compaction.run,
         lambda: one.append(nothing),
     )

@@ -96,7 +96,7 @@ from quire.session.session import (
     turn_of as turn_of,
 )
 from quire.session.spending import Caps, Spending
-from quire.session.state import Written, is_receipt as is_receipt
+from quire.session.state import Written
 from quire.session.trials import Trial
 from quire.session.turn import Outdated as Outdated, Turn as Turn
 from quire.session.turns import BuildOptions as BuildOptions, Request as Request

@@ -45,7 +45,6 @@ from quire.tokens import Usage, counter_for, facts_for
 
 logger = logging.getLogger("quire.session")
 
-Close = Literal["wait", "hand over"]
 _Task = asyncio.Task[Outcome | None]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0  # seconds
@@ -142,9 +141,9 @@ class AioCompaction:
         work.known.end_pause()
         return await work.make_room(view, guard, replace(room, early=True), compactor, is_asked=True)
 
-    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+    async def close(self, timeout: float | None = None) -> None:
         """Wait for what is running, or leave it to the next session of the conversation."""
-        await self._work.close(how, timeout)
+        await self._work.close(timeout)
 
 
 class Compaction:
@@ -256,9 +255,9 @@ class Compactions:
         self._cancel()
         self._task = None
 
-    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+    async def close(self, timeout: float | None = None) -> None:
         """Wait for what is running, or leave it to the next session of the conversation."""
-        await self._wait(timeout if how == "wait" else 0.0)
+        await self._wait(timeout)
         self._cancel()
         await self._wait(None)
 

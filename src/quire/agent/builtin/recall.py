@@ -17,7 +17,7 @@ from quire.tokens import counter_for, whole
 
 _TOKENS, _TOKENS_BACK = 1_024, 2_000
 _OPENING = "Found, in the order of time, each with the ids of its items and why it was found:"
-_MOST_IDS = 3
+_MAX_IDS = 3
 _CANDIDATES = 3
 """How many times more quotes are considered than shown, because some may be too long."""
 
@@ -136,5 +136,5 @@ def _with_ids(quote: Quote) -> Quote:
 
 def _listed(ids: Iterable[str]) -> str:
     first, *rest = [*ids] or [""]
-    more = len(rest) + 1 - _MOST_IDS
-    return ", ".join([first, *rest[: _MOST_IDS - 1]]) + (f" and {more} more" if more > 0 else "")
+    more = len(rest) + 1 - _MAX_IDS
+    return ", ".join([first, *rest[: _MAX_IDS - 1]]) + (f" and {more} more" if more > 0 else "")
