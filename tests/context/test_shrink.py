@@ -1,11 +1,12 @@
 """Histories that are too long: results are shortened first, and a ledger tells of what is left out."""
 
+import re
 from itertools import pairwise
 
 import msgspec
 
-from quire import Budget, Message, Session, Template, ToolCall, ToolResult
-from quire.compactors import SHORTENED
+from quire import Budget, Message, Pool, Session, Template, ToolCall, ToolResult, counter_for
+from quire.compactors import READ_BACK, read_back
 from quire.context import Context
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore
@@ -54,7 +55,7 @@ def test_results_are_shortened_before_anything_is_left_out_and_no_more_than_has_
     assert all(entry.fate in ("shown", "shortened") for entry in context.receipt.entries)
     assert not block(context) and context.receipt.tokens <= whole - 300
     short = next(item for item in context.items if item.id == "result0")
-    assert isinstance(short, ToolResult) and short.text.endswith(SHORTENED) and "fern_0000" in short.text
+    assert isinstance(short, ToolResult) and short.text.endswith("…shortened]") and "fern_0000" in short.text
     assert "are shortened" in str(context.receipt)
 
 
@@ -121,3 +122,24 @@ def test_an_oversized_result_is_shortened_instead_of_an_error() -> None:
     assert "GET /plants" in next(
         item.text for item in context.items if isinstance(item, ToolResult) and item.id == "big"
     )
+
+
+def test_what_is_not_shown_whole_has_a_handle_where_the_tool_for_that_is_offered() -> None:
+    session = conversation(30)
+    context = session.build(template(2_000), tools=[READ_BACK])
+    view, counter = session.view(), counter_for("gpt-5.6")
+
+    def whole_of(handle: str) -> str:
+        return read_back(session.pool.copy(), handle, counter, 2_000, view=view)
+
+    shown = {item.id for item in context.items}
+    results = {item.text: item.id for item in view if isinstance(item, ToolResult)}
+    told = dict(re.findall(r"(#\d+) get_plant(\(plant_id: (?:fern_\d+)\))?", block(context)))
+    assert len(told) > 5 and all(results[whole_of(handle)] not in shown for handle in told)
+    for item in context.items:
+        if isinstance(item, ToolResult) and (handle := re.search(r"…shortened: (#\d+)\]$", item.text)):
+            assert results[whole_of(handle[1])] == item.id
+    assert {context.explain(name).fate for name in results.values()} == {"shown", "shortened", "left out"}
+    session.hide("result3")
+    assert "Nothing is kept" in read_back(Pool(), "#14", counter, 2_000, view=session.view())
+    assert "#" not in block(session.build(template(2_000)))

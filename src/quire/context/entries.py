@@ -7,11 +7,11 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from quire.compactors import FORCED, FORCED_REASON, SHORTENED
+from quire.compactors import FORCED, FORCED_REASON, is_short_form
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.context.shrink import LEDGER, SOURCES, is_ledger, ledger_name
 from quire.errors import UnknownId, cut
-from quire.items import Item, ToolResult, kind_of
+from quire.items import Item, kind_of
 from quire.state import EDIT, Cut, View, groups
 from quire.tokens import Counter
 
@@ -163,7 +163,7 @@ class Part(NamedTuple):
             told = shown.get(item.id) or view.shown_at(position) or item
             is_whole = told is item  # then its tokens may be known
             tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(told)
-            if fate == "shown" and item.id in shown and not is_whole and _is_shortened(told):
+            if fate == "shown" and item.id in shown and not is_whole and is_short_form(told):
                 fate, rule, reason = "shortened", self.rule, _REASONS["shortened"]
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
@@ -180,10 +180,6 @@ class Part(NamedTuple):
         return Explained(
             item.created_at, Entry(item.id, kind_of(item), self.name, fate, rule, tokens, reason)
         )
-
-
-def _is_shortened(item: Item) -> bool:
-    return isinstance(item, ToolResult) and item.text.endswith(SHORTENED)
 
 
 def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
