@@ -54,8 +54,8 @@ _WORTH = 1.5
 """Fields that score less are in no short form."""
 
 _RIVALS, _DONE = 0.3, 0.8
-"""What a field scores less for each time that those with its name double from four on, and in the result of a
-call that has changed something, which mostly repeats what is known."""
+"""What a field scores less for each time that those with its name double from four on, and where a call that
+has changed something repeats what another result has."""
 
 _LONGEST_AMOUNT = 5
 """Digits of what is taken for an amount and not for an identifier."""
@@ -74,7 +74,7 @@ class Evidence:
     """
 
     def __init__(self, items: Iterable[Item]) -> None:
-        self._used, self._wanted = dict[str, int](), set[str]()
+        self._used, self._wanted, self._results = dict[str, int](), set[str](), Counts[str]()
         labels: dict[str, set[str]] = {}
         texts: list[str] = []
         for item in items:
@@ -86,6 +86,7 @@ class Evidence:
             elif isinstance(item, ToolResult):
                 for field in fields_of(item):
                     labels.setdefault(field.value.casefold(), set()).add(field.label or field.parent)
+                self._results.update({field.value.casefold() for field in fields_of(item)})
             elif isinstance(item, Message) and item.role in ("user", "assistant"):
                 texts.append(item.text.casefold())
         self._mentioned = "\n".join(texts)
@@ -97,6 +98,10 @@ class Evidence:
         score += 1.7 * field.is_identifier + 1.2 * (len(value) > 2 and value in self._mentioned)
         is_weak = "@" in value or (value.isdigit() and len(value) <= _LONGEST_AMOUNT)
         return score - min(field.nth, 10) * 0.1 - is_weak
+
+    def is_repeated(self, field: Field) -> bool:
+        """Whether another result has the value, too."""
+        return self._results[field.value.casefold()] > 1
 
 
 def is_short_form(item: Item) -> bool:
@@ -175,17 +180,44 @@ def _quoted(line: str) -> str:
 
 
 class Line:
-    """What a block tells of one source: fields that are likely needed, behind a head that says what they are.
+    """A line of a block: fields of one source, behind a head that says what they are."""
 
-    This is a call that is not shown, with its result.
-    """
+    head: str
+    text: str
+    handle = ""
+    """By what the whole is read back."""
+    name = ""
+    """Of what the handle is."""
+    is_always_told = False
+    """Whether there is a line even if no field is worth it."""
 
-    def __init__(self, call: ToolCall, pointer: Pointer) -> None:
-        self.call, self._pointer = call, pointer
-        self.result: ToolResult | None = None
+    def __init__(self) -> None:
         self.kept: set[int] = set()
         """The places of the fields that are told."""
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        """What the line may tell."""
+        raise NotImplementedError
+
+    def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
+        """Yield the fields that may be told, by score and place: none that is `known` from what is shown."""
+        raise NotImplementedError
+
+    def sources(self) -> list[str]:
+        """Return the ids of the items that the line is made of."""
+        raise NotImplementedError
+
+
+class CallLine(Line):
+    """A call that is not shown, with its result. It is always told if it may have changed something."""
+
+    def __init__(self, call: ToolCall, pointer: Pointer) -> None:
+        super().__init__()
+        self.call, self._pointer = call, pointer
+        self.result: ToolResult | None = None
         self.times = 1
+        self.name, self.is_always_told = call.name, not is_read(call.name)
 
     @cached_property
     def fields(self) -> list[Field]:
@@ -193,12 +225,11 @@ class Line:
         return [] if self.result is None or self.result.is_error else fields_of(self.result)
 
     @property
-    def handle(self) -> str:
-        """By what the result is read back."""
+    def handle(self) -> str:  # type: ignore[override]
         return self._pointer(self.result or self.call)
 
     @property
-    def head(self) -> str:
+    def head(self) -> str:  # type: ignore[override]
         """The call, as far as it is told in any case, and the handle of its result."""
         arguments = told(fields_of(self.call))
         if len(arguments) > _LONGEST_CALL:
@@ -206,8 +237,7 @@ class Line:
         return f"{self.handle}{' ' if self.handle else ''}{self.call.name}({arguments})"
 
     @property
-    def text(self) -> str:
-        """The line."""
+    def text(self) -> str:  # type: ignore[override]
         return f"{self.head}{f' ({self.times} times)' if self.times > 1 else ''} -> {self.outcome}"
 
     @property
@@ -221,25 +251,17 @@ class Line:
             return told(field for place, field in enumerate(self.fields) if place in self.kept) or "done"
         return _first_line(self.result) or "done"
 
-    @property
-    def is_always_told(self) -> bool:
-        """Whether the call may have changed something."""
-        return not is_read(self.call.name)
-
     def sources(self) -> list[str]:
-        """The ids of the items that the line is made of."""
         return [self.call.id] if self.result is None else [self.call.id, self.result.id]
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
-        """Yield the fields that may be told, by score and place: none that is `known` from what is shown."""
         arguments = {field.value for field in fields_of(self.call)}
         rivals = Counts((field.parent, field.label) for field in self.fields)
         for place, field in enumerate(self.fields):
             if (field.label or field.parent) and field.value not in arguments:
                 among = rivals[field.parent, field.label]
-                score = (
-                    evidence.score(field) - _RIVALS * max(log2(among) - 2, 0) - _DONE * self.is_always_told
-                )
+                score = evidence.score(field) - _RIVALS * max(log2(among) - 2, 0)
+                score -= _DONE * (self.is_always_told and evidence.is_repeated(field))
                 if score >= _LIKELY and not (len(field.value) > 2 and field.value.casefold() in known):
                     yield score, place
 
@@ -261,14 +283,14 @@ def ledger_of(
     return told_lines(lines, shown, evidence, counter, tokens, (opening, CLOSING))
 
 
-def lines_of(items: Sequence[Item], pointer: Pointer = no_pointer) -> list[Line]:
+def lines_of(items: Iterable[Item], pointer: Pointer = no_pointer) -> list[CallLine]:
     """Return a line for each call; the same call again has one line, with the last result."""
-    found: dict[tuple[str, str], Line] = {}
-    waiting: dict[str, Line] = {}
+    found: dict[tuple[str, str], CallLine] = {}
+    waiting: dict[str, CallLine] = {}
     for item in items:
         if isinstance(item, ToolCall):
             earlier = found.pop((item.name, item.arguments), None)
-            line = waiting[item.call_id] = found[item.name, item.arguments] = Line(item, pointer)
+            line = waiting[item.call_id] = found[item.name, item.arguments] = CallLine(item, pointer)
             line.times += earlier.times if earlier is not None else 0
         elif isinstance(item, ToolResult) and item.call_id in waiting:
             waiting.pop(item.call_id).result = item
@@ -315,7 +337,7 @@ def told_lines(
     untold = [line for number, line in enumerate(lines) if number not in heads] if has_handles else []
     while chosen or untold:
         rows = [lines[number].text for number in chosen]
-        rows += [f"Also: {', '.join(f'{line.handle} {line.call.name}' for line in untold)}"] if untold else []
+        rows += [f"Also: {', '.join(f'{line.handle} {line.name}' for line in untold)}"] if untold else []
         text = "\n".join(filter(None, (frame[0], *map(_quoted, rows), frame[1])))
         if count(text) <= tokens:
             return text, [one for number in chosen for one in lines[number].sources()]
