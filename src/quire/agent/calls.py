@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from quire.agent.repeats import Earlier, earlier_call, with_repeat
+from quire.agent.repeats import Earlier, earlier_call, may_repeat, with_repeat
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -337,12 +337,14 @@ class Batch:
         speaker, why_not = self._speaker, self.refused.get(call.id)
         tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:
-            earlier = await beside_loop(self._session, lambda: earlier_call(self._session, call, tool))
+            session, earlier = self._session, None
+            if may_repeat(session, tool):
+                earlier = await beside_loop(session, lambda: earlier_call(session, call))
             if earlier is not None and tool.once and not earlier.result.is_error:
                 again = ToolResult(call.call_id, call.name, earlier.result.content)
                 return await shield(self._record(call, CallRecord(with_repeat(again, earlier))))
             record = partial(self._record, call, earlier=earlier)
-            return await execute_call(self._session, call, tool, record, room=room)
+            return await execute_call(session, call, tool, record, room=room)
         if why_not is None and other is not None:
             result = ToolResult(call.call_id, call.name, f"{other.name} goes on from here.")
             ended = CallRecord(result, (Handoff(other.name, speaker.name),))

@@ -38,14 +38,18 @@ class Earlier(NamedTuple):
         return f"[The same call was made before, at {when} UTC, with this outcome: {outcome}]"
 
 
-def earlier_call(session: Session, call: ToolCall, tool: Tool) -> Earlier | None:
-    """Return the earlier call that a call repeats, unless the tool may well be called again."""
-    if tool.is_idempotent or (is_read(call.name) and not tool.once):
-        return None
+def may_repeat(session: Session, tool: Tool) -> bool:
+    """Whether a call of a tool may repeat one that the model does not see, so that it is to be told."""
+    if tool.once:
+        return True
+    is_harmless, view = tool.is_idempotent or is_read(tool.name), session.view()
+    return not is_harmless and (view.was_edited or _first_seen(session, view) > 0)
+
+
+def earlier_call(session: Session, call: ToolCall) -> Earlier | None:
+    """Return the newest earlier call with the same arguments; it may load what is kept."""
     view = session.view()
     first = _first_seen(session, view)
-    if not (view.was_edited or first or tool.once):
-        return None
     end = view.position(call.id)
     results = dict[str, ToolResult]()
     for item in reversed(view.log.items(max(end - _SEARCHED, 0), end)):

@@ -33,7 +33,10 @@ _HELD = (
     "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
-_TOO_LARGE = "it is before the cut of {name!r}: the next group needs {needed:,} tokens, and {left:,} are left"
+_TOO_LARGE = (
+    "it is before the cut of {name!r}: to show it, at least {needed:,} more tokens are needed, and {free:,} "
+    "are free"
+)
 
 Identity = tuple[str, float]
 """An item by its id and time: two conversations may use one id for two items."""
@@ -127,26 +130,30 @@ class Part(NamedTuple):
         for number, group in enumerate(groups(items)):
             left = (item for item in group.items if item.id not in shown)
             rows += [(number, self._left_out(item, counter.count(item))) for item in left]
-        return self._with_reasons(rows)
+        return self._with_reasons(rows, counter)
 
     def _left_out(self, item: Item, tokens: int) -> Explained:
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
-    def _with_reasons(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
-        """Return entries that are given with their groups; those before the cut say what holds them."""
+    def _with_reasons(self, rows: Sequence[tuple[int, Explained]], counter: Counter) -> list[Explained]:
+        """Return entries that are given with their groups; those before the cut say what holds them.
+
+        What is needed for one is all from it to the cut, if that is more than what is free.
+        """
         before_cut = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
         if not (self.cut and self.free and before_cut):
             return [row for _, row in rows]
         sizes: dict[int, int] = {}  # by group, the last one first
         for group, entry in reversed(before_cut):
             sizes[group] = sizes.get(group, 0) + entry.tokens
-        reason_of, left = dict[int, str](), self.free
+        reason_of, counted, is_free = dict[int, str](), 0, True
         reason = _HELD.format(name=self.name, free=self.free)
         for group, size in sizes.items():
-            if left >= 0 and size > left:
-                reason = _TOO_LARGE.format(name=self.name, needed=size, left=left)
+            counted += size
+            if is_free and (needed := counter.total(counted)) > self.free:
+                is_free = False
+                reason = _TOO_LARGE.format(name=self.name, needed=needed, free=self.free)
             reason_of[group] = reason
-            left -= size
         reasons = {entry.item_id: reason_of[group] for group, entry in before_cut}
         return [
             Explained(at, entry._replace(reason=reasons.get(entry.item_id, entry.reason)))
@@ -173,7 +180,7 @@ class Part(NamedTuple):
             else:
                 row = self._left_out(item, tokens)
             rows.append((view.log.head(position), row))
-        return self._with_reasons(rows)
+        return self._with_reasons(rows, counter)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]

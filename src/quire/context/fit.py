@@ -11,7 +11,7 @@ from typing import NamedTuple
 from quire.compactors import Pointer, no_pointer, number_handle
 from quire.context.shrink import Shrinking, Shrunk, plainly_cut, shorter_results
 from quire.errors import Irreducible, OverBudget, cut
-from quire.items import Item, Message
+from quire.items import Item, Message, ToolResult
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
 from quire.state import (
     Cut,
@@ -553,10 +553,19 @@ class _Fit:
         over = self._counter.total(sum(sizes.values())) - self._budget.available
         worst = [index for index in self._protected if self._pieces[index].section.name in parts[:1]]
         largest = max((i for index in worst for i in self._protected[index]), key=self._count, default=None)
-        item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
+        total, room = self._counter.total, self._budget.available
+        needed = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
+        item, way = "", "a larger Budget(window=…) has room for it"
+        if largest is not None:
+            item = f"; the largest is item {cut(largest.id)!r} with {total(self._count(largest)):,}"
+            pinned = {name for index in worst for name in self._pinned_ids(self._pieces[index])}
+            if largest.id in pinned:
+                way = f"undo its pin, or {way}"
+            elif isinstance(largest, ToolResult):
+                way = f"a session with compactor=Offload() moves it to the pool, or {way}"
         return OverBudget(
-            f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
-            f"{', '.join(f'{name} {sizes[name]:,}' for name in parts)}{item}",
+            f"what is required needs {room + over:,}, {over:,} tokens more than the {room:,} available: "
+            f"{needed}{item}. {way[0].upper()}{way[1:]}",
             over,
             tuple(parts),
         )

@@ -119,8 +119,8 @@ class Tool:
     `name` and `description` replace those of the function. A call may take `timeout` seconds. An `idempotent`
     tool is run again when it is unknown whether a call ran. Calls that `approve` says yes to wait for a
     person's approval; a call of a tool that `asks_person` waits for a person's answer, and the function is
-    not run. A tool that runs `once` gives its earlier result where a call with the same arguments succeeded in
-    the conversation. A model is shown `max_output` characters; longer output goes to the pool. A `signature`
+    not run. A tool that runs `once` gives its earlier result where a call with the same arguments succeeded
+    before. A model is shown `max_output` characters; longer output goes to the pool. A `signature`
     replaces the function's own.
     """
 
