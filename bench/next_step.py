@@ -11,7 +11,7 @@ are always sent. Replies before which the whole conversation is within the budge
 
 - `values`: the share that stands in the request as words of their own, letter case aside. In the ledger, a
   value counts only behind its field, call or speaker.
-- `reached`: the share that stands there, or in a result that the request names a handle for.
+- `reached`: the share that stands there, or in what one call of `read_back` gives for a handle.
 - `sent`: the tokens of a request in the mean. `cached`: the share that a request has in common with the one
   before it. `bill`: the tokens in thousands, where a cached one costs 0.1 and another one 1.25.
 - `ledger`: its tokens in the mean of the requests that have one, and the most. `used`: the share of the
@@ -23,6 +23,7 @@ one that is any good.
 """
 
 import argparse
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
@@ -33,7 +34,10 @@ import msgspec
 
 import page
 from quire import Budget, Message, Session, Template
-from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest, handle_for
+from quire.agent.builtin import bringing_back_tools
+from quire.agent.tools import call_tool
+from quire.agent.window import characters_within
+from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest
 from quire.context import Context
 from quire.items import Item, Reasoning, ToolCall, ToolResult
 from quire.models import Scripted
@@ -83,6 +87,8 @@ class Way(NamedTuple):
     sections: Callable[[int], list[Section]]
     compactor: Compactor | None = None
     is_whole: bool = False
+    reads_back: bool = False
+    """Whether the tool is offered that gives what is not shown whole."""
 
 
 WAYS = {
@@ -92,9 +98,10 @@ WAYS = {
     "+ short results": Way(lambda _: [History(ledger=False)]),
     "+ ledger": Way(lambda _: [History(shortens=False)]),
     "History(): both": Way(lambda _: [History()]),
+    "History(), and read_back": Way(lambda _: [History()], reads_back=True),
     "TruncateOldest()": Way(lambda _: [PLAIN()], TruncateOldest()),
     "ClearToolResults()": Way(lambda _: [PLAIN()], ClearToolResults()),
-    "Offload()": Way(lambda _: [PLAIN()], Offload(larger_than=100)),
+    "Offload()": Way(lambda _: [PLAIN()], Offload(larger_than=100), reads_back=True),
     "Summarize()": Way(lambda _: [PLAIN()], Summarize(floor=0.4, ceiling=1.0, unit="tokens")),
     "bare dump of 300 tokens": Way(lambda budget: [Dump(budget), PLAIN()]),
 }
@@ -192,6 +199,10 @@ class Figures:
         }
 
 
+_READS = bringing_back_tools()[0]
+_HANDLE = re.compile(r"(?<!\w)(?:#\d+|output-[0-9a-f]{10})(?!\w)")
+
+
 class Replay:
     """One conversation that is replayed in one way."""
 
@@ -210,7 +221,7 @@ class Replay:
         writer = Scripted(["They talked, and went on."], repeat=True)
         store = MemoryStore()
         session = Session.open("bench/one", store=store, compactor=way.compactor, model=writer)
-        for step in steps(self._items, template, session):
+        for step in steps(self._items, template, session, [_READS.definition] if way.reads_back else ()):
             self._whole += self._count(self._items[step.place - 1])
             if step.is_call:
                 self._judge(step.place, step.context, session)
@@ -235,7 +246,7 @@ class Replay:
         if context is not None:
             text = "\n".join(map(self._read, context.items))
             missing = [value for value in said if not stands(value, text)]
-            named = [self._texts[at] for at in self._named(text, place, session)] if missing else []
+            named = list(self._read_back(context.items, session)) if missing else []
             figures.found += len(said) - len(missing)
             figures.reached += len(said) - sum(
                 not any(stands(value, one) for one in named) for value in missing
@@ -253,11 +264,15 @@ class Replay:
     def _read(self, item: Item) -> str:
         return normal(named_in(item.text)) if is_ledger(item) else normal(text_of(item))  # type: ignore[union-attr]
 
-    def _named(self, text: str, place: int, session: Session) -> Iterator[int]:
-        """The places of the results that a request names a handle for."""
-        for at, item in enumerate(self._items[:place]):
-            if isinstance(item, ToolResult) and handle_for(item.id) in text:
-                yield at
+    def _read_back(self, items: Iterable[Item], session: Session) -> Iterator[str]:
+        """What one call of the tool gives, for each handle, in the room that an agent allows it."""
+        room = partial(characters_within, counter_for(MODEL), self._budget // 4)
+        for handle in dict.fromkeys(_HANDLE.findall("\n".join(map(text_of, items)))):
+            outcome, _ = asyncio.run(call_tool(_READS, {"handle": handle}, session=session, room=room))
+            given = str(outcome.content)
+            yield normal(
+                "\n".join((given, *leaves_of(_decoded(given.rpartition("\n[characters")[0] or given))))
+            )
 
     def _judge_ledger(self, place: int, items: Iterable[Item]) -> None:
         """Count the ledger, and, when it is another one than before, its values that later calls have."""

@@ -55,6 +55,7 @@ def listed(source: Source, query: Query) -> dict[str, Any]:
             {
                 "attempt": attempt,
                 "kinds": Tally(map(kind_of, edits)),
+                "regrets": 0 if attempt is None else len(attempt.regrets),
                 "edits": [described(edit) for edit in edits[:_MOST_EDITS]],
             }
             for attempt, edits in every[:_MOST_ROWS]

@@ -22,6 +22,7 @@ from quire.memory.quotes import (
     quote_rows as quote_rows,
 )
 from quire.memory.recall import Recall, Wishes, recalled
+from quire.memory.rules import Rules
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
 from quire.memory.wishes import Wish
 
@@ -34,6 +35,7 @@ __all__ = [
     "Recall",
     "Remark",
     "Report",
+    "Rules",
     "Source",
     "Tier",
     "Wish",

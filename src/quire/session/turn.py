@@ -24,6 +24,7 @@ from typing import Any, Unpack
 from quire.context import Context, Template
 from quire.errors import Conflict, QuireError, TurnLost, cut
 from quire.items import Item, Message, Note, ToolCall
+from quire.memory import Rules
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions
 from quire.session.aio import AWAITED, Change, Writer
@@ -37,7 +38,7 @@ from quire.session.turns import BuildOptions, Request, Turns
 from quire.stores.store import checked_name
 from quire.stores.streams import JOBS, MAIN
 
-_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
+_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions, Rules)
 """Sections that wait for nothing."""
 
 

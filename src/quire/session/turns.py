@@ -282,6 +282,8 @@ class Turns:
         if self.caps is not None:
             spent = self._log.root.state.spending + self._log.spent_apart
             check_caps(self.caps, spent, self.prices, build.model)
+        if self._compaction.compactor is not None:
+            await self._compaction.show_again(build.io, self._counter(build), build.template.budget.available)
         gathered, context = await self._fitted(build)
         if self._compaction.compactor is not None:
             context = await self._compacted(build, gathered, context)
