@@ -26,7 +26,8 @@ LAYERS = [
     {"node"},
     {"bridges"},
     {"integrations"},
-    {"inspector", "service"},
+    {"reading"},
+    {"inspector", "service", "mcp"},
     {"testing"},
     {"cli"},
 ]
