@@ -25,7 +25,8 @@ LAYERS = [
     {"node"},
     {"bridges"},
     {"integrations"},
-    {"inspector", "service"},
+    {"reading"},
+    {"inspector", "service", "mcp"},
     {"testing"},
     {"cli"},
 ]

@@ -16,7 +16,7 @@ ROOMS = [
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
     "quire.memory",
     *("quire.agent", "quire.agent.builtin", "quire.programs", "quire.node", "quire.testing"),
-    *("quire.inspector", "quire.service"),
+    *("quire.reading", "quire.inspector", "quire.service"),
     "quire.integrations.logs",
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
@@ -24,7 +24,7 @@ ROOMS = [
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",
-    "quire.integrations.mcp",
+    "quire.mcp",
     "quire.integrations.openai_agents",
 ]
 

@@ -86,7 +86,7 @@ def test_several_histories_become_several_conversations_or_none(tmp_path: Path) 
     done = ran_json("import", str(many), "ana/", "--store", store)
     assert [one["address"] for one in done] == ["ana/1", "ana/2"]
     ran("import", str(many), "ana/old", "--store", store)
-    listed = [row["conversation"] for row in ran_json("ls", "ana", "--store", store)]
+    listed = sorted(row["conversation"] for row in ran_json("ls", "ana", "--store", store))
     assert listed == ["1", "2", "old-1", "old-2"]
     bad = written(many, lines([HELLO, [*HELLO, {"role": "user", "content": 5}]]))
     reported = refused(2, "import", bad, "new/", "--store", str(tmp_path / "new.db"))

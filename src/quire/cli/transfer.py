@@ -8,7 +8,7 @@ import typer
 from quire.cli.histories import note_downgrades, read_histories
 from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
-from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
+from quire.cli.stores import at_store, key_in, path_of
 from quire.cli.terminal import errors_reported, note, say, write_json
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
 from quire.integrations.logs import FORMATS as LOGS
@@ -16,6 +16,8 @@ from quire.integrations.logs.histories import OWN, History, known_format
 from quire.integrations.logs.repair import located, render
 from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
+from quire.reading import Source
+from quire.session import Session
 from quire.state import Transcript as Log
 from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
@@ -45,7 +47,7 @@ def export(
     """
     with at_store(store, key_file) as found:
         wanted = _wire(format)
-        view = session_at(found, existing_place(found, address)).view(transcript)
+        view = Source(found).session(address).view(transcript)
         items = view.recorded() if wanted == OWN else list(view)
         payload, downgrades = render(items, wanted)
         write_json(payload, output)
@@ -80,7 +82,7 @@ def import_(
         if there := [place for place in versions if versions[place] and not append]:
             raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
         for one in read:
-            session_at(found, one.place).append(*one.items, expected=versions[one.place])
+            Session.open(str(one.place), store=found).append(*one.items, expected=versions[one.place])
     if json:
         write_json(
             [

@@ -14,10 +14,12 @@ const nameOf = (scope) => (scope ? readable(scope) : "no scope");
 export function Conversations({ params, sources }) {
   const [asked, setAsked] = useState(params);
   const [typed, setTyped] = useState(params.q ?? "");
+  const [trail, setTrail] = useState([]); // the cursors of the pages before
   useEffect(() => { setAsked(params); setTyped(params.q ?? ""); }, [JSON.stringify(params)]);
   useEffect(() => follow({}), [at.source]);
   const ask = (next) => {
-    const all = { ...asked, start: "", ...next };
+    const all = { ...asked, ...next };
+    setTrail([]);
     history.replaceState(null, "", link("", "", all));
     setAsked(all);
   };
@@ -26,7 +28,7 @@ export function Conversations({ params, sources }) {
     return () => clearTimeout(timer);
   }, [typed]);
   const isSaid = asked.by === "said";
-  const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, start: asked.start });
+  const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, after: trail.at(-1) });
   const isLive = page.data?.rows.some((row) => row.is_live);
   useEffect(() => {
     const timer = isLive && setInterval(changed, 5000);
@@ -54,24 +56,24 @@ export function Conversations({ params, sources }) {
     </div>
     ${isSaid
       ? html`<${Found} question=${asked.q ?? ""} within=${within} scopes=${page.data?.scopes ?? []} ask=${ask} />`
-      : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} asked=${asked} ask=${ask} />`}</${Loaded}>`}`;
+      : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} ask=${ask} trail=${trail} setTrail=${setTrail} />`}</${Loaded}>`}`;
 }
 
-function Rows({ data, asked, ask }) {
+function Rows({ data, ask, trail, setTrail }) {
   const root = useKeys("a.row-link");
   if (!data.count.conversations) return html`<div class="panel"><${Empty} title="No conversations yet">They appear here as soon as something writes to this store, for example <code>Session.open("ana/q3", store=…)</code>.</${Empty}></div>`;
   if (!data.rows.length) return html`<div class="panel"><${Empty} title="No conversation has this name">
     <${Button} onClick=${() => { ask({ q: "", within: "" }); }}>Show all</${Button}></${Empty}></div>`;
-  const start = Number(asked.start || 0);
+  const start = trail.length * PAGE;
   return html`
     <div class="panel" ref=${root}>
       <div class="conversation is-head" aria-hidden="true"><span /><span>Conversation</span><span /><span class="number">Items</span><span class="number">Tokens spent</span><span class="number">Cost</span><span class="number">Active</span></div>
       <ul class="plain" aria-label="conversations">${data.rows.map((row) => html`<li key=${row.address}><${Row} row=${row} /></li>`)}</ul>
     </div>
     ${data.length > PAGE && html`<nav class="pager" aria-label="pages">
-      <${Button} disabled=${!start} onClick=${() => ask({ start: Math.max(start - PAGE, 0) || "" })}>Newer</${Button}>
+      <${Button} disabled=${!start} onClick=${() => setTrail(trail.slice(0, -1))}>Newer</${Button}>
       <span class="muted number">${number(start + 1)}–${number(start + data.rows.length)} of ${number(data.length)}</span>
-      <${Button} disabled=${!data.next} onClick=${() => ask({ start: data.next })}>Older</${Button}>
+      <${Button} disabled=${!data.next} onClick=${() => setTrail([...trail, data.next])}>Older</${Button}>
     </nav>`}`;
 }
 

@@ -199,7 +199,7 @@ function picture(character) {
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-export const readable = (text) => text.replace(/\r\n/g, "\n").replace(UNSEEN, picture);
+export const readable = (text) => (text ?? "").replace(/\r\n/g, "\n").replace(UNSEEN, picture);
 
 export function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
