@@ -432,9 +432,12 @@ def _bounded(found: list[str]) -> list[str]:
 
 _Ranked = list[tuple[int, float]]
 
-_COMPARED, _CLOSE, _SAME, _EARLIER = 5, 0.3, 0.4, 0.7
+_COMPARED, _CLOSE, _SAME, _EARLIER = 5, 0.3, 0.2, 0.7
 """How many are compared to find what changed; the least share of the older one's score; and of what that has
 of the question, to come before it, and to mark it as earlier."""
+
+_BETTER = 1.5
+"""How many times more of the question a reply must have to be shown beside its message."""
 
 LAG = 12
 """So many exchanges are shown in short before more is shown of the first."""
@@ -492,8 +495,9 @@ class _Search:
         """Among the very best, a message that says that something changed before older ones about the same.
 
         "I moved to Bergen" comes before "I live in Oslo", which is marked as earlier. A question about how it
-        was before leaves them in their order.
+        was before, or at a time that it names, leaves them in their order.
         """
+        is_of_then = self._question.is_of_past or bool(self._question.spans)
         scores, order = dict(ranked[:_COMPARED]), list[int]()
         changes = self._postings[CHANGES].keys() & scores.keys()
         for number, value in scores.items():
@@ -502,7 +506,7 @@ class _Search:
             older = {one: self._shared(one, number, by_own_words=one in changes) for one in near}
             self.earlier |= {one for one, share in older.items() if share >= _EARLIER}
             behind = (nth for nth, other in enumerate(order) if older.get(other, 0.0) >= _SAME)
-            order.insert(len(order) if self._question.is_of_past else next(behind, len(order)), number)
+            order.insert(len(order) if is_of_then else next(behind, len(order)), number)
         return [*zip(order, scores.values(), strict=True), *ranked[_COMPARED:]]
 
     def _shared(self, older: int, newer: int, *, by_own_words: bool) -> float:
@@ -549,7 +553,8 @@ class _Search:
             return leaves, []
         worth = {leaf: sum(self._held(leaf).values()) for leaf in leaves}
         replies = sorted(leaves[1:], key=lambda leaf: -worth[leaf])
-        first = leaves[:1] if worth[leaves[0]] >= worth[replies[0]] else [leaves[0], replies.pop(0)]
+        is_better = worth[replies[0]] > _BETTER * worth[leaves[0]]
+        first = [leaves[0], replies.pop(0)] if is_better else leaves[:1]
         return first, [leaf for leaf in replies if worth[leaf]]
 
     def _candidates(self) -> set[int]:

@@ -25,7 +25,7 @@ Key = tuple[str, str]
 Shorten = Callable[[str, int], str]
 """Returns the most relevant part of a line in about so many characters, marked as a part."""
 
-SHORT, _MORE = 320, 5
+SHORT, _MORE = 160, 3
 """Characters up to which a text is quoted whole at first, and how many times more of it is quoted next."""
 
 _IN_SHORT = 12
@@ -44,8 +44,8 @@ CLOSING = f"</{_TAG}>"
 _LEAST_TOKENS = 4
 """In fewer tokens there is no room for any line."""
 
-_TIGHTER = (SHORT, 240, 180, 135, 100, 75, 55, 40)
-"""Characters of the best quote that are tried where there is very little room."""
+_TIGHTER = (2 * SHORT, 240, 180, 135, 100, 75, 55, 40)
+"""Characters of the best quote that are tried; fewer where there is very little room."""
 
 _LISTED = 10
 """Quotes that are listed as data whether or not they fit."""
