@@ -174,12 +174,12 @@ class DurableRunner:
                 wake.clear()
                 has_ended = self._signals.count(reference.key) == ENDED
                 read = partial(read_words, self._database.store, reference.id, after)
-                is_open, pieces = await self._shared.do((reference, after), read)
+                is_open, pieces, has_more = await self._shared.do((reference, after), read)
                 for piece in pieces:
                     yield piece
                     after = piece.number
-                is_open = bool(pieces) or (is_open and not has_ended)  # there may be more than were read
-                if pieces:
+                is_open = has_more or (is_open and not has_ended)
+                if has_more:
                     wake.set()
 
     async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
