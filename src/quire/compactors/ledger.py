@@ -5,10 +5,9 @@ a later step is likely to need: `name(argument: value) -> field: value`. What is
 """
 
 import re
-from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter as Counts, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
-from math import log2
 
 from msgspec.structs import replace
 
@@ -47,15 +46,14 @@ _LEAST_SAVED = 24
 _LONGEST_CALL, _LONGEST_LINE = 160, 120
 """Characters of the arguments, and of the first line of a result that has no fields."""
 
-_LIKELY = 1.6
+_LIKELY = 1.2
 """Fields that score less are in no ledger."""
 
 _WORTH = 1.5
 """Fields that score less are in no short form."""
 
-_RIVALS, _DONE = 0.3, 0.8
-"""What a field scores less for each time that those with its name double from four on, and where a call that
-has changed something repeats what another result has."""
+_DONE = 0.8
+"""What a field scores less where a call that has changed something repeats what another result has."""
 
 _LONGEST_AMOUNT = 5
 """Digits of what is taken for an amount and not for an identifier."""
@@ -144,14 +142,16 @@ def short_form(
 
 def _best(fields: Sequence[Field], evidence: Evidence, tokens: int, least: float) -> list[Field]:
     """Return the fields with the best scores that fit, in their order; each value once."""
-    kept, seen = set[int](), set[tuple[str, str]]()
+    kept, seen, labels = set[int](), set[tuple[str, str]](), set[tuple[str, str]]()
     for score, place in sorted((-evidence.score(field), place) for place, field in enumerate(fields)):
-        field, cost = fields[place], _tokens(fields[place])
+        field = fields[place]
+        cost = _tokens(field, labels)
         if -score < least:
             break
         if cost <= tokens and (field.label, field.value) not in seen:
             tokens -= cost
             kept.add(place)
+            labels.add((field.parent, field.label))
             seen.add((field.label, field.value))
     return [field for place, field in enumerate(fields) if place in kept]
 
@@ -164,9 +164,10 @@ def _beginning(text: str, characters: int) -> str:
     return text[: line_end if line_end > characters // 2 else characters].rstrip()
 
 
-def _tokens(field: Field) -> int:
-    """Return about how many tokens a field takes in a line."""
-    return (len(field.label) + len(field.value)) // 4 + 2
+def _tokens(field: Field, labels: Container[tuple[str, str]]) -> int:
+    """Return about how many tokens a field takes in a line that has some labels already."""
+    is_new = (field.parent, field.label) not in labels
+    return len(field.value) // 4 + 1 + is_new * (len(field.label) // 4 + 1)
 
 
 def _first_line(result: ToolResult) -> str:
@@ -256,11 +257,9 @@ class CallLine(Line):
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
         arguments = {field.value for field in fields_of(self.call)}
-        rivals = Counts((field.parent, field.label) for field in self.fields)
         for place, field in enumerate(self.fields):
             if (field.label or field.parent) and field.value not in arguments:
-                among = rivals[field.parent, field.label]
-                score = evidence.score(field) - _RIVALS * max(log2(among) - 2, 0)
+                score = evidence.score(field)
                 score -= _DONE * (self.is_always_told and evidence.is_repeated(field))
                 if score >= _LIKELY and not (len(field.value) > 2 and field.value.casefold() in known):
                     yield score, place
@@ -314,35 +313,49 @@ def told_lines(
         return counter.count(Message("user", text, id=LEDGER, created_at=0.0))
 
     left = tokens - count("\n".join(frame))
-    heads, values = dict[int, None](), set[tuple[str, str]]()
+    heads, values = set[int](), set[tuple[str, str]]()
+    labels = defaultdict[int, set[tuple[str, str]]](set)
     for number in reversed(range(len(lines))):
         if lines[number].is_always_told:
             cost = count(f"{lines[number].head} -> \n")
             if left - cost < tokens * 2 // 3:
                 break
             left -= cost
-            heads[number] = None
-    if has_handles := any(line.handle for line in lines):
+            heads.add(number)
+    if any(line.handle for line in lines):
         left -= tokens // _UNTOLD
     for number, place in _ranked(lines, shown, evidence):
         line, field = lines[number], lines[number].fields[place]
         key = field.label, field.value.casefold()
-        cost = _tokens(field) + (0 if number in heads else count(f"{line.head} -> \n"))
+        cost = _tokens(field, labels[number]) + (0 if number in heads else count(f"{line.head} -> \n"))
         if key not in values and cost <= left:
             left -= cost
             values.add(key)
-            heads[number] = None
+            heads.add(number)
+            labels[number].add((field.parent, field.label))
             line.kept.add(place)
-    chosen = sorted(heads)
-    untold = [line for number, line in enumerate(lines) if number not in heads] if has_handles else []
-    while chosen or untold:
-        rows = [lines[number].text for number in chosen]
-        rows += [f"Also: {', '.join(f'{line.handle} {line.name}' for line in untold)}"] if untold else []
+    while heads or any(line.handle for line in lines):
+        rows = [lines[number].text for number in sorted(heads)]
+        untold = (line for number, line in enumerate(lines) if number not in heads)
+        rows += filter(None, [_handles(untold, tokens // _UNTOLD)])
         text = "\n".join(filter(None, (frame[0], *map(_quoted, rows), frame[1])))
         if count(text) <= tokens:
-            return text, [one for number in chosen for one in lines[number].sources()]
-        (untold or chosen).pop(0)
+            return (text, [one for n in sorted(heads) for one in lines[n].sources()]) if rows else None
+        if not heads:
+            break
+        heads.remove(min(heads))  # fields are counted roughly
     return None
+
+
+def _handles(untold: Iterable[Line], tokens: int) -> str:
+    """Return a line with the handles of what is not told of, the newest, in about so many tokens."""
+    found = list[str]()
+    for line in reversed([one for one in untold if one.handle]):
+        found.append(f"{line.handle} {line.name}")
+        tokens -= len(found[-1]) // 4 + 2
+        if tokens < 0:
+            break
+    return f"Also: {', '.join(reversed(found))}" if found else ""
 
 
 def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) -> list[tuple[int, int]]:
