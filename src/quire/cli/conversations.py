@@ -330,9 +330,7 @@ def _forget_scope(store: Store, scope: str, yes: bool, json: bool) -> None:
         table([("scope", "conversations", "entries", "documents", "open jobs"), *rows])
     if not yes and not confirmed(f"Forget all of {plural(len(contents), 'scope')}, for ever?"):
         raise typer.Exit(1)
-    count = 0
-    for _ in erase_scopes(store, [one.scope for one in contents]):
-        count += 1
+    for count, _ in enumerate(erase_scopes(store, [one.scope for one in contents]), 1):
         if count % _PROGRESS == 0:
             note(f"{count:,} conversations erased")
     if json:

@@ -19,6 +19,7 @@ from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
 from quire.reading import Source
 from quire.reading.archive import write_archive
+from quire.reading.files import append_history
 from quire.session import Session
 from quire.state import Transcript as Log
 from quire.stores import Entry, Place, Store, place_at
@@ -103,7 +104,8 @@ def import_(
         if there := [place for place in versions if versions[place] and not append]:
             raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
         for one in read:
-            Session.open(str(one.place), store=found).append(*one.items, expected=versions[one.place])
+            session = Session.open(str(one.place), store=found)
+            append_history(session, one.history, one.items, versions[one.place])
     if json:
         write_json(
             [
@@ -150,6 +152,7 @@ class _Read(NamedTuple):
     title: str
     format: str
     place: Place
+    history: History
     items: list[Item]
     definitions: int
     faults: list[Fault]
@@ -168,7 +171,7 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
         target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
         found = history.log.format if history.log is not None else history.format(source)
         broken = _broken(history, source, items)
-        yield _Read(where, found, target, items, len(history.tools), *broken)
+        yield _Read(where, found, target, history, items, len(history.tools), *broken)
 
 
 def _broken(

@@ -170,7 +170,7 @@ def read_transcript(
         start=page.start,
         length=len(rows),
         item=found,
-        request=kept and kept.version,
+        request=None if kept is None else kept.version,
         rows=[_row(shown, row, undone, counter, kept) for row in asked],
     )
 
