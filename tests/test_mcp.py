@@ -244,7 +244,7 @@ def test_pages_have_everything_once() -> None:
         ("recall", {"question": "What?", "scope": "nobody"}, "there is nothing in the scope 'nobody'"),
         ("recall", {"question": "What?"}, "there are 'ana', 'bob'"),
         ("explain", {"address": ADDRESS, "item": "none"}, "there is no item 'none' here"),
-        ("why", {"words": "nobody said this"}, "there is nothing in the scope ''"),
+        ("why", {"words": "nobody said this"}, "nothing here has 'nobody said this'"),
         ("why", {"words": "zzzz", "within": "ana/"}, "nothing here has 'zzzz'"),
         ("diff", {"address": ADDRESS, "before": -1}, "there are versions 0 to"),
         ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` is the earlier version"),

@@ -180,7 +180,7 @@ def test_the_command_opens_a_folder() -> None:
         try:
             assert running.stdout is not None
             address = urlsplit(str(running.stdout.readline()).strip())
-            served = Served(address.port or 0, address.path)
+            served = Served(address.port or 0, address.path).entered()
             found = served.read("conversations", "file-1").data
             assert found["count"]["conversations"] == 8
             assert not any(row["is_live"] for row in found["rows"])

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 import typer
+from msgspec.structs import astuple
 
 from quire.cli.options import Address, AsJson, KeyFile, StoreUrl, Transcript
 from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
@@ -18,11 +19,21 @@ from quire.items import JSON, Item, Undo, kind_of
 from quire.reading import changes
 from quire.reading.conversations import Conversation, list_conversations
 from quire.reading.source import Source, counter_of
-from quire.session import Kept, Session, remove_conversation, request_named
+from quire.session import (
+    Kept,
+    Session,
+    erase_scopes,
+    remove_conversation,
+    request_named,
+    survey_scopes,
+)
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.streams import ORIGIN
 from quire.tokens import counter_for
+
+_PROGRESS = 100
+"""Conversations between two remarks on progress."""
 
 _POLL = 0.5
 """Seconds between two looks for an interrupt."""
@@ -268,16 +279,26 @@ def undo(
 
 
 def forget(
-    address: Address,
+    address: Annotated[
+        str | None, typer.Argument(help="scope/conversation, in place of --scope", show_default=False)
+    ] = None,
     items: Annotated[list[str] | None, typer.Argument(help="their ids", show_default=False)] = None,
     store: StoreUrl = None,
     all: Annotated[bool, typer.Option("--all", help="forget the whole conversation")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting a conversation")] = False,
+    scope: Annotated[
+        str | None, typer.Option(help="forget all of a scope, and of those nested in it")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting more than items")] = False,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Forget items of a conversation, or all of it: their content is removed from the store for good."""
+    """Forget items of a conversation, all of it, or all of a scope: it is removed from the store for good."""
     with at_store(store, key_file) as found:
+        if (scope is None) == (address is None) or (scope is not None and all):
+            raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
+        if address is None:
+            _forget_scope(found, scope or "", yes, json)
+            return
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
         if all and not found.version(place_at(address)):
@@ -298,6 +319,24 @@ def forget(
             write_json({"address": str(place), "forgotten": "all" if all else ids})
         else:
             say(gone)
+
+
+def _forget_scope(store: Store, scope: str, yes: bool, json: bool) -> None:
+    contents = survey_scopes(store, scope)
+    if not json:
+        rows = [
+            tuple(f"{one:,}" if isinstance(one, int) else one for one in astuple(row)) for row in contents
+        ]
+        table([("scope", "conversations", "entries", "documents", "open jobs"), *rows])
+    if not yes and not confirmed(f"Forget all of {plural(len(contents), 'scope')}, for ever?"):
+        raise typer.Exit(1)
+    for count, _ in enumerate(erase_scopes(store, [one.scope for one in contents]), 1):
+        if count % _PROGRESS == 0:
+            note(f"{count:,} conversations erased")
+    if json:
+        write_json(contents)
+    else:
+        say(f"forgotten: {plural(sum(one.entries for one in contents), 'entry', 'entries')}")
 
 
 def _check_forks(store: Store, place: Place) -> None:

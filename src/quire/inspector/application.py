@@ -1,4 +1,4 @@
-"""The application: an address with a token, the files of the page, and what the page asks for as JSON.
+"""The application: the files of the page, and what the page asks for as JSON.
 
 The tables `READS` and `WRITES` name all that it answers: functions of `quire.reading`, whose parameters are
 those of a query or the fields of a JSON body.
@@ -109,11 +109,12 @@ def app(
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
 ) -> Starlette:
-    """Make the inspector of a store, to run or to mount; `app.state.path` is the path of its page.
+    """Make the inspector of a store, to run or to mount; `app.state.path` is the path that leads into it.
 
     With a `scope`, nothing outside of it can be named or seen. Only with `write` can the page change
-    something. The path begins with a `token`, by default a new one; an empty token leaves the protection to
-    the application that mounts it, as do other `hosts`. `files` are histories to show read-only, by name.
+    something. The path has a `token`, by default a new one, which a browser exchanges for a cookie; an empty
+    token leaves the protection to the application that mounts it, as do other `hosts`. `files` are histories
+    to show read-only, by name.
     """
     token = secrets.token_urlsafe(24) if token is None else token
     inspector = _Inspector()
@@ -133,9 +134,7 @@ def app(
         Route("/api/{source}/{name}", inspector.read, methods=["GET"]),
         Route("/api/{source}/{name}", inspector.write, methods=["POST"]),
     ]
-    made = Starlette(
-        routes=[Mount(f"/{token}" if token else "", routes=routes)], exception_handlers={QuireError: _fault}
-    )
+    made = Starlette(routes=routes, exception_handlers={QuireError: _fault})
     made.add_middleware(Guard, token=token, hosts=hosts)
     made.state.path = f"/{token}/" if token else "/"
     return made

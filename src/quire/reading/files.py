@@ -1,17 +1,21 @@
 """Histories and logs in files as a read-only source, their faults, and how a request repairs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.errors import Damaged, InvalidValue, QuireError
 from quire.integrations.logs.histories import OWN, History, histories_in
 from quire.integrations.logs.repair import Change, changes, repaired
+from quire.items import Item
 from quire.providers import PROVIDERS, provider_for
 from quire.reading.source import Source
-from quire.session import Session
+from quire.session import Session, Written, log_of
+from quire.session.spending import usage_note
 from quire.stores import MemoryStore
+from quire.stores.streams import USAGE
 
 _STORES = (b"SQLite format 3\0", b'{"quire":')
 """How the files of stores begin."""
@@ -55,11 +59,23 @@ def add_file(source: Source, name: str, data: bytes) -> None:
             source.notes.append(f"{conversation}: another file of this name is open")
             continue
         try:
-            session.append(*history._replace(line=None).items())
+            append_history(session, history, history._replace(line=None).items())
         except QuireError as fault:
             source.notes.append(f"{name}: {history.place}{fault}")
         else:
             source.histories[str(session.place)] = history
+
+
+def append_history(
+    session: Session, history: History, items: Sequence[Item], expected: int | None = None
+) -> None:
+    """Record a history, and what its answers used as its log reports it."""
+    session.append(*items, expected=expected)
+    used = () if history.conversation is None else history.conversation.used
+    end = items[-1].created_at
+    notes = [(usage_note(one.usage, one.model, {}), min(one.time or end, end)) for one in used]
+    written = [Written(USAGE, replace(note, created_at=time)) for note, time in notes]
+    log_of(session).commit(lambda _: written)
 
 
 def find_faults(

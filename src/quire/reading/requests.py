@@ -46,12 +46,19 @@ class RequestRow(Record, frozen=True, omit_defaults=True):
     again_cost: float | None = None
 
 
-def list_requests(source: Source, address: str, limit: Count = _ROWS, skip: Count = 0) -> dict[str, Any]:
-    """Return the requests of a conversation, newest last; `skip` leaves out the newest."""
+def list_requests(
+    source: Source, address: str, limit: Count = _ROWS, skip: Count = 0, brief: bool = False
+) -> dict[str, Any]:
+    """Return the requests of a conversation, newest last; `skip` leaves out the newest.
+
+    With `brief` they are not compared with those before them.
+    """
     limit = min(max(limit, 1), _MOST_ROWS)
     found = source.session(address).receipts[-(skip + limit + 1) :]
     found = found[: len(found) - skip]
-    rows = [_row(kept, before_of(kept, found[:place])) for place, kept in enumerate(found)][-limit:]
+    rows = [
+        _row(kept, None if brief else before_of(kept, found[:place])) for place, kept in enumerate(found)
+    ][-limit:]
     spent = sum((kept.spending for kept in found[-limit:]), Spending())
     return {"rows": rows, "has_more": len(found) > limit, "reported": spent.cached, "prices_of": AS_OF}
 

@@ -70,17 +70,17 @@ class Source:
         """The conversations that may be seen, the latest first, without those kept for documents."""
         return [one for one in self.store.recent(self.scope) if not is_reserved(one.place.conversation)]
 
-    def scopes(self, name: str) -> list[str]:
-        """The scopes of a name, the latest first: conversations without a scope are each a scope of its own.
+    def scopes(self, name: str | None) -> list[str]:
+        """The scopes of a name, or all, the latest first: a conversation without a scope is one of its own.
 
         `UnknownId` if there is none that may be seen.
         """
         places = [one.place for one in self.store.recent(self.scope)]
-        found = list(dict.fromkeys(one.scope for one in places if name in (one.named, one.scope)))
+        found = list(dict.fromkeys(one.scope for one in places if name in (None, one.named, one.scope)))
         if not found:
             names = list(dict.fromkeys(one.named for one in places if one.named))[:_MOST_NAMED]
             known = ", ".join(repr(cut(one)) for one in sorted(names)) or "none"
-            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {known}")
+            raise UnknownId(f"there is nothing in the scope {cut(name or '')!r} here; there are {known}")
         return found
 
 

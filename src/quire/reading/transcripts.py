@@ -46,12 +46,16 @@ class Row(Record, frozen=True, omit_defaults=True):
 
 
 class Page(Record, frozen=True):
-    """Rows from `start` on, of `length` in all; `item` is the position of the one that was asked for."""
+    """Rows from `start` on, of `length` in all; `item` is the position of the one that was asked for.
+
+    `request` is the version of the request that they are compared with.
+    """
 
     inherited: int
     start: int
     length: int
     item: int | None
+    request: int | None
     rows: Sequence[Row]
 
 
@@ -148,7 +152,7 @@ def read_transcript(
     """Return a page of a transcript as it was recorded: from `start`, around an `item`, or the end of it.
 
     What is not shown is folded, unless all is asked for (`flat`). Each item says whether a `request` showed
-    it to the model.
+    it to the model; "last" is the last one at that version.
     """
     shown = _version(source, address, transcript, at)
     view, edits = shown.view, shown.view.edits_in_force.edits.values()
@@ -160,16 +164,24 @@ def read_transcript(
     asked = rows[page.start : page.stop]
     view.log.load(Run(row.start, row.stop) for row in asked if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
-    kept, counter = (
-        request_named(shown.session.receipts, request) if request else None,
-        counter_of(shown.session),
-    )
+    kept, counter = _request(shown, request), counter_of(shown.session)
     return Page(
         inherited=shown.inherited,
         start=page.start,
         length=len(rows),
         item=found,
+        request=None if kept is None else kept.version,
         rows=[_row(shown, row, undone, counter, kept) for row in asked],
+    )
+
+
+def _request(shown: _Version, name: str) -> Kept | None:
+    receipts = shown.session.receipts
+    if name != "last":
+        return request_named(receipts, name) if name else None
+    is_now = shown.version == shown.session.version
+    return next(
+        (one for one in reversed(receipts[-1 if is_now else 0 :]) if one.version <= shown.version), None
     )
 
 

@@ -1,7 +1,6 @@
 """Why a model saw an item or did not: in one request, and in all of its conversation."""
 
 from itertools import islice
-from urllib.parse import quote
 
 from msgspec.json import encode
 
@@ -96,25 +95,24 @@ def explain_words(
 ) -> list[Why]:
     """Return what has these words in a scope or a conversation, the best first, each with why it was seen.
 
-    `within` is an address: `ana/q3`, or `ana/` for all of a scope. All items of one conversation are looked
-    through, and an id names one; in a scope, those that its index finds. `UnknownId` if nothing has
-    one of the words.
+    `within` is an address: `ana/q3`, or `ana/` for all of a scope; by default all scopes. All items of one
+    conversation are looked through, and an id names one; in a scope, those that recall finds. `UnknownId` if
+    there are none.
     """
     if not words.split():
         raise InvalidValue("name the words to look for")
-    place = place_at(within or f"{quote(source.scope or '', safe='')}/")
     if within and not within.endswith("/"):
-        session = source.session(place)
+        session = source.session(within)
         ids = [words] if transcript_with(session, words) else reversed(find_items(session, words))
         found = [(session.place, item_id) for item_id in ids]
     else:
-        found = _found_in_scope(source, place.named, words)
+        found = _found_in_scope(source, place_at(within).named if within else None, words)
     if not found:
         raise UnknownId(f"nothing here has {cut(words)!r}")
     return [explain(source, *one, request) for one in found[: min(max(limit, 1), _MOST_FOUND)]]
 
 
-def _found_in_scope(source: Source, scope: str, words: str) -> list[tuple[Place, str]]:
+def _found_in_scope(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
     """The items with all of the words that recall finds, in its order; else those of all that was recorded.
 
     Recall finds no words that are in nearly every message, and nothing that it does not index.
@@ -136,12 +134,12 @@ def _found_in_scope(source: Source, scope: str, words: str) -> list[tuple[Place,
     return [(place, item_id) for _, place, item_id in dict.fromkeys(found)] or _scanned(source, scope, words)
 
 
-def _scanned(source: Source, scope: str, words: str) -> list[tuple[Place, str]]:
+def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
     """The items with a text in the latest conversations, of which only those with its words are opened."""
     needles = [encode(word)[1:-1] for word in words.casefold().split()]
     found: list[tuple[Place, str]] = []
     for one in source.recent()[:_SCANNED]:
-        if scope in (one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
+        if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
             bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
             if any(all(needle in body for needle in needles) for body in bodies):
                 ids = find_items(source.session(one.place), words)

@@ -81,6 +81,11 @@ from quire.session.log import (
 from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.provenance import link_quotes as link_quotes, trace as trace, tracing as tracing
 from quire.session.receipts import Kept, request_named as request_named
+from quire.session.scopes import (
+    ScopeContents as ScopeContents,
+    erase_scopes as erase_scopes,
+    survey_scopes as survey_scopes,
+)
 from quire.session.session import (
     AioSession,
     Session,

@@ -3,11 +3,13 @@
 import { html, useEffect, useRef, useState } from "preact";
 import { at, changed, follow, go, link, useData } from "quire/api.js";
 import { Notes, OpenFiles } from "quire/files.js";
+import { Words } from "quire/why.js";
 import { Button, Dot, Empty, Loaded, Segmented, Tag, When, money, number, plural, readable, useKeys } from "quire/parts.js";
 
 const PAGE = 50, MOST_OTHERS = 8;
-const PAUSE = { name: 150, said: 400 }; // milliseconds after the last key
-const BY = [["name", "Names"], ["said", "What was said"]];
+const PAUSE = { name: 150, said: 400, words: 400 }; // milliseconds after the last key
+const BY = [["name", "Names"], ["said", "What was said"], ["words", "What the model saw"]];
+const HINTS = { name: "Filter by name; Enter searches what the model saw", said: "Ask what was said, by whom, when", words: "Words of a message or a result" };
 const NONE = html`<span class="faint">–</span>`;
 const nameOf = (scope) => (scope ? readable(scope) : "no scope");
 
@@ -26,8 +28,8 @@ export function Conversations({ params, sources }) {
   useEffect(() => {
     const timer = setTimeout(() => typed !== (asked.q ?? "") && ask({ q: typed }), PAUSE[asked.by || "name"]);
     return () => clearTimeout(timer);
-  }, [typed]);
-  const isSaid = asked.by === "said";
+  }, [typed, asked]);
+  const by = asked.by || "name", isSaid = by !== "name";
   const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, after: trail.at(-1) });
   const isLive = page.data?.rows.some((row) => row.is_live);
   useEffect(() => {
@@ -47,14 +49,14 @@ export function Conversations({ params, sources }) {
     </div>
     <${Notes} />
     <div class="list-tools">
-      <input type="search" aria-label="search" placeholder=${isSaid ? "Ask what was said, by whom, when" : "Filter by name"} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-      <${Segmented} label="search in" options=${BY} value=${isSaid ? "said" : "name"} onChange=${(by) => ask({ by: by === "said" ? by : "" })} />
-      ${page.data?.count.scopes > 1 && html`<select aria-label="scope" value=${within ?? ""} onChange=${(event) => ask({ within: event.target.value })}>
-        ${!isSaid && html`<option value="">All scopes</option>`}
+      <input type="search" aria-label="search" placeholder=${HINTS[by]} value=${typed} onInput=${(event) => setTyped(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && by === "name" && ask({ q: typed, by: "words" })} />
+      <${Segmented} label="search in" options=${BY} value=${by} onChange=${(name) => ask({ by: name === "name" ? "" : name })} />
+      ${page.data?.count.scopes > 1 && html`<select aria-label="scope" value=${(by === "words" ? asked.within : within) ?? ""} onChange=${(event) => ask({ within: event.target.value })}>
+        ${by !== "said" && html`<option value="">All scopes</option>`}
         ${page.data.scopes.map((one) => html`<option key=${one.within} value=${one.within}>${nameOf(one.scope)} (${number(one.conversations)})</option>`)}
       </select>`}
     </div>
-    ${isSaid
+    ${by === "words" && asked.q?.trim() ? html`<${Words} words=${asked.q} within=${asked.within} />` : isSaid
       ? html`<${Found} question=${asked.q ?? ""} within=${within} scopes=${page.data?.scopes ?? []} ask=${ask} />`
       : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} ask=${ask} trail=${trail} setTrail=${setTrail} />`}</${Loaded}>`}`;
 }
