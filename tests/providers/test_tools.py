@@ -434,6 +434,8 @@ def test_a_reading_is_kept_until_others_take_its_room() -> None:
     for number in range(8):
         read_tools([{"name": f"f{number}", "description": "x" * 2**20}])
     assert first is not read_tools(tools)[0]
+    once = [{"name": "once"}]
+    assert read_tools(once, keep=False)[0] is not read_tools(once, keep=False)[0]
 
 
 def test_readings_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:

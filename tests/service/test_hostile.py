@@ -193,6 +193,13 @@ def test_text_that_looks_like_many_values_is_text(served: Served) -> None:
     assert answer.status_code == 202
 
 
+def test_of_tools_that_are_refused_nothing_is_kept(served: Served) -> None:
+    tools = [a_tool("never_seen_before")]
+    asked = {"model": "nobody", "input": "hello", "tools": tools}
+    check(served.client.post("/v1/responses", json=asked), 404)
+    assert read_tools(tools, keep=False)[0] is not read_tools(tools, keep=False)[0]
+
+
 def test_others_are_answered_while_tools_are_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, answered = Event(), Event()
 

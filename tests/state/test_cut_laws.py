@@ -11,7 +11,7 @@ from quire.testing.plain import FourCharacters, PlainTranscript
 from tests.counting import Items
 from tests.state.chains import check, play
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
 
 TOKENS = FourCharacters()
 

@@ -13,7 +13,7 @@ from quire.testing.histories import CONTENT_OPS, EDIT_OPS, OPS, Author, Op
 from quire.testing.plain import FourCharacters, PlainTranscript
 from tests.state.chains import check, play
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
 
 
 @given(OPS)

@@ -25,7 +25,7 @@ from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import PlainTranscript
 from tests.state.chains import check, plain_of, play
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
 
 
 @given(OPS, st.integers(1, 4), st.sets(st.sampled_from(["tool0", "tool1", "tool2"])) | st.none())

@@ -87,4 +87,4 @@ def test_nothing_is_counted_twice() -> None:
     assert edit is not None
     transcript.append(edit)
     assert transcript.view.tokens(counter) == 10
-    assert counter.asked == 102, "the child goes on from what its parent has counted"
+    assert counter.asked == 103, "the child counts the message that its parent counts, too"

@@ -38,9 +38,9 @@ _SCHEMA_KEYS = {
     "gemini": "parameters_json_schema",  # `parameters` takes only a part of OpenAPI's schemas
 }
 
-_MAX_TOOLS = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
+_MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
-_MAX_KEPT = 16 * 2**20
+_MOST_KEPT = 16 * 2**20
 """Bytes of memory that readings of definitions take."""
 
 _encode = msgspec.json.Encoder().encode
@@ -73,25 +73,27 @@ class Tool(NamedTuple):
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_tools(definitions: Iterable[Definition]) -> list[Tool]:
+def read_tools(definitions: Iterable[Definition], *, keep: bool = True) -> list[Tool]:
     """The tools in the order of their names, so that the order of the definitions does not matter.
 
-    A definition that was read before costs one comparison.
+    A definition that was read before costs one comparison. Without `keep`, nothing is kept of it.
     """
-    read = [_read(one) for one in single_definitions(definitions)]
+    read = [_read(one, keep) for one in single_definitions(definitions)]
     return sorted(read, key=lambda tool: (tool.name, tool.exact))
 
 
-def _read(definition: Definition) -> Tool:
+def _read(definition: Definition, keep: bool) -> Tool:
     if not definition:
         raise InvalidValue("a tool definition is empty")
     try:
-        known = _READINGS.all.get(_encode(definition))
+        known = _READINGS.get(_encode(definition))
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):
         known = None
     if known is None or known.definition != definition:  # a value may only resemble JSON: a set, a tuple
         plain, text = exact_copy(definition)
-        known = _READINGS.all.get(text) or _READINGS.keep(_Reading(plain, _tool(plain, text)))
+        known = _READINGS.get(text) or _Reading(plain, _tool(plain, text))
+        if keep:
+            _READINGS.keep(known)
     return known.tool
 
 
@@ -103,20 +105,32 @@ class _Reading(NamedTuple):
 
 
 class _Readings:
-    """Readings by the JSON of their definitions. When they take too much memory, all are dropped."""
+    """Readings by the JSON of their definitions.
+
+    Two generations: when `new` is full it becomes `old`, and what was `old` goes.
+    """
 
     def __init__(self) -> None:
-        self.all: dict[bytes, _Reading] = {}
-        self._size = 0  # bytes that they take
+        self.new: dict[bytes, _Reading] = {}
+        self.old: dict[bytes, _Reading] = {}
+        self.size = 0  # bytes that the readings in `new` take
 
-    def keep(self, reading: _Reading) -> _Reading:
-        size = _memory_of(reading.tool.exact)
-        if self._size + size > _MAX_KEPT:
-            self.all, self._size = {}, 0
-        if size <= _MAX_KEPT:
-            self.all[reading.tool.exact] = reading
-            self._size += size
-        return reading
+    def get(self, text: bytes) -> _Reading | None:
+        found = self.new.get(text)
+        if found is None and (found := self.old.get(text)) is not None:
+            self.keep(found)
+        return found
+
+    def keep(self, reading: _Reading) -> None:
+        text = reading.tool.exact
+        size, most = _memory_of(text), _MOST_KEPT // 2
+        if size > most:
+            return
+        if self.size + size > most:
+            self.old, self.new, self.size = self.new, {}, 0
+        if text not in self.new:
+            self.size += size
+        self.new[text] = reading
 
 
 _READINGS = _Readings()
@@ -166,7 +180,7 @@ def _tool(definition: Json, text: bytes) -> Tool:
 def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[Json]:
     """The tools as the wire of a draft takes them, those of other services left out."""
     functions = [tool for tool in tools if tool.native is None]
-    most = _MAX_TOOLS.get(draft.wire, len(functions))
+    most = _MOST.get(draft.wire, len(functions))
     if len(functions) > most:
         raise InvalidValue(f"tools: {len(functions)} are given, {draft.wire} takes at most {most}")
     taken = list[Tool]()

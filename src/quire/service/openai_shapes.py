@@ -78,7 +78,7 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
     body.tools = [] if given.get("tool_choice") == "none" else body.tools or []
     if len(body.tools) > _MOST_TOOLS or len(bytes(fields.get("tools", b""))) > _LARGEST_TOOLS:
         raise Problem(422, f"tools: at most {_MOST_TOOLS}, of {_LARGEST_TOOLS:,} bytes in all")
-    tools = read_tools(body.tools)
+    tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
         raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
     known = {*body.__struct_fields__, *_ONLY}

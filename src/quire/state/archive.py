@@ -26,7 +26,7 @@ from quire.tokens import Counter, Late
 T = TypeVar("T")
 V = TypeVar("V")
 
-_MAX_RUNS = 2048
+_MOST_RUNS = 2048
 """A page does not say what was shown before it if that was in more runs; then an earlier page does."""
 
 _ZERO = array("q", (0,)).tobytes()
@@ -152,6 +152,9 @@ class Archive(Segment):
         self._read = Recent[Item](MOST_KEPT)  # by position
         self._shapes_of = Recent[list[tuple[int, Shape]]](MOST_PAGES)
         self._counts: dict[tuple[str, int], array[int]] = {}  # of pages that were counted here
+
+    def copy_until(self, end: int) -> None:
+        """An archive is not copied: a fork goes on after it."""
 
     def page(self, number: int) -> Page:
         """The page of a number."""
@@ -413,7 +416,7 @@ def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -
     pieces = list(log.pieces(first, stop))
     heads = array("I", [head for segment, a, b in pieces for head in segment.heads[a:b]])
     shape = log.shape_at(first)
-    is_small = next(islice(shape.runs(), _MAX_RUNS, None), None) is None
+    is_small = next(islice(shape.runs(), _MOST_RUNS, None), None) is None
     return Page(
         ids=[item_id for segment, a, b in pieces for item_id in segment.ids(a, b)],
         heads=heads.tobytes(),

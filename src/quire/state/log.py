@@ -33,6 +33,8 @@ results that came after the model had gone on without them."""
 PAGE = 1024
 """How many items a page of an archive has. Segments remember the grouping where one begins."""
 
+_SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
+
 
 class Segment:
     """Items in order of arrival, and what is known about each by its position.
@@ -80,6 +82,24 @@ class Segment:
         self._shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
         self.tips: dict[int, Grouping] = {}  # at the positions where pages begin
         self.memos: dict[Hashable, Any] = {}  # what readers of views computed and can continue from
+
+    def copy_until(self, end: int) -> "Segment | None":
+        """The same up to a position, free to grow on its own; None if it is too long to be copied."""
+        length = end - self.start
+        if length > _SMALL:
+            return None
+        copy = Segment(self.start, self.highest)
+        copy._items.extend(self._items[:length])
+        copy._heads.extend(self._heads[:length])
+        copy._ids = None if self._ids is None else self._positions(copy._items)
+        copy.sorts = {sort: kept[: bisect_left(kept, end)] for sort, kept in self.sorts.items()}
+        copy.apart = self.apart[: bisect_left(self.apart, (end,))]
+        copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
+        copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
+        copy.counters = self.counters.copy()
+        copy._shapes = [entry for entry in self._shapes if entry[0] <= end]
+        copy.tips = {position: tip for position, tip in self.tips.items() if position <= end}
+        return copy
 
     def record(self, item: Item, head: int, *, is_late: bool = False) -> None:
         """Add one item at the end, as a member of the group of `head`."""
@@ -204,7 +224,11 @@ class Log:
 
     def forked_at(self, end: int) -> "Log":
         """A log with the same items up to a position and a last segment that nobody else writes to."""
-        last = self.segments[self._index(max(end - 1, 0))]
+        index = self._index(max(end - 1, 0))
+        last = self.segments[index]
+        copy = last.copy_until(end)
+        if copy is not None:
+            return Log((*self.segments[:index], copy))
         return self.followed_by(Segment(end, last.highest))
 
     def followed_by(self, segment: Segment) -> "Log":
