@@ -114,8 +114,8 @@ def _is_replaced(older: Wish, bag: frozenset[str], newer: Wish, other: frozenset
 
     What is forbidden or not borne adds up: of two such both hold.
     """
-    most = 0 if older.forbids and newer.forbids else max(1, len(bag) // 4)
-    return max(len(bag - other), len(other - bag)) <= most
+    changed = max(len(bag), len(other)) - len(bag & other)
+    return not changed or (changed <= max(1, len(bag) // 4) and not (older.forbids and newer.forbids))
 
 
 def wishes_in(text: str) -> Iterator[Phrase]:
