@@ -149,11 +149,13 @@ def quote_wish(wish: Wish) -> Quote:
         covers=leaf.ids,
         why=lambda: "a standing instruction or preference",
         source=leaf.source,
-        shorter=lambda line, most: (
-            quote_line(BAR, f"\u2026 {wish.clause} \u2026") if len(line) > most else line
-        ),
+        shorter=partial(_clause_alone, wish),
         text=leaf.text,
     )
+
+
+def _clause_alone(wish: Wish, line: str, characters: int) -> str:
+    return line if len(line) <= characters else quote_line(BAR, f"\u2026 {wish.clause} \u2026")
 
 
 def _question_of(ask: Ask) -> Message | None:

@@ -31,8 +31,7 @@ _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wishes.toml").r
 
 
 def _pattern(name: str, lead: str = "") -> "re.Pattern[str]":
-    rules = _LISTS["rules"][name]
-    text = f"{lead}(?:{'|'.join(rules)})" if isinstance(rules, list) else rules
+    text = f"{lead}(?:{'|'.join(_LISTS['rules'][name])})"
     for part, words in reversed(_LISTS["parts"].items()):
         text = text.replace(part, f"(?:{words})")
     return re.compile(text.replace("\n", ""), re.IGNORECASE)
@@ -115,8 +114,8 @@ def _is_replaced(older: Wish, bag: frozenset[str], newer: Wish, other: frozenset
 
     What is forbidden or not borne adds up: of two such both hold.
     """
-    most = 0 if older.forbids and newer.forbids else max(1, len(bag) // 4)
-    return max(len(bag - other), len(other - bag)) <= most
+    changed = max(len(bag), len(other)) - len(bag & other)
+    return not changed or (changed <= max(1, len(bag) // 4) and not (older.forbids and newer.forbids))
 
 
 def wishes_in(text: str) -> Iterator[Phrase]:
@@ -144,10 +143,9 @@ def _phrase_in(sentence: str) -> Phrase | None:
     lead = _LEAD.match(plain)
     start = 0 if lead is None else lead.end()
     if last := _INSTRUCTION.match(plain, start):
-        is_wish, start = not plain.endswith("?") or _REQUEST.match(plain, start), 0
+        is_wish, start = not plain.endswith("?") or bool(_REQUEST.match(plain, start)), 0
     elif preferences := [*_PREFERENCE.finditer(plain)]:
-        last = preferences[-1]
-        is_wish, start = not _NOT_OWN.search(plain), preferences[0].start()
+        is_wish, start, last = not _NOT_OWN.search(plain), preferences[0].start(), preferences[-1]
     else:
         return None
     if not is_wish:

@@ -366,7 +366,10 @@ class StoreLaws:
             held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
             assert len(other.read(HERE)) == 2, "another opening does not read what was appended"
             held.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
+            moment = other.changes(HERE.scope).moment
             held.store.replace(HERE, {2: b'{"kind":"gone"}'})
+            changed = other.changes(HERE.scope, moment).standings
+            assert HERE.conversation in changed, "changes() does not tell of what was replaced"
             _check_no_checkpoint(other)
             found = [stored[1:] for stored in other.read(HERE)]
             expected = [entry("one"), ("side", b'{"kind":"gone"}')]
