@@ -17,7 +17,7 @@ def asked_twice(
 ) -> tuple[int, list[ToolResult]]:
     """Let a model send a mail twice; returns how often the tool ran, and the results."""
     first, again = ToolCall("c1", mail.name, '{"to": "ana"}'), ToolCall("c2", mail.name, second)
-    steps = [first, "Sent.", "Yes?", again, "Sent."]
+    steps: list[str | ToolCall] = [first, "Sent.", "Yes?", again, "Sent."]
     session = Session.open("ana/mail", store=MemoryStore())
     agent = Agent(session, model=Scripted(steps), tools=[mail])
     agent.ask_sync("Mail Ana.")
