@@ -24,9 +24,9 @@ from typing import Any, Unpack
 from quire.context import Context, Template
 from quire.errors import Conflict, QuireError, TurnLost, cut
 from quire.items import Item, Message, Note, ToolCall
-from quire.memory import Rules
+from quire.memory import Wishes
 from quire.providers import Parsed, Rendered
-from quire.sections import Catalogue, History, Inbox, Input, Instructions
+from quire.sections import Catalogue, History, Inbox, Input, Instructions, Section
 from quire.session.aio import AWAITED, Change, Writer
 from quire.session.calls import check_open, is_run
 from quire.session.entries import EndedJob, note_of
@@ -38,7 +38,7 @@ from quire.session.turns import BuildOptions, Request, Turns
 from quire.stores.store import checked_name
 from quire.stores.streams import JOBS, MAIN
 
-_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions, Rules)
+_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
 """Sections that wait for nothing."""
 
 
@@ -99,7 +99,7 @@ class Turn:
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """The context of the next request. What is staged is stored before anything is waited for."""
-        waits = any(type(section) not in _AT_ONCE for section in template.sections)
+        waits = any(map(_may_wait, template.sections))
         if waits or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
         self._check()
@@ -225,3 +225,7 @@ class Turn:
 
     def _stage(self, compute: Compute) -> Entries:
         return self._writer.stage(compute, self._lose)
+
+
+def _may_wait(section: Section) -> bool:
+    return section.reads_scope if isinstance(section, Wishes) else type(section) not in _AT_ONCE
