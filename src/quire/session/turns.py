@@ -419,10 +419,12 @@ class Turns:
         if self._previous is None:
             return False
         template, last = self._previous
-        is_like = template is build.template and last.model == build.model
+        if template is not build.template or last.model != build.model:
+            return False
         requests = last.observer
-        is_sent = isinstance(requests, _Requests) and bool(requests.all)
-        return is_like and is_sent and self.length - requests.length <= SHORT
+        if not isinstance(requests, _Requests) or not requests.all:
+            return False
+        return self.length - requests.length <= SHORT
 
     async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
         """A rendering of a context; in a thread where it takes long."""
