@@ -33,7 +33,7 @@ class Earlier(NamedTuple):
     def line(self) -> str:
         """What the model is told of it."""
         when = datetime.fromtimestamp(self.call.created_at, UTC).isoformat(" ", "minutes")
-        came = next(filter(None, map(str.strip, self.result.text.splitlines())), "no output")
+        came = next((line.strip() for line in self.result.text.splitlines() if line.strip()), "no output")
         outcome = f"{'it failed: ' if self.result.is_error else ''}{came[:_LONGEST]}"
         return f"[The same call was made before, at {when} UTC, with this outcome: {outcome}]"
 

@@ -7,7 +7,6 @@ a later step is likely to need: `name(argument: value) -> field: value`. What is
 import re
 from collections import Counter as Counts, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -220,8 +219,8 @@ class CallLine(Line):
         self.times = 1
         self.name, self.is_always_told = call.name, not is_read(call.name)
 
-    @cached_property
-    def fields(self) -> list[Field]:
+    @property
+    def fields(self) -> Sequence[Field]:
         """The fields of the result."""
         return [] if self.result is None or self.result.is_error else fields_of(self.result)
 
