@@ -15,6 +15,7 @@ from quire.compactors import is_read
 from quire.items import ToolCall, ToolResult
 from quire.session import Session, log_of
 from quire.state import View, protected_positions
+from quire.stores.streams import OF
 
 _SEARCHED = 2_000
 """So many items before a call are searched for an earlier one."""
@@ -64,8 +65,9 @@ def earlier_call(session: Session, call: ToolCall) -> Earlier | None:
 
 
 def with_repeat(result: ToolResult, earlier: Earlier) -> ToolResult:
-    """Return the result of a repeated call, with a line of its own that says so."""
-    return replace(result, content=(*result.parts, earlier.line))
+    """Return the result of a repeated call, with a line of its own that says so, and its sources."""
+    sources = sorted({*result.extras.get(OF, ()), earlier.call.id, earlier.result.id})
+    return replace(result, content=(*result.parts, earlier.line), extras={**result.extras, OF: sources})
 
 
 def _first_seen(session: Session, view: View) -> int:

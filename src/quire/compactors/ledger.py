@@ -359,7 +359,7 @@ def _handles(untold: Iterable[Line], tokens: int) -> str:
 
 def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) -> list[tuple[int, int]]:
     """Return the fields that may be told by line and place, best first; newer lines count a little more."""
-    known = "\n".join(_texts(shown)).casefold()
+    known = "\n".join(texts_of(shown)).casefold()
     rows = [
         (score + 0.5 * (number + 1) / len(lines), number, place)
         for number, line in enumerate(lines)
@@ -368,7 +368,8 @@ def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) ->
     return [(number, place) for _, number, place in sorted(rows, reverse=True)]
 
 
-def _texts(items: Iterable[Item]) -> Iterator[str]:
+def texts_of(items: Iterable[Item]) -> Iterator[str]:
+    """Yield what a model reads of items."""
     for item in items:
         if isinstance(item, ToolCall):
             yield item.arguments
