@@ -166,7 +166,7 @@ def _beginning(text: str, characters: int) -> str:
 def _tokens(field: Field, labels: Container[tuple[str, str]]) -> int:
     """Return about how many tokens a field takes in a line that has some labels already."""
     is_new = (field.parent, field.label) not in labels
-    return len(field.value) // 4 + 1 + is_new * (len(field.label) // 4 + 1)
+    return len(field.value) // 3 + 1 + is_new * (len(field.label) // 4 + 1)
 
 
 def _first_line(result: ToolResult) -> str:
