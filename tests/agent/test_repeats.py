@@ -47,7 +47,7 @@ def send_mail(to: str) -> dict[str, str]:
 
 def test_a_repeated_call_runs_and_its_result_says_what_came_of_the_earlier_one() -> None:
     ran, (first, again) = asked_twice(send_mail)
-    assert ran == 2 and TOLD not in first.text
+    assert ran == 2 and TOLD not in first.text and first.id in again.extras["quire.of"]
     assert (
         again.parts[0] == '{"sent": "m_2"}'
         and TOLD in str(again.parts[1])
