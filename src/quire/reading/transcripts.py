@@ -12,7 +12,6 @@ from quire.errors import UnknownId, cut
 from quire.items import Undo, kind_of
 from quire.reading.compactions import past_compactions
 from quire.reading.items import STRETCH, Shown, describe
-from quire.reading.requests import is_shown
 from quire.reading.source import Count, Record, Source, counter_of
 from quire.session import Kept, Session, family, request_named, transcript_with
 from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
@@ -209,7 +208,7 @@ def _row(
         undo=undone.get(item.id),
         of=kind_of(view.log.item(area[0][0])) if area else None,
         count=sum(stop - start for start, stop in area) if is_edit(item) else None,
-        seen=is_shown(kept, item) if kept is not None else None,
+        seen=None if kept is None else kept.shows(item),
     )
 
 
