@@ -58,16 +58,6 @@ class Page(Record, frozen=True):
     rows: Sequence[Row]
 
 
-class Both(Record, frozen=True, omit_defaults=True):
-    """What stands side by side, or a fold of `count` equal rows."""
-
-    state: str
-    start: int | None = None
-    count: int | None = None
-    left: Shown | None = None
-    right: Shown | None = None
-
-
 class _Version(NamedTuple):
     """What one transcript showed at a version; the versions of its items, 0 where a fork has its parent's."""
 
@@ -255,12 +245,12 @@ def compare(
     }
 
 
-def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Counter) -> Both:
+def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Counter) -> dict[str, Any]:
+    """What stands side by side, or a fold of equal rows."""
     start, pair = row[0]
     if len(row) > 1:
-        return Both(state="same", start=start, count=len(row))
-    ours, theirs = (
-        None if at is None else describe(view[at], counter)
-        for view, at in ((left, pair.left), (right, pair.right))
-    )
-    return Both(state=pair.state, left=ours, right=theirs)
+        return {"state": "same", "start": start, "count": len(row)}
+    both = (("left", left, pair.left), ("right", right, pair.right))
+    return {"state": pair.state} | {
+        side: describe(view[at], counter) for side, view, at in both if at is not None
+    }

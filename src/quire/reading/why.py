@@ -1,11 +1,12 @@
 """Why a model saw an item or did not: in one request, and in all of its conversation."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 
 from msgspec.json import encode
 
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import Item
 from quire.memory import Memory, is_reserved, recalled
 from quire.reading.items import Shown, describe, text_of
@@ -151,8 +152,9 @@ def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place,
     found: list[tuple[Place, str]] = []
     for one in source.recent()[:_SCANNED]:
         if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
-            bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
-            if any(all(needle in body for needle in needles) for body in bodies):
-                ids = find_items(source.session(one.place), words)
-                found += [(one.place, item_id) for item_id in reversed(ids)]
+            with suppress(QuireError):  # one that is damaged or sealed does not hide the others
+                bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
+                if any(all(needle in body for needle in needles) for body in bodies):
+                    ids = find_items(source.session(one.place), words)
+                    found += [(one.place, item_id) for item_id in reversed(ids)]
     return found
