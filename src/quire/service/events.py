@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -83,6 +83,14 @@ class Event(NamedTuple):
         return head + msgspec.json.encode(self.data) + b"\n\n"
 
 
+ITEM = "Item"
+"""The name of the schema of items in the description of the service."""
+
+_SCHEMA = {"$ref": f"#/components/schemas/{ITEM}"}
+StoredItem = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_SCHEMA)]
+"""An item as it is stored: its JSON is passed on."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a job."""
 
@@ -91,7 +99,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the turn ended: done, waiting for a person or the client, failed, or a limit that was reached."""
     text: str
     """The last text of the model."""
-    items: list[msgspec.Raw]
+    items: list[StoredItem]
     """All items that the turn recorded, the message that it answers included."""
     waiting: tuple[str, ...] = ()
     """The call ids of calls that wait for a decision or a result."""
