@@ -47,7 +47,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     """This and the next are shares of the best score by terms. Said by the speaker who is named."""
     date: float = 0.3
     """From the time that the question names."""
-    evidence: float = 0.3
+    evidence: float = 0.2
     """The share of a question that an exchange must have if the question has to do with the record."""
     vector: float = 0.35
     """How much vectors count beside terms."""
@@ -197,7 +197,7 @@ _MOST_WORTH = 6
 def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, postings: Postings) -> bool:
     """Whether one of the best exchanges has so much of a question that it has to do with the record.
 
-    It has two of its words, numbers aside, or its only one, and three tenths of what all of them are worth.
+    It has two of its words, numbers aside, or its only one, and a fifth of what all of them are worth.
     """
     # Of a word with two stems the first counts.
     own = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
