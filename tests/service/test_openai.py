@@ -397,7 +397,7 @@ def test_words_that_were_not_recorded_are_void() -> None:
     events += [*made.take(Message("assistant", "It is so.")), *made.end("done", "", Usage())]
     items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     assert [item.status for item in items] == ["incomplete", "completed"]
-    assert [part.text for item in made.body.output for part in item.content] == ["It is so."]
+    assert [part.text for item in made.body.output for part in getattr(item, "content", ())] == ["It is so."]
 
 
 def test_a_turn_that_fails(client: OpenAI) -> None:

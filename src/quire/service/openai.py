@@ -100,7 +100,8 @@ class OpenAI:
         job = await STORE.do(_continued, session, body, key) if known is None else known
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
-        return await self._answer(address, job, asked, shapes.completion, encode)
+        made: Completion | EventResponse = await self._answer(address, job, asked, shapes.completion, encode)
+        return made
 
     @operation("POST", "/v1/responses", body=Body)
     async def respond(self, request: Request) -> ServedResponse | EventResponse:
@@ -113,7 +114,8 @@ class OpenAI:
         known = await _accepted(session, key)
         job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        return await self._answer(address, job, asked, lambda events: events[-1]["response"], encode)
+        made: ServedResponse | EventResponse = await self._answer(address, job, asked, _last, encode)
+        return made
 
     @operation("GET", "/v1/responses/{response}", query=_RESUMED)
     async def response(self, request: Request) -> ServedResponse | EventResponse:
@@ -132,8 +134,7 @@ class OpenAI:
                 raise InvalidValue("starting_after is the number of an event")
             return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
         events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
-        found: ServedResponse = events[-1]["response"]
-        return found
+        return _last(events)
 
     # Requests
 
@@ -240,6 +241,12 @@ class OpenAI:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
                 yield ALIVE_SIGN if event is None else encode(event)
+
+
+def _last(events: Sequence[Json]) -> ServedResponse:
+    """The response as an event has it that is the last so far."""
+    found: ServedResponse = events[-1]["response"]
+    return found
 
 
 def _response(ticket: Ticket) -> shapes.Response:

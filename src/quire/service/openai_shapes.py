@@ -360,7 +360,8 @@ class Chat:
 
     def chunks(self, event: Json) -> list[Json]:
         """The chunks of an event."""
-        response, item = event.get("response"), event.get("item")
+        response: Any = event.get("response")
+        item: Output | None = event.get("item")
         match event["type"], item:
             case "response.created", _:
                 self._head = {"id": f"chatcmpl-{response.id}", "object": "chat.completion.chunk"}
