@@ -46,7 +46,8 @@ from quire.memory.found import once
 from quire.memory.index import Index
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
-from quire.memory.recall import HitQuotes, quote_leaf, quote_wish
+from quire.memory.recall import HitQuotes, quote_leaf
+from quire.memory.standing import quote_wish
 from quire.memory.words import terms
 from quire.session import Session
 from quire.stores import MemoryStore

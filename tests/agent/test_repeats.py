@@ -17,7 +17,7 @@ def asked_twice(
 ) -> tuple[int, list[ToolResult]]:
     """Let a model send a mail twice; returns how often the tool ran, and the results."""
     first, again = ToolCall("c1", mail.name, '{"to": "ana"}'), ToolCall("c2", mail.name, second)
-    steps = [first, "Sent.", "Yes?", again, "Sent."]
+    steps: list[str | ToolCall] = [first, "Sent.", "Yes?", again, "Sent."]
     session = Session.open("ana/mail", store=MemoryStore())
     agent = Agent(session, model=Scripted(steps), tools=[mail])
     agent.ask_sync("Mail Ana.")
@@ -47,7 +47,7 @@ def send_mail(to: str) -> dict[str, str]:
 
 def test_a_repeated_call_runs_and_its_result_says_what_came_of_the_earlier_one() -> None:
     ran, (first, again) = asked_twice(send_mail)
-    assert ran == 2 and TOLD not in first.text
+    assert ran == 2 and TOLD not in first.text and first.id in again.extras["quire.of"]
     assert (
         again.parts[0] == '{"sent": "m_2"}'
         and TOLD in str(again.parts[1])

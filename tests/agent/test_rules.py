@@ -8,7 +8,7 @@ import pytest
 from quire import Agent, Budget, Message, Session, Template
 from quire.compactors import Compactor, Summarize, TruncateOldest
 from quire.context import Context
-from quire.memory import Rules
+from quire.memory import Wishes
 from quire.models import Scripted
 from quire.sections import History
 from quire.stores import MemoryStore
@@ -58,7 +58,7 @@ def opened(turns: int, rule: str = "Don't touch the blue pen.") -> Session:
     return session
 
 
-TEMPLATE = Template(Rules(), History(), budget=Budget(window=1_000), model="gpt-5.6")
+TEMPLATE = Template(Wishes(scope=False), History(), budget=Budget(window=1_000), model="gpt-5.6")
 
 
 def shown(session: Session) -> str:
@@ -67,7 +67,7 @@ def shown(session: Session) -> str:
 
 def test_a_cut_loses_none_and_nothing_is_added_while_all_is_shown() -> None:
     context = opened(2).build(TEMPLATE)
-    assert context.tokens["rules"] == 0 and context.items[0].id == "rule"
+    assert context.tokens["wishes"] == 0 and context.items[0].id == "rule"
     long = opened(40)
     context = long.build(TEMPLATE)
     assert context.explain("rule").fate == "left out" and "| Don't touch the blue pen." in shown(long)

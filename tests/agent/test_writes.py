@@ -39,8 +39,8 @@ async def test_a_turn_with_a_call_is_four_appends_and_one_read_and_one_append_ac
     is_streamed: bool, appends: int, tmp_path: Path
 ) -> None:
     accepting, working = (SQLiteStore(tmp_path / "a.db") for _ in range(2))  # as in two processes
-    payments, replies = Payments(), [call("pay"), "Paid.", call("pay", call_id="again"), "Paid."]
-    node, model = Node(store=working), Scripted(replies)
+    payments, node = Payments(), Node(store=working)
+    model = Scripted([call("pay"), "Paid.", call("pay", call_id="again"), "Paid."])
     node.add("clerk", lambda one: Agent(one, model=model, tools=[payments.tool]))
     elsewhere = Session.open("clerk%2Fana/", store=accepting)
     assert elsewhere.place == node.session("clerk", "ana").place

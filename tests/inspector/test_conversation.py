@@ -204,10 +204,3 @@ def test_a_long_transcript_is_read_as_one_scrolls(page: Page) -> None:
         expect(page.get_by_text("answer 9", exact=True)).to_be_in_viewport()
         expect(page.get_by_text("answer 10", exact=True)).to_have_count(0)
         page.goto("about:blank")
-
-
-def test_what_another_process_writes_appears(own_shop: Served, page: Page) -> None:
-    open_parcels(page, own_shop)
-    expect(page.get_by_text("It is R-2049.")).to_be_visible()
-    Session.open(PARCELS, store=own_shop.store).user("One more thing.")
-    expect(page.get_by_text("One more thing.")).to_be_in_viewport()

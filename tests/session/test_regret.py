@@ -63,7 +63,9 @@ def test_what_the_next_call_needs_is_shown_again_on_the_record(
     pin = next(item for item in session.view().recorded() if isinstance(item, Pin))
     (regret,) = next(one.regrets for one in session.compaction.past() if one.regrets)
     assert (regret.item, regret.result, pin.target) == ("lost", "result", "lost")
-    assert regret.why == ("look read it again" if sources else "look failed for a value that stood there")
+    assert regret.why == (
+        "a call of look came back to it" if sources else "look failed for a value that stood there"
+    )
     session.assistant("I see.")
     talk(session, 12)  # more summaries are written, and it stays
     assert session.view().fate("lost").state == "pinned" and len(session.view()) < 12

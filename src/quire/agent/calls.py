@@ -360,8 +360,7 @@ class Batch:
             ended = ended._replace(result=with_repeat(ended.result, earlier))
         self._running -= call.id not in self.refused
         is_last = not (self._running or self.waiting or ended.pooled)  # stored with the next receipt
-        write = self._turn.stage_answer if is_last else self._turn.answer
-        items = await write_result(partial(write, [call]), ended)
+        items = await write_result(partial(self._turn.answer, [call], stages=is_last), ended)
         self._recorded += items
         return _result_in(items)
 

@@ -263,7 +263,7 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
-        recorded = await self._turn.stage_answer(calls, *closed.values(), *said, if_unclaimed=True)
+        recorded = await self._turn.answer(calls, *closed.values(), *said, if_unclaimed=True, stages=True)
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 

@@ -15,6 +15,7 @@ from quire.compactors import is_read
 from quire.items import ToolCall, ToolResult
 from quire.session import Session, log_of
 from quire.state import View, protected_positions
+from quire.stores.streams import OF
 
 _SEARCHED = 2_000
 """So many items before a call are searched for an earlier one."""
@@ -33,7 +34,7 @@ class Earlier(NamedTuple):
     def line(self) -> str:
         """What the model is told of it."""
         when = datetime.fromtimestamp(self.call.created_at, UTC).isoformat(" ", "minutes")
-        came = next(filter(None, map(str.strip, self.result.text.splitlines())), "no output")
+        came = next((line.strip() for line in self.result.text.splitlines() if line.strip()), "no output")
         outcome = f"{'it failed: ' if self.result.is_error else ''}{came[:_LONGEST]}"
         return f"[The same call was made before, at {when} UTC, with this outcome: {outcome}]"
 
@@ -64,8 +65,9 @@ def earlier_call(session: Session, call: ToolCall) -> Earlier | None:
 
 
 def with_repeat(result: ToolResult, earlier: Earlier) -> ToolResult:
-    """Return the result of a repeated call, with a line of its own that says so."""
-    return replace(result, content=(*result.parts, earlier.line))
+    """Return the result of a repeated call, with a line of its own that says so, and its sources."""
+    sources = sorted({*result.extras.get(OF, ()), earlier.call.id, earlier.result.id})
+    return replace(result, content=(*result.parts, earlier.line), extras={**result.extras, OF: sources})
 
 
 def _first_seen(session: Session, view: View) -> int:

@@ -18,7 +18,7 @@ def why(
     words: Annotated[str, typer.Argument(help="words of a message or a result, or the id of an item")],
     scope: Scope = "",
     conversation: Annotated[
-        str | None, typer.Option(help="only this one, and all items of it; by default all of the scope")
+        str | None, typer.Option(help="all items of this one; by default all of the scope, or of all scopes")
     ] = None,
     receipt: Annotated[
         str, typer.Option(help="explain a request by its version in `quire log`, or -2, the last but one")
@@ -32,7 +32,7 @@ def why(
 
     The exit status is 1 if nothing has them.
     """
-    within = f"{quote(scope, safe='')}/"
+    within = f"{quote(scope, safe='')}/" if scope else ""
     if conversation is not None:
         within = str(place_at(scope=scope, conversation=conversation))
     with at_store(store, key_file) as found:

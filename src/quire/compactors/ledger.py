@@ -7,7 +7,6 @@ a later step is likely to need: `name(argument: value) -> field: value`. What is
 import re
 from collections import Counter as Counts, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -167,7 +166,7 @@ def _beginning(text: str, characters: int) -> str:
 def _tokens(field: Field, labels: Container[tuple[str, str]]) -> int:
     """Return about how many tokens a field takes in a line that has some labels already."""
     is_new = (field.parent, field.label) not in labels
-    return len(field.value) // 4 + 1 + is_new * (len(field.label) // 4 + 1)
+    return len(field.value) // 3 + 1 + is_new * (len(field.label) // 4 + 1)
 
 
 def _first_line(result: ToolResult) -> str:
@@ -220,8 +219,8 @@ class CallLine(Line):
         self.times = 1
         self.name, self.is_always_told = call.name, not is_read(call.name)
 
-    @cached_property
-    def fields(self) -> list[Field]:
+    @property
+    def fields(self) -> Sequence[Field]:
         """The fields of the result."""
         return [] if self.result is None or self.result.is_error else fields_of(self.result)
 
@@ -360,7 +359,7 @@ def _handles(untold: Iterable[Line], tokens: int) -> str:
 
 def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) -> list[tuple[int, int]]:
     """Return the fields that may be told by line and place, best first; newer lines count a little more."""
-    known = "\n".join(_texts(shown)).casefold()
+    known = "\n".join(texts_of(shown)).casefold()
     rows = [
         (score + 0.5 * (number + 1) / len(lines), number, place)
         for number, line in enumerate(lines)
@@ -369,7 +368,8 @@ def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) ->
     return [(number, place) for _, number, place in sorted(rows, reverse=True)]
 
 
-def _texts(items: Iterable[Item]) -> Iterator[str]:
+def texts_of(items: Iterable[Item]) -> Iterator[str]:
+    """Yield what a model reads of items."""
     for item in items:
         if isinstance(item, ToolCall):
             yield item.arguments

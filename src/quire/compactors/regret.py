@@ -5,11 +5,12 @@ of the item would have fitted. A pin holds until newer ones need its room.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from quire.compactors.evidence import fields_of
-from quire.items import Edit, Item, Message, Pin, Summary, ToolCall, ToolResult, Undo
+from quire.compactors.ledger import texts_of
+from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
 from quire.state import AUTOMATIC, View, view_after
 from quire.tokens import Counter
 
@@ -87,16 +88,11 @@ def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
     for name in result.extras.get(SOURCES, ()):
         if view.log.find(name, view.end) is not None:
-            yield name, f"{result.name} read it again"
+            yield name, f"a call of {result.name} came back to it"
     if result.is_error:
-        call = next(
-            (
-                view.log.item(position)
-                for position in view.log.group(view.log.head(view.position(result.id)), view.end)
-                if getattr(view.log.item(position), "call_id", None) == result.call_id
-            ),
-            None,
-        )
+        positions = view.log.group(view.log.head(view.position(result.id)), view.end)
+        calls = (view.log.item(position) for position in positions)
+        call = next((one for one in calls if getattr(one, "call_id", None) == result.call_id), None)
         lacked = _lacked(view, call) if isinstance(call, ToolCall) else None
         if lacked is not None:
             yield lacked, f"{result.name} failed for a value that stood there"
@@ -111,7 +107,7 @@ def _lacked(view: View, call: ToolCall) -> str | None:
     arguments = [field for field in fields_of(call) if field.value]
     labels, given = {field.label for field in arguments} - {""}, {field.value for field in arguments}
     shapes = {_shape(field.value) for field in arguments if field.is_identifier}
-    shown, own = "\n".join(_texts(view)), None
+    shown, own = "\n".join(texts_of(view)), None
     for item in _summarised(view):
         for field in fields_of(item):
             fits = field.label in labels or (field.is_identifier and _shape(field.value) in shapes)
@@ -129,14 +125,6 @@ def _summarised(view: View) -> Iterator[Item]:
     for position in positions[:_SEARCHED]:
         if view.fate_at(position).state == "summarised":
             yield log.item(position)
-
-
-def _texts(items: Iterable[Item]) -> Iterator[str]:
-    for item in items:
-        if isinstance(item, ToolCall):
-            yield item.arguments
-        elif isinstance(item, Message | ToolResult | Summary):
-            yield item.text
 
 
 def _shape(value: str) -> str:

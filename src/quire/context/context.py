@@ -124,10 +124,11 @@ def _lines(fitted: Fitted, counter: Counter) -> Iterator[Line]:
 def _masked(fitted: Fitted) -> int:
     """Return how many of the items shown are stubs."""
     view = fitted.shown.view
-    masks = () if view is None or not view.was_edited else view.edits_in_force.edits.values()
-    stubs = {edit.target for edit in masks if isinstance(edit, Mask)}
-    shown = Shown(fitted.shown) if stubs else ()
-    return sum(name in shown and fitted.shown.view.fate(name).state == "masked" for name in stubs)
+    if view is None or not view.was_edited:
+        return 0
+    masks = {edit.target for edit in view.edits_in_force.edits.values() if isinstance(edit, Mask)}
+    shown = Shown(fitted.shown)
+    return sum(name in shown and view.fate(name).state == "masked" for name in masks)
 
 
 def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:

@@ -554,7 +554,7 @@ class _Fit:
         worst = [index for index in self._protected if self._pieces[index].section.name in parts[:1]]
         largest = max((i for index in worst for i in self._protected[index]), key=self._count, default=None)
         total, room = self._counter.total, self._budget.available
-        needed = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
+        rows = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
         item, way = "", "a larger Budget(window=…) has room for it"
         if largest is not None:
             item = f"; the largest is item {cut(largest.id)!r} with {total(self._count(largest)):,}"
@@ -565,7 +565,7 @@ class _Fit:
                 way = f"a session with compactor=Offload() moves it to the pool, or {way}"
         return OverBudget(
             f"what is required needs {room + over:,}, {over:,} tokens more than the {room:,} available: "
-            f"{needed}{item}. {way[0].upper()}{way[1:]}",
+            f"{rows}{item}. {way[0].upper()}{way[1:]}",
             over,
             tuple(parts),
         )

@@ -21,8 +21,8 @@ from quire.memory.quotes import (
     Shorten as Shorten,
     quote_rows as quote_rows,
 )
-from quire.memory.recall import Recall, Wishes, recalled
-from quire.memory.rules import Rules
+from quire.memory.recall import Recall, recalled
+from quire.memory.standing import Wishes
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
 from quire.memory.wishes import Wish
 
@@ -35,7 +35,6 @@ __all__ = [
     "Recall",
     "Remark",
     "Report",
-    "Rules",
     "Source",
     "Tier",
     "Wish",

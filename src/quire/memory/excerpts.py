@@ -17,19 +17,14 @@ _LONGEST_PIECE = 80
 _CALL_WORTH = 0.1
 """The share that the words of a tool call count: they are no answer."""
 
-_CODE_WORTH = 0.5
 _FIRST_WORTH = 0.15
 """What the first sentence is worth, as a share of the whole question: people begin with what it is about."""
-
-_NEXT_WORTH = 0.25
-"""The share of a sentence's worth that the next one has too: an answer follows its question."""
 
 _RELATED_WORTH = 0.3
 _GAP = " … "
 _CALL = re.compile(r"(?:\S{1,40}: |\| )?\[called ")
 _LINES = re.compile(r"[^\n]+")
 _SENTENCES = re.compile(r"\S.*?(?:[.!?\u3002\uff1f]+(?=\s|$)|$)")
-_FENCE = "```"
 
 
 def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
@@ -77,8 +72,7 @@ class Excerpt:
         self._sentences = list(_sentences(text, worths, len(self._start)))
         times = Counter(term for one in self._sentences for term in one.found)
         rare = {term: worths[term] * log(1 + len(self._sentences) / count) for term, count in times.items()}
-        own = [one.share * sum(map(rare.__getitem__, _longest(one.found))) for one in self._sentences]
-        worth = [max(one, _NEXT_WORTH * before) for one, before in zip(own, [0.0, *own], strict=False)]
+        worth = [one.share * sum(map(rare.__getitem__, one.found)) for one in self._sentences]
         if worth and self._sentences[0].share == 1.0:
             worth[0] += _FIRST_WORTH * sum(rare.values())
         self._order = sorted(range(len(worth)), key=lambda nth: -worth[nth])
@@ -120,7 +114,7 @@ class Excerpt:
         """Return the part of a long sentence, or of a line without any, that has most of the question."""
         pieces = [found.span() for found in _PIECES.finditer(self._text, sentence.start, sentence.end)]
         worths = [
-            sum(map(self._rare.__getitem__, _longest(_found(self._text[start:end], self._rare))))
+            sum(map(self._rare.__getitem__, _found(self._text[start:end], self._rare)))
             for start, end in pieces
         ]
         first = last = max(range(len(pieces)), key=worths.__getitem__)
@@ -137,24 +131,13 @@ class Excerpt:
 _PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
 
 
-def _longest(found: Iterable[str]) -> Iterable[str]:
-    """Leave out the terms that are a part of another: an identifier is asked for whole and in parts."""
-    kept = list(found)
-    return (term for term in kept if not any(term != other and term in other for other in kept))
-
-
 def _found(text: str, worths: Mapping[str, float]) -> frozenset[str]:
     return frozenset(worths.keys() & set(terms(text)))
 
 
 def _sentences(text: str, worths: Mapping[str, float], start: int) -> Iterator[_Sentence]:
-    is_code = False
     for line in _LINES.finditer(text, 0, LETTERS_READ):
         begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
-        fences = text.count(_FENCE, begin, line.end())
-        share = _CODE_WORTH if is_code or fences else 1.0
-        is_code ^= fences % 2 == 1
-        if _CALL.match(text, line.start()) is not None:
-            share = _CALL_WORTH
+        share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
         for one in _SENTENCES.finditer(text, begin, line.end()):
             yield _Sentence(one.start(), one.end(), _found(one[0], worths), share)

@@ -8,7 +8,7 @@ from quire.memory.ranking import Question
 from quire.memory.times import shown_at
 from quire.memory.words import related, terms
 
-_LENT_BEFORE, _LENT_AFTER = 4, 2
+_LENT_BEFORE, _LENT_AFTER = 2, 1
 _MOST_WORDS = 6
 _AROUND_A_WORD = ".,;:!?\"'()[]{}<>*_`\u201c\u201d\u2018\u2019\u2026"
 

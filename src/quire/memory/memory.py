@@ -19,7 +19,7 @@ from quire.memory.ranking import Question
 from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
-from quire.memory.wishes import Wish, wishes_of
+from quire.memory.wishes import Wish, in_force, wishes_of
 from quire.stores import Place, Store, named_scope
 from quire.tokens import MOST, number, whole
 
@@ -127,7 +127,10 @@ class Memory:
         sentences of their own come before those in passing.
         """
         most = whole(limit, "a limit", least=1)
-        return wishes_of(self._with_index(lambda index: index.wishes(_MOST_WISHES)), conversation)[:most]
+        leaves = self._with_index(lambda index: index.wishes(_MOST_WISHES))
+        said = (wish for leaf in leaves for wish in reversed(wishes_of(leaf)))
+        here = (one for one in said if not one.is_of_conversation or conversation in (None, one.leaf.source))
+        return in_force(here)[:most]
 
     def search(
         self,

@@ -20,7 +20,7 @@ from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
-OFFSETS = (1, 2, 4, -1, -2)
+OFFSETS = (1, 2, -1)
 """A message lends its terms to the exchanges this many places after it."""
 
 ROW = 1 << 32

@@ -34,9 +34,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     """Terms of the message before, in statements and in questions: an answer follows its question."""
     two_before: float = 0.5
     """Mostly the same speaker, going on."""
-    four_before: float = 0.15
     after: float = 0.3
-    two_after: float = 0.1
     saturation: float = 1.2
     """How soon a repeated term counts no more: k1 of BM25."""
     length: float = 0.75
@@ -56,7 +54,7 @@ class Weights(Struct, frozen=True, kw_only=True):
 
     def lent(self) -> Lent:
         """What a leaf has of its own terms, then what it lends by `OFFSETS`."""
-        alike = (self.two_before, self.four_before, self.after, self.two_after)
+        alike = (self.two_before, self.after)
         shares = ((1.0, self.own_question), self.before, *((one, one) for one in alike))
         return tuple((in_grains(stated), in_grains(asked)) for stated, asked in shares)
 
@@ -272,14 +270,7 @@ def _best(word: Wanted, postings: Postings, within: Set[int] | None, without: Se
 
 def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set[int]) -> Scores:
     """How much of a term each exchange carries, also where none is. Written out: the hot loop."""
-    (
-        (_, own),
-        (stated1, asked1),
-        (stated2, asked2),
-        (stated4, asked4),
-        (stated_1, asked_1),
-        (stated_2, asked_2),
-    ) = postings.lent
+    (_, own), (stated1, asked1), (stated2, asked2), (stated_1, asked_1) = postings.lent
     shares, opened, receives = postings.share, postings.opened, postings.receives
     reply = postings.replied
     mass: Scores = defaultdict(float)
@@ -294,9 +285,7 @@ def _carried(held: Iterable[tuple[int, Times]], postings: Postings, without: Set
         mass[leaf] += stated + own * asked
         lent[leaf + 1] += share * (stated1 * stated + asked1 * asked)
         lent[leaf + 2] += share * (stated2 * stated + asked2 * asked)
-        lent[leaf + 4] += share * (stated4 * stated + asked4 * asked)
         lent[leaf - 1] += share * (stated_1 * stated + asked_1 * asked)
-        lent[leaf - 2] += share * (stated_2 * stated + asked_2 * asked)
     for leaf, value in lent.items():
         mass[leaf] += receives[leaf] * value
     return mass

@@ -3,12 +3,16 @@
 "Always cite in APA" and "I prefer the quiet floor" share no words with the requests they apply to, so a
 search does not find them. They are recognised by how they are put, in English, and only in the user's own
 words: not in code, quotations or long pasted texts. What is asked for once ("Send it today") is not one.
+
+What is forbidden ("Don't touch the production database") holds in the conversation in which it was said.
 """
 
 import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +35,7 @@ _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wishes.toml").r
 
 
 def _pattern(name: str, lead: str = "") -> "re.Pattern[str]":
-    rules = _LISTS["rules"][name]
-    text = f"{lead}(?:{'|'.join(rules)})" if isinstance(rules, list) else rules
+    text = f"{lead}(?:{'|'.join(_LISTS['rules'][name])})"
     for part, words in reversed(_LISTS["parts"].items()):
         text = text.replace(part, f"(?:{words})")
     return re.compile(text.replace("\n", ""), re.IGNORECASE)
@@ -44,6 +47,7 @@ _NOT_OWN = _pattern("not_own")
 _LEAD = _pattern("lead")
 _REQUEST = _pattern("requests")
 _FORBIDS = _pattern("forbids")
+_PROHIBITION = _pattern("prohibitions")
 _OF_CONVERSATION = _pattern("of_conversation")
 _CLAUSE_END = _pattern("ends")
 _COMMON = frozenset(
@@ -52,21 +56,28 @@ _COMMON = frozenset(
 
 
 class Phrase(NamedTuple):
-    """A sentence that holds for later requests too, and the clause of it that says so."""
+    """A sentence that holds for later requests too, the clause of it that says so, and its number."""
 
     sentence: str
     clause: str
+    number: int
 
 
-class Wish(NamedTuple):
+@dataclass(frozen=True)
+class Wish:
     """A standing instruction or a preference, and the message or note that it is from."""
 
     text: str
     clause: str
     """The part of the text that says it: "I prefer trains" of "I prefer trains, so can you book one?"."""
+    number: int
+    """Its place among the sentences of the message."""
     leaf: Leaf
-    nth: int
-    """Its place among those of the same message."""
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """What it is about."""
+        return frozenset(terms(self.clause)) - _COMMON
 
     @property
     def is_of_conversation(self) -> bool:
@@ -84,50 +95,51 @@ class Wish(NamedTuple):
         return _FORBIDS.search(self.clause) is not None
 
 
-def wishes_of(leaves: Iterable[Leaf], conversation: str | None = None) -> list[Wish]:
-    """Return the wishes of leaves, the newest leaf first, but those in sentences of their own before others.
+def wishes_of(leaf: Leaf, *, prohibitions: bool = False) -> list[Wish]:
+    """Return the wishes that a leaf says, in order; with `prohibitions`, also what it forbids."""
+    return [Wish(*phrase, leaf) for phrase in wishes_in(leaf.text, prohibitions=prohibitions)]
+
+
+def in_force(wishes: Iterable[Wish]) -> list[Wish]:
+    """Return those of some wishes, the newest first, that hold: those in sentences of their own come first.
 
     Of two about the same, the newer holds. One that is said again stays as it was first said.
     """
-    held, bags = list[Wish](), list[frozenset[str]]()
-    by_term = defaultdict[str, list[int]](list)
-    for leaf in leaves:
-        said = [Wish(*phrase, leaf, nth) for nth, phrase in enumerate(wishes_in(leaf.text))]
-        for wish in reversed(said):
-            if wish.is_of_conversation and conversation not in (None, leaf.source):
-                continue
-            bag = frozenset(terms(wish.clause)) - _COMMON
-            near = dict.fromkeys(nth for term in bag for nth in by_term[term])
-            same = (nth for nth in near if _is_replaced(wish, bag, held[nth], bags[nth]))
-            newer = next(same, None)
-            if newer is None:
-                for term in bag:
-                    by_term[term].append(len(held))
-                held.append(wish)
-                bags.append(bag)
-            elif bag == bags[newer] and wish.forbids == held[newer].forbids:
-                held[newer] = wish
+    held, by_term = list[Wish](), defaultdict[str, list[int]](list)
+    for wish in wishes:
+        near = dict.fromkeys(nth for term in wish.terms for nth in by_term[term])
+        newer = next((nth for nth in near if _is_replaced(wish, held[nth])), None)
+        if newer is None:
+            for term in wish.terms:
+                by_term[term].append(len(held))
+            held.append(wish)
+        elif wish.terms == held[newer].terms and wish.forbids == held[newer].forbids:
+            held[newer] = wish
     return sorted(held, key=lambda wish: wish.is_in_passing)
 
 
-def _is_replaced(older: Wish, bag: frozenset[str], newer: Wish, other: frozenset[str]) -> bool:
+def _is_replaced(older: Wish, newer: Wish) -> bool:
     """Whether a newer wish takes the place of an older one: it differs in a word or so.
 
     What is forbidden or not borne adds up: of two such both hold.
     """
-    most = 0 if older.forbids and newer.forbids else max(1, len(bag) // 4)
-    return max(len(bag - other), len(other - bag)) <= most
+    most = 0 if older.forbids and newer.forbids else max(1, len(older.terms) // 4)
+    return max(len(older.terms - newer.terms), len(newer.terms - older.terms)) <= most
 
 
-def wishes_in(text: str) -> Iterator[Phrase]:
+def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
     """Yield the sentences of a user's message that hold for later requests too."""
     if text.startswith(WISH):  # a note that a person keeps
         kept = " ".join(text.removeprefix(WISH)[:_LONGEST].split())
-        yield Phrase(kept, kept)
+        yield Phrase(kept, kept, 0)
         return
-    for found in _SENTENCE.finditer(_own_words(text)):
-        if (phrase := _phrase_in(" ".join(found[0].strip(" -*\u2022\t").split()))) is not None:
-            yield phrase
+    for number, found in enumerate(_SENTENCE.finditer(_own_words(text))):
+        sentence = " ".join(found[0].strip(" -*\u2022\t").split())
+        plain = sentence.replace("\u2019", "'")
+        if clause := _clause_in(sentence, plain):
+            yield Phrase(sentence if len(sentence) <= _LONGEST else clause, clause, number)
+        elif prohibitions and not plain.endswith("?") and _PROHIBITION.match(plain):
+            yield Phrase(sentence[:_LONGEST], sentence[:_LONGEST], number)
 
 
 def _own_words(text: str) -> str:
@@ -138,13 +150,12 @@ def _own_words(text: str) -> str:
     return _PASTED.sub(" \n", text)
 
 
-def _phrase_in(sentence: str) -> Phrase | None:
-    """Return the standing instruction or preference that a sentence is, if it is one."""
-    plain = sentence.replace("\u2019", "'")
+def _clause_in(sentence: str, plain: str) -> str | None:
+    """Return the part of a sentence that is a standing instruction or a preference, if there is one."""
     lead = _LEAD.match(plain)
     start = 0 if lead is None else lead.end()
     if last := _INSTRUCTION.match(plain, start):
-        is_wish, start = not plain.endswith("?") or _REQUEST.match(plain, start), 0
+        is_wish, start = not plain.endswith("?") or bool(_REQUEST.match(plain, start)), 0
     elif preferences := [*_PREFERENCE.finditer(plain)]:
         last = preferences[-1]
         is_wish, start = not _NOT_OWN.search(plain), preferences[0].start()
@@ -153,5 +164,4 @@ def _phrase_in(sentence: str) -> Phrase | None:
     if not is_wish:
         return None
     end = _CLAUSE_END.search(plain, last.end())
-    clause = sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]
-    return Phrase(sentence if len(sentence) <= _LONGEST else clause, clause)
+    return sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]

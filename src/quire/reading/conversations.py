@@ -15,6 +15,7 @@ from quire.memory import Memory, recalled
 from quire.reading.source import Count, Fields, Record, Source
 from quire.session import Session
 from quire.stores import Place, Recent, place_at
+from quire.stores.store import by_activity
 
 _ROWS, _MOST_ROWS, _FOUND, _SCOPES = 50, 200, 20, 200
 """How many rows, quotes and scopes are returned at once."""
@@ -73,9 +74,9 @@ def list_conversations(
         one
         for one in found
         if scope in (None, one.place.named)
-        and text in f"{one.place.named}/{one.place.conversation}".casefold()
+        and (not text or text in f"{one.place.named}/{one.place.conversation}".casefold())
     ]
-    start = bisect_right(wanted, _read_cursor(after), key=_order) if after else 0
+    start = bisect_right(wanted, _read_cursor(after), key=by_activity) if after else 0
     rows = wanted[start : start + min(limit, _MOST_ROWS)]
     places, scopes = {one.place for one in found}, Counter(one.place.named for one in found)
     return Conversations(
@@ -90,11 +91,6 @@ def list_conversations(
     )
 
 
-def _order(one: Recent) -> tuple[bool, float, Place]:
-    """What lists by activity are sorted by, as `Store.recent` does."""
-    return one.time is None, -(one.time or 0.0), one.place
-
-
 def _cursor(one: Recent) -> str:
     return f"{one.time!r}~{one.place}"
 
@@ -102,7 +98,7 @@ def _cursor(one: Recent) -> str:
 def _read_cursor(text: str) -> tuple[bool, float, Place]:
     moment, _, address = text.partition("~")
     try:
-        return _order(Recent(place_at(address), 0, None if moment == "None" else float(moment)))
+        return by_activity(Recent(place_at(address), 0, None if moment == "None" else float(moment)))
     except ValueError:
         raise InvalidValue("a cursor is `next` of the page before") from None
 

@@ -22,7 +22,7 @@ from quire.items import (
     Undo,
     kind_of,
 )
-from quire.reading.source import Record
+from quire.reading.source import Fields, Record
 from quire.tokens import Counter
 
 _LONGEST = 4_000
@@ -30,15 +30,6 @@ _LONGEST = 4_000
 
 STRETCH = 100_000
 """Characters of a text that are returned at once when the rest is asked for."""
-
-
-class Media(Record, frozen=True):
-    """A part of an item that is no text."""
-
-    part: str
-    type: str | None
-    bytes: int | None
-    name: str | None
 
 
 class Shown(Record, frozen=True, omit_defaults=True):
@@ -59,7 +50,7 @@ class Shown(Record, frozen=True, omit_defaults=True):
     call_id: str | None = None
     is_error: bool = False
     interrupted: bool = False
-    media: Sequence[Media] = ()
+    media: Sequence[Fields] = ()
     forgotten: bool = False
     tokens: int | None = None
 
@@ -109,14 +100,14 @@ def text_of(item: Item) -> str:
             return JSON.encode_item(item).decode()
 
 
-def _media(item: Message | ToolResult) -> tuple[Media, ...]:
+def _media(item: Message | ToolResult) -> tuple[Fields, ...]:
     return tuple(
-        Media(
-            part=type(part).__name__.lower(),
-            type=part.media_type,
-            bytes=None if part.data is None else len(part.data),
-            name=getattr(part, "name", None),
-        )
+        {
+            "part": type(part).__name__.lower(),
+            "type": part.media_type,
+            "bytes": None if part.data is None else len(part.data),
+            "name": getattr(part, "name", None),
+        }
         for part in item.parts
         if not isinstance(part, str)
     )

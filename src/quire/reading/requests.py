@@ -5,14 +5,12 @@ from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
-from quire.context import VISIBLE
 from quire.errors import QuireError, UnknownId
 from quire.items import Item, Message, ToolCall, ToolResult, kind_of
 from quire.providers import HISTORY, entries_in
 from quire.reading.items import text_of
 from quire.reading.source import Count, Fields, Record, Source
 from quire.session import Kept, Spending, before_of, compare_requests, first_change
-from quire.stores.streams import OF
 from quire.tokens import AS_OF, Usage
 
 _ROWS, _MOST_ROWS, _MOST_SEGMENTS = 100, 200, 100
@@ -92,26 +90,10 @@ def question_of(kept: Kept) -> str:
     """Return the beginning of the message that a request answers: the last one of the user in it."""
     if kept.is_bare:
         return ""
-    view = kept.items.view
+    view = kept.view
     said = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
     shown = said or (one for one in reversed(kept.items) if isinstance(one, Message) and one.role == "user")
     return " ".join(next((text_of(one)[:_EXCERPT] for one in shown), "").split())
-
-
-def is_shown(kept: Kept, item: Item) -> bool | None:
-    """Return whether a request showed an item, whole, by a stub or in a quote; `None` if it came before."""
-    if kept.is_bare:
-        return None
-    seen = kept.items
-    view = seen.view
-    position = None if view is None else view.log.find(item.id, view.end)
-    if view is not None and position is not None:
-        is_in_view = view.fate_at(position).state in VISIBLE or view.shows_summary(position)
-        if is_in_view and view.index_of(position) >= seen.start:
-            return True
-    if any(item.id == one.id or item.id in one.extras.get(OF, ()) for one in (*seen.before, *seen.after)):
-        return True
-    return None if position is None and item.created_at > kept.created_at else False
 
 
 # One request
@@ -182,7 +164,7 @@ def _candidates(kept: Kept) -> Iterator[Fields]:
 
 def _recorded(kept: Kept) -> dict[str, Item]:
     """The items of the transcript by their ids, as far as the request knew it."""
-    view = kept.items.view
+    view = kept.view
     return {} if view is None else {item.id: item for item in view.recorded()}
 
 

@@ -12,7 +12,6 @@ from quire.errors import UnknownId, cut
 from quire.items import Undo, kind_of
 from quire.reading.compactions import past_compactions
 from quire.reading.items import STRETCH, Shown, describe
-from quire.reading.requests import is_shown
 from quire.reading.source import Count, Record, Source, counter_of
 from quire.session import Kept, Session, family, request_named, transcript_with
 from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
@@ -57,16 +56,6 @@ class Page(Record, frozen=True):
     item: int | None
     request: int | None
     rows: Sequence[Row]
-
-
-class Both(Record, frozen=True, omit_defaults=True):
-    """What stands side by side, or a fold of `count` equal rows."""
-
-    state: str
-    start: int | None = None
-    count: int | None = None
-    left: Shown | None = None
-    right: Shown | None = None
 
 
 class _Version(NamedTuple):
@@ -209,7 +198,7 @@ def _row(
         undo=undone.get(item.id),
         of=kind_of(view.log.item(area[0][0])) if area else None,
         count=sum(stop - start for start, stop in area) if is_edit(item) else None,
-        seen=is_shown(kept, item) if kept is not None else None,
+        seen=None if kept is None else kept.shows(item),
     )
 
 
@@ -256,12 +245,12 @@ def compare(
     }
 
 
-def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Counter) -> Both:
+def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Counter) -> dict[str, Any]:
+    """What stands side by side, or a fold of equal rows."""
     start, pair = row[0]
     if len(row) > 1:
-        return Both(state="same", start=start, count=len(row))
-    ours, theirs = (
-        None if at is None else describe(view[at], counter)
-        for view, at in ((left, pair.left), (right, pair.right))
-    )
-    return Both(state=pair.state, left=ours, right=theirs)
+        return {"state": "same", "start": start, "count": len(row)}
+    both = (("left", left, pair.left), ("right", right, pair.right))
+    return {"state": pair.state} | {
+        side: describe(view[at], counter) for side, view, at in both if at is not None
+    }

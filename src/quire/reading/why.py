@@ -1,16 +1,18 @@
 """Why a model saw an item or did not: in one request, and in all of its conversation."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 
 from msgspec.json import encode
 
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import Item
 from quire.memory import Memory, is_reserved, recalled
 from quire.reading.items import Shown, describe, text_of
-from quire.reading.requests import is_shown, question_of
+from quire.reading.requests import question_of
 from quire.reading.source import Count, Fields, Record, Source, counter_of
-from quire.session import Kept, find_items, request_named, transcript_with
+from quire.session import Kept, Session, find_items, request_named, transcript_with
 from quire.stores import Place, place_at
 
 _FOUND, _MOST_FOUND, _QUOTES, _SCOPES, _SCANNED = 10, 50, 50, 20, 2_000
@@ -48,7 +50,11 @@ class Why(Record, frozen=True):
 def explain(source: Source, address: str | Place, item: str, request: str = "last") -> Why:
     """Return why a request showed an item or did not, by default the last one, and which requests did."""
     session = source.session(address)
-    name, receipts = transcript_with(session, item), session.receipts
+    return _explain(session, session.receipts[:], item, request)
+
+
+def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str) -> Why:
+    name = transcript_with(session, item)
     chosen = request_named(receipts, request) if receipts or request != "last" else None
     if name is not None:
         meant = session.view(name).get(item)
@@ -58,7 +64,7 @@ def explain(source: Source, address: str | Place, item: str, request: str = "las
         if found is None:
             raise UnknownId(f"there is no item {cut(item)!r} here")
         meant = found
-    sent = [(kept, is_seen) for kept in receipts[:] if (is_seen := is_shown(kept, meant)) is not None]
+    sent = [(kept, is_seen) for kept in receipts if (is_seen := kept.shows(meant)) is not None]
     seen = [number for number, (_, is_seen) in enumerate(sent) if is_seen]
     after = sent[seen[-1] + 1 :] if seen else sent
     entry, fault = _entry(chosen, meant)
@@ -71,7 +77,7 @@ def explain(source: Source, address: str | Place, item: str, request: str = "las
         last=_asked(sent[seen[-1]][0]) if seen else None,
         since=_asked(after[0][0]) if after else None,
         request=_asked(chosen) if chosen is not None else None,
-        is_seen=None if chosen is None else is_shown(chosen, meant),
+        is_seen=None if chosen is None else chosen.shows(meant),
         entry=entry,
         fault=fault,
     )
@@ -109,7 +115,13 @@ def explain_words(
         found = _found_in_scope(source, place_at(within).named if within else None, words)
     if not found:
         raise UnknownId(f"nothing here has {cut(words)!r}")
-    return [explain(source, *one, request) for one in found[: min(max(limit, 1), _MOST_FOUND)]]
+    rows, receipts = list[Why](), dict[Place, list[Kept]]()
+    for place, item in found[: min(max(limit, 1), _MOST_FOUND)]:
+        session = source.session(place)
+        if place not in receipts:
+            receipts[place] = session.receipts[:]
+        rows.append(_explain(session, receipts[place], item, request))
+    return rows
 
 
 def _found_in_scope(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
@@ -140,8 +152,9 @@ def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place,
     found: list[tuple[Place, str]] = []
     for one in source.recent()[:_SCANNED]:
         if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
-            bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
-            if any(all(needle in body for needle in needles) for body in bodies):
-                ids = find_items(source.session(one.place), words)
-                found += [(one.place, item_id) for item_id in reversed(ids)]
+            with suppress(QuireError):  # one that is damaged or sealed does not hide the others
+                bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
+                if any(all(needle in body for needle in needles) for body in bodies):
+                    ids = find_items(source.session(one.place), words)
+                    found += [(one.place, item_id) for item_id in reversed(ids)]
     return found

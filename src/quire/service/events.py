@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from starlette.responses import StreamingResponse
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, StoreDamaged
 from quire.items import JSON, Message, Note
 from quire.service.runner import Address, Runner, Shared, Slices, woken
 from quire.session import AcceptedJob, EndedJob, JobEntry, Spending, TakenJob, job_entry
@@ -301,7 +301,12 @@ class Reader:
                 return found, found[-1].version
             last = store.version(place)
             end = min(last, after + self._at_once)
-            return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
+            try:
+                return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
+            except StoreDamaged:  # it may have been removed since
+                if (last := store.version(place)) >= end:
+                    raise
+                return [], last
 
         at_once = 0 if is_fresh else self._at_once
         page, last = await self._readers.read(self._place, after, at_once, read)

@@ -100,7 +100,7 @@ class Words:
 def read_words(store: PostgresStore, job: str, after: int) -> tuple[bool, list[Told], bool]:
     """Whether a job may tell more, what it tells next after a number, and whether there is more of it."""
     asked = {"job": job, "after": after}
-    rows = store.link.run(lambda connection: connection.execute(_READ, asked).fetchall())
+    rows = store.link.run(lambda connection: connection.execute(_READ.encode(), asked).fetchall())
     batches = [(last, _pieces_in(body)) for _, last, body in rows if body is not None]
     pieces = [
         Told(number, *piece)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from quire.context import (
     DEFAULT_MODEL,
     LEDGER,
+    VISIBLE,
     Context,
     Entry,
     Explained,
@@ -138,11 +139,35 @@ class Kept:
     def items(self) -> Scroll:
         """The items that the model saw, in order."""
         self._check_whole()
-        content, view = self._content, None
-        if content.get("transcript") is not None:
-            view = self._state.transcripts[content["transcript"]].at(content["revision"])
+        content = self._content
         before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
-        return Scroll(before, view, content["start"], after)
+        return Scroll(before, self.view, content["start"], after)
+
+    @property
+    def view(self) -> View | None:
+        """The history as it was then, if it was sent as it was shown."""
+        self._check_whole()
+        name = self._content.get("transcript")
+        return None if name is None else self._state.transcripts[name].at(self._content["revision"])
+
+    def shows(self, item: Item) -> bool | None:
+        """Whether the model saw an item: whole, by a stub or in a quote. `None` if that is not known."""
+        if self.is_bare or item.id in self._named:
+            return None if self.is_bare else True
+        view = self.view
+        position = None if view is None else view.log.find(item.id, view.end)
+        if view is None or position is None:
+            return None if item.created_at > self.created_at else False
+        is_in_view = view.fate_at(position).state in VISIBLE or view.shows_summary(position)
+        return is_in_view and view.index_of(position) >= self._content["start"]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The ids of the items beside the view, and of what those that sections made quote."""
+        names = (*self._content["before"], *self._content["after"])
+        made = [self._found(name) for name in names if isinstance(name, int)]
+        quoted = (one for item in made for one in (item.id, *sources_of(item)))
+        return frozenset((*quoted, *(name for name in names if isinstance(name, str))))
 
     def payload(self, *, cache: bool = True) -> Rendered:
         """The payload as it was rendered, without the parameters; without `cache`, with no cache fields.

@@ -10,6 +10,9 @@ from quire.memory import KNOWLEDGE, Knowledge, Memory, is_reserved
 from quire.session.jobs import open_jobs
 from quire.stores import Place, Store, named_scope
 
+_ROUNDS = 3
+"""How often a scope is emptied: others may begin conversations meanwhile."""
+
 
 class ScopeContents(msgspec.Struct, frozen=True):
     """What a store keeps of a scope: users' conversations, all entries, documents, and jobs that are open."""
@@ -55,8 +58,8 @@ def erase_scopes(store: Store, scopes: Sequence[str]) -> Iterator[Place]:
     """
     try:
         for scope in scopes:
-            while names := store.conversations(scope):
-                for name in sorted(names, reverse=True):  # a fork goes before what it was forked from
+            for _ in range(_ROUNDS):
+                for name in sorted(store.conversations(scope), reverse=True):  # a fork before its parent
                     place = Place(scope, name)
                     store.remove(place)
                     yield place

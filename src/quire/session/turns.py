@@ -332,8 +332,7 @@ class Turns:
         shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)  # an agent moves results
         try:
             fit = partial(self._fit, gathered, build) if self._compaction.compactor is not None else shorter
-            do = build.io.write if self._continues(build) else build.io.do
-            return gathered, await do(self._log, fit)
+            return gathered, fit() if self._continues(build) else await build.io.do(self._log, fit)
         except OverBudget as over:
             room = gathered.room_for_history(over, self._counter(build))
             if room is None or self._compaction.compactor is None:
@@ -408,20 +407,25 @@ class Turns:
         return len(self._log.state.transcripts[MAIN])
 
     def _continues(self, build: _Build) -> bool:
-        """Whether the last request was like this one, and few items are new: they alone are counted."""
+        """Whether the last request was like this one, few items are new, and none is read from the store.
+
+        Then no thread is used: only what is new is counted and rendered.
+        """
         if self._previous is None:
             return False
         template, last = self._previous
-        is_like = template is build.template and last.model == build.model
-        requests = last.observer
-        is_sent = isinstance(requests, _Requests) and bool(requests.all)
-        return is_like and is_sent and self.length - requests.length <= SHORT
+        if template is not build.template or last.model != build.model:
+            return False
+        requests, view = last.observer, self._log.state.transcripts[MAIN].view
+        if not isinstance(requests, _Requests) or not requests.all or self.length - requests.length > SHORT:
+            return False
+        return not any(segment.is_lazy for segment, _, _ in view.log.pieces(0, view.end))
 
     async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
         """A rendering of a context; in a thread where it takes long."""
         requests = context.observer
         is_quick = isinstance(requests, _Requests) and requests.continues
-        return await (io.write if is_quick else io.do)(self._log, render)
+        return render() if is_quick else await io.do(self._log, render)
 
     def _counter(self, build: _Build) -> Counter:
         name, given = build.model or DEFAULT_MODEL, build.asked.get("counter")
