@@ -75,7 +75,7 @@ async def fail_job(taken: Taken, fault: Exception) -> Outcome:
 async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     """The turn of a job; a part of it that is on the record is not done again."""
     job, session = taken.job, agent.session
-    asking = Asking(parameters=job.parameters or None, tools=job.tools)
+    asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
     if before := [one for one in job.before if transcript_with(session, one.id) is None]:
         await session.aio.append(*before)
     if job.message is not None and transcript_with(session, job.id) is None:

@@ -49,6 +49,8 @@ class Job(NamedTuple):
     """When it may begin, in UTC epoch seconds."""
     digest: str = ""
     """What tells it from another job that a caller gave the same id."""
+    output: Mapping[str, Any] = {}
+    """The JSON schema of the answer, if it has one."""
     steers: bool = False
     """Whether its message is shown to a turn that runs, with its next request, and begins none then."""
 
@@ -80,7 +82,7 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest", "steers")
+_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest", "output", "steers")
 
 
 def _items_of(job: Job) -> list[Item]:
