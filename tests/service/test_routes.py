@@ -8,16 +8,20 @@ import aiopenapi3  # type: ignore[import-untyped]
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.routing import Route
 
 from quire.agent import Agent
 from quire.errors import ModelFailed
+from quire.integrations.otel import instrument
 from quire.node import Node
 from quire.providers import Rendered
 from quire.service import app
 from quire.session import Session
-from tests.service.serving import PATIENCE, Gate, Served, serving, support, until, until_ended
+from tests.service.serving import PATIENCE, Gate, Served, serving, support, support_node, until, until_ended
 
 
 @pytest.fixture(scope="module")
@@ -333,10 +337,37 @@ def test_health_readiness_and_metrics(served: Served) -> None:
     served.send("hello", "measured")
     text = served.client.get("/metrics").text
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert {"quire_request_seconds", "quire_jobs", "quire_streams"} <= set(families)
+    assert {"quire_request_seconds", "quire_jobs", "quire_streams", "quire_cost_usd"} <= set(families)
     routes = {sample.labels["route"] for sample in families["quire_request_seconds"].samples}
     assert {"message", "health"} <= routes
+    counted = [(one.name, one.labels, one.value) for one in families["quire_tokens"].samples]
+    assert any(labels.get("kind") == "input" and value > 0 for _, labels, value in counted)
+    served.send("look 7", "measured")
+    served.send("fail now", "measured")
+    lines = served.client.get("/metrics").text.splitlines()
+    for what in (
+        'quire_model_seconds_count{fault="ModelFailed"',
+        'quire_tool_seconds_count{fault="",tool="look_up"',
+    ):
+        assert any(line.startswith(what) for line in lines), what
     assert "measured" not in text
+
+
+def test_a_turn_is_a_part_of_the_trace_of_who_asks(tmp_path: Path) -> None:
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    node = support_node(tmp_path / "store.db")
+    node.add_hooks(instrument(tracer_provider=provider))
+    with serving(app(node)) as served:
+        for number in "12":
+            headers = {"traceparent": f"00-{number * 32}-{number * 16}-01", "Prefer": "wait=60"}
+            assert post(served, "/messages", json={"content": "hello"}, headers=headers).status_code == 200
+    turns = [one for one in spans.get_finished_spans() if one.name.startswith("invoke_agent")]
+    found = [
+        (format(one.context.trace_id, "x"), one.parent and format(one.parent.span_id, "x")) for one in turns
+    ]
+    assert found == [("1" * 32, "1" * 16), ("2" * 32, "2" * 16)]
 
 
 def test_the_description_is_valid_and_names_every_route(served: Served) -> None:

@@ -1,8 +1,9 @@
 """Running a job of a conversation: asked once, gone on with after a crash, and ended on the record."""
 
 import logging
+import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 
 from quire.agent import Agent, Asking, Delta, Done
@@ -36,7 +37,7 @@ async def run_job(
                 await taken.end("cancelled")  # by who did it before
             if taken.outcome is None and first is None:
                 try:
-                    async with aclosing(_deltas(agent, taken)) as deltas:
+                    async with _traced(taken.job.trace), aclosing(_deltas(agent, taken)) as deltas:
                         async for delta in deltas:
                             if isinstance(delta, Done):
                                 reply = delta.reply
@@ -61,6 +62,21 @@ async def run_job(
     async with aclosing(again(job_id)) as events:
         async for event in events:
             yield event
+
+
+@asynccontextmanager
+async def _traced(trace: str) -> AsyncGenerator[None]:
+    """Make what happens in the block a part of a trace, where OpenTelemetry is in use."""
+    if not trace or "opentelemetry" not in sys.modules:
+        yield
+        return
+    from opentelemetry import context, propagate
+
+    token = context.attach(propagate.extract({"traceparent": trace}))
+    try:
+        yield
+    finally:
+        context.detach(token)
 
 
 async def fail_job(taken: Taken, fault: Exception) -> Outcome:

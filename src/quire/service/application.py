@@ -30,7 +30,7 @@ from quire.service.openai import OpenAI
 from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, digest_of, job_id_of
+from quire.service.service import Address, Service, digest_of, job_id_of, trace_of
 from quire.session import Job, Session, Spending, log_of, version_before_job, version_before_work
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -368,6 +368,7 @@ class _Routes:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
         given["is_streamed"] = asked.stream or _wants_events(request)
         given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
+        given["trace"] = trace_of(request)
         job = Job.of(**given, parameters=asked.parameters)
         accepted = await self._accepted(address, job, while_busy)
         reader = self._service.reader(address, Cursor(accepted.version))

@@ -25,7 +25,7 @@ from quire.service.openai_shapes import Body
 from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
 from quire.service.openapi import operation
 from quire.service.problems import Problem, problem_of, unavailable
-from quire.service.service import Address, Service, digest_of, job_id_of, json_response
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response, trace_of
 from quire.session import Job, Session, log_of, said_since, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
@@ -73,6 +73,7 @@ class _Asked(NamedTuple):
     key: str | None
     """The id of a job that the client chose."""
     digest: str
+    trace: str
     ignored: str
     """The names of settings that are not used."""
     tools: Sequence[str]
@@ -168,7 +169,8 @@ class OpenAI:
         ignored, tools = await COMPUTING.do(shapes.check_settings, fields, body)
         asked = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
         address = Address(body.model, self._service.caller(request).scope, str(asked))
-        return _Asked(body, job_id_of(request, address), await digest_of(request), ignored, tools)
+        key, trace = job_id_of(request, address), trace_of(request)
+        return _Asked(body, key, await digest_of(request), trace, ignored, tools)
 
     async def _opened(self, request: Request, asked: _Asked, name: str) -> tuple[Address, Session]:
         """A conversation whose agent can take the tools of a request besides its own."""
@@ -217,7 +219,7 @@ class OpenAI:
         """Submit a job, and answer with its events as they come, or with all of them in one shape."""
         if job.id == asked.key:
             job = job._replace(digest=asked.digest)
-        version = await self._service.submit(address, job)
+        version = await self._service.submit(address, job._replace(trace=asked.trace))
         ticket = Ticket(address.agent, address.conversation, job.id, version, int(now()))
         told = {"quire-ignored": asked.ignored} if asked.ignored else {}
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}

@@ -1,5 +1,6 @@
 """What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
@@ -26,6 +27,8 @@ from quire.stores.threads import STORE
 
 B = TypeVar("B")
 
+_TRACE = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
 _MOST_VALUES = 20_000
 """JSON values in a body: each takes some microseconds on its way, wherever it stands."""
 
@@ -36,6 +39,7 @@ class Service:
     def __init__(self, node: Node, runner: Runner, most: int, grace: float) -> None:
         self.node, self.runner, self.readers, self.metrics = node, runner, Readers(), Metrics()
         self._most, self._grace, self.is_stopping = most, grace, False
+        node.add_hooks(self.metrics.hooks())
         self.metrics.gauge("quire_streams", "Streams that are open.", lambda: len(self.readers))
         self.metrics.gauge("quire_jobs", "Jobs that wait or run, known to this process.", runner.load)
 
@@ -152,6 +156,12 @@ def job_id_of(request: Request, address: Address) -> str | None:
     if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
         raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
     return f"key_{sha256(msgspec.json.encode([*address, given])).hexdigest()[:32]}"
+
+
+def trace_of(request: Request) -> str:
+    """The `traceparent` of a request, if it is one."""
+    given = request.headers.get("traceparent", "")
+    return given if _TRACE.fullmatch(given) else ""
 
 
 async def digest_of(request: Request) -> str:

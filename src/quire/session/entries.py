@@ -65,6 +65,7 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     not_before: float = 0.0
     digest: str = ""
     output: Mapping[str, Any] = {}
+    trace: str = ""
     steers: bool = False
 
 
