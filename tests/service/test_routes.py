@@ -4,18 +4,24 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-import aiopenapi3
+import aiopenapi3  # type: ignore[import-untyped]
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.routing import Route
 
 from quire.agent import Agent
+from quire.errors import ModelFailed
+from quire.integrations.otel import instrument
 from quire.node import Node
+from quire.providers import Rendered
 from quire.service import app
 from quire.session import Session
-from tests.service.serving import PATIENCE, Gate, Served, serving, support, until_ended
+from tests.service.serving import PATIENCE, Gate, Served, serving, support, support_node, until, until_ended
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +174,84 @@ def test_decisions_are_streamed_too(served: Served) -> None:
     assert names[:2] == ["accepted", "begun"] and names[-1] == "ended" and "words" in names
 
 
+# Jobs
+
+
+def job_of(served: Served, content: str, conversation: str, **body: Any) -> str:
+    answer = post(served, "/messages", conversation, json={"content": content, **body})
+    assert answer.status_code == 202, answer.text
+    job: str = answer.json()["job"]
+    return job
+
+
+def test_jobs_are_listed_by_state_cancelled_and_tried_again(tmp_path: Path) -> None:
+    gate, outcomes = Gate(lambda rendered: "wait" in str(rendered.payload)), iter([ModelFailed("it is down")])
+
+    async def answer(rendered: Rendered) -> Any:
+        is_failing = "please" in str(rendered.payload["messages"][-1]["content"])
+        return (next(outcomes, None) if is_failing else None) or await gate(rendered)
+
+    with support(tmp_path / "store.db", answer) as served:
+        failed = served.send("please", "a")
+        running = job_of(served, "wait", "b", delay=0)
+        assert gate.asked.wait(PATIENCE)
+        waiting, later = job_of(served, "then", "b"), job_of(served, "hello", "c", delay=3_600)
+
+        def listed(path: str, **query: Any) -> list[tuple[str, str]]:
+            found, cursor = list[tuple[str, str]](), ""
+            while cursor is not None:
+                page = served.client.get(path, params={**query, "limit": 1, "cursor": cursor}).json()
+                found += [(row["job"], row["state"]) for row in page["jobs"]]
+                cursor = page["next"]
+            return found
+
+        ours = [(running, "running"), (waiting, "waiting"), (later, "waiting")]
+        assert sorted(listed("/agents/support/jobs")) == sorted(ours)
+        assert listed("/agents/support/jobs", state="running") == ours[:1]
+        assert listed(served.path("a", "/jobs"), state="failed") == [(failed["job"], "failed")]
+        assert served.client.get("/agents/support/jobs", params={"state": "odd"}).status_code == 400
+        for job, name in ((waiting, "b"), (running, "b"), (later, "c")):
+            assert post(served, f"/jobs/{job}/cancel", name).json()["state"] == "cancelled"
+        assert until(lambda: not served.get("/jobs", "b", state="running")["jobs"] or None)
+        assert {row["stop"] for row in until_none_is_open(served, "b")} == {"cancelled"}
+        assert post(served, f"/jobs/{later}/cancel", "c").status_code == 404
+        # What failed goes on where it was: the message is not said twice.
+        again = post(served, f"/jobs/{failed['job']}/retry", "a")
+        assert again.status_code == 202
+        with served.stream("GET", again.json()["events"]) as events:
+            assert until_ended(events)[-1].data["stop"] == "done"
+        assert [one["content"] for one in served.get("/items", "a")["items"]] == [
+            "please",
+            "You said: please",
+        ]
+        assert post(served, f"/jobs/{failed['job']}/retry", "a").status_code == 409
+        gate.is_open.set()
+
+
+def until_none_is_open(served: Served, conversation: str) -> list[Any]:
+    def ended() -> list[Any] | None:
+        rows: list[Any] = served.get("/jobs", conversation)["jobs"]
+        return rows if all("stop" in row for row in rows) else None
+
+    return until(ended)
+
+
+@pytest.mark.parametrize("how", ["queue", "interrupt", "refuse", "steer"])
+def test_a_message_that_comes_while_a_turn_runs(tmp_path: Path, how: str) -> None:
+    gate = Gate(lambda rendered: "wait" in str(rendered.payload["messages"][-1]["content"]))
+    with support(tmp_path / "store.db", gate) as served:
+        first = job_of(served, "wait", "c")
+        assert gate.asked.wait(PATIENCE)
+        answer = post(served, "/messages", json={"content": "second", "while_busy": how})
+        assert answer.status_code == (409 if how == "refuse" else 202)
+        gate.is_open.set()
+        stops = {row["job"]: row["stop"] for row in until_none_is_open(served, "c")}
+        assert stops.pop(first) == ("cancelled" if how == "interrupt" else "done")
+        assert list(stops.values()) == {"refuse": [], "steer": ["steered"]}.get(how, ["done"])
+        answered = [one["content"] for one in served.get("/items")["items"] if one["role"] == "assistant"]
+        assert answered[-1:] == ["You said: wait" if how == "refuse" else "You said: second"]
+
+
 # Conversations
 
 
@@ -253,10 +337,37 @@ def test_health_readiness_and_metrics(served: Served) -> None:
     served.send("hello", "measured")
     text = served.client.get("/metrics").text
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert {"quire_request_seconds", "quire_jobs", "quire_streams"} <= set(families)
+    assert {"quire_request_seconds", "quire_jobs", "quire_streams", "quire_cost_usd"} <= set(families)
     routes = {sample.labels["route"] for sample in families["quire_request_seconds"].samples}
     assert {"message", "health"} <= routes
+    counted = [(one.name, one.labels, one.value) for one in families["quire_tokens"].samples]
+    assert any(labels.get("kind") == "input" and value > 0 for _, labels, value in counted)
+    served.send("look 7", "measured")
+    served.send("fail now", "measured")
+    lines = served.client.get("/metrics").text.splitlines()
+    for what in (
+        'quire_model_seconds_count{fault="ModelFailed"',
+        'quire_tool_seconds_count{fault="",tool="look_up"',
+    ):
+        assert any(line.startswith(what) for line in lines), what
     assert "measured" not in text
+
+
+def test_a_turn_is_a_part_of_the_trace_of_who_asks(tmp_path: Path) -> None:
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    node = support_node(tmp_path / "store.db")
+    node.add_hooks(instrument(tracer_provider=provider))
+    with serving(app(node)) as served:
+        for number in "12":
+            headers = {"traceparent": f"00-{number * 32}-{number * 16}-01", "Prefer": "wait=60"}
+            assert post(served, "/messages", json={"content": "hello"}, headers=headers).status_code == 200
+    turns = [one for one in spans.get_finished_spans() if one.name.startswith("invoke_agent")]
+    found = [
+        (format(one.context.trace_id, "x"), one.parent and format(one.parent.span_id, "x")) for one in turns
+    ]
+    assert found == [("1" * 32, "1" * 16), ("2" * 32, "2" * 16)]
 
 
 def test_the_description_is_valid_and_names_every_route(served: Served) -> None:
@@ -284,7 +395,7 @@ def test_every_answer_is_as_it_is_described(served: Served) -> None:
     response = served.client.post("/v1/responses", json={"model": "support", "input": "hello"}).json()
     told = served.client.get("/openapi.json").json()
     known = {"agent": "support", "conversation": "described", "item": item, "receipt": receipt}
-    known |= {"response": response["id"]}
+    known |= {"response": response["id"], "job": answer["job"]}
     bodies: dict[str, Any] = {
         "message": {"content": "refund 8"},
         "decide": {"decisions": {}},
@@ -298,6 +409,9 @@ def test_every_answer_is_as_it_is_described(served: Served) -> None:
             continue
         headers = {"Prefer": "wait=60"} if name == "message" else {}
         sent = served.client.request(method, path.format(**known), json=bodies.get(name), headers=headers)
+        if name in ("cancel", "retry"):  # it has ended, and has not failed
+            assert sent.status_code in (404, 409)
+            continue
         described = operation["responses"].get(str(sent.status_code))
         assert described is not None, (name, sent.text)
         if sent.content:

@@ -40,7 +40,7 @@ class Asking(TypedDict, total=False):
     """The options of a question."""
 
     output: Any
-    """A type: the answer is a value of it."""
+    """A type, or a JSON schema: the answer is a value of it."""
     limits: Limits | None
     """Limits in place of the agent's."""
     parameters: Mapping[str, Any] | None

@@ -18,7 +18,7 @@ _WRAPPER = "value"
 
 
 class AnswerType:
-    """The type of an answer. `schema` is what the model is held to; `None` if any text will do."""
+    """The type of an answer, or its JSON schema. `schema` is what the model is held to; `None`: any text."""
 
     def __init__(self, kind: Any) -> None:
         self.name = getattr(kind, "__name__", str(kind))
@@ -26,6 +26,9 @@ class AnswerType:
         self._kind = kind
         self._with_schema: tuple[Template, Template] | None = None
         if kind is str:
+            return
+        if isinstance(kind, Mapping):
+            self.name, self.schema, self._kind, self._is_object = "JSON", dict(cast(Any, kind)), Any, True
             return
         if not isinstance(kind, Hashable):
             raise WrongType(f"the output of an answer is a type, such as a dataclass, not {kind!r:.80}")

@@ -1,8 +1,9 @@
 """Running a job of a conversation: asked once, gone on with after a crash, and ended on the record."""
 
 import logging
+import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 
 from quire.agent import Agent, Asking, Delta, Done
@@ -36,7 +37,7 @@ async def run_job(
                 await taken.end("cancelled")  # by who did it before
             if taken.outcome is None and first is None:
                 try:
-                    async with aclosing(_deltas(agent, taken)) as deltas:
+                    async with _traced(taken.job.trace), aclosing(_deltas(agent, taken)) as deltas:
                         async for delta in deltas:
                             if isinstance(delta, Done):
                                 reply = delta.reply
@@ -63,6 +64,21 @@ async def run_job(
             yield event
 
 
+@asynccontextmanager
+async def _traced(trace: str) -> AsyncGenerator[None]:
+    """Make what happens in the block a part of a trace, where OpenTelemetry is in use."""
+    if not trace or "opentelemetry" not in sys.modules:
+        yield
+        return
+    from opentelemetry import context, propagate
+
+    token = context.attach(propagate.extract({"traceparent": trace}))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
 async def fail_job(taken: Taken, fault: Exception) -> Outcome:
     """End a job that failed. The words of errors that are not ours may hold content, and are not logged."""
     is_ours = isinstance(fault, QuireError)
@@ -75,7 +91,7 @@ async def fail_job(taken: Taken, fault: Exception) -> Outcome:
 async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
     """The turn of a job; a part of it that is on the record is not done again."""
     job, session = taken.job, agent.session
-    asking = Asking(parameters=job.parameters or None, tools=job.tools)
+    asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
     if before := [one for one in job.before if transcript_with(session, one.id) is None]:
         await session.aio.append(*before)
     if job.message is not None and transcript_with(session, job.id) is None:

@@ -117,6 +117,10 @@ class Node:
             raise InvalidValue(f"an agent {cut(name)!r} is on the node already")
         self._makers[name] = make
 
+    def add_hooks(self, hooks: Iterable[Hook]) -> None:
+        """Give more hooks to the conversations that are opened from now on."""
+        self._hooks += tuple(hooks)
+
     @property
     def store(self) -> Store:
         """Where the conversations are kept."""

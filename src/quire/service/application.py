@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -13,11 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from quire.agent import Agent
+from quire.agent.turn import WhileBusy
 from quire.errors import InvalidValue, StoreError, UnknownId, cut
 from quire.items import JSON, Content, Item, Message, now, prepared
 from quire.node import Node
 from quire.reading import Source
 from quire.reading.conversations import Conversation, list_conversations
+from quire.reading.jobs import JobPage, JobRow, JobState, list_jobs, list_open_jobs, read_job
 from quire.reading.requests import Request as SentRequest, RequestRow, list_requests, read_request
 from quire.reading.source import Fields
 from quire.service.boundary import Boundary
@@ -28,7 +30,7 @@ from quire.service.openai import OpenAI
 from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, digest_of, job_id_of
+from quire.service.service import Address, Service, digest_of, job_id_of, trace_of
 from quire.session import Job, Session, Spending, log_of, version_before_job, version_before_work
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -55,6 +57,8 @@ class NewMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Values for the sections of the agent's template."""
     stream: bool = False
     """Whether the words of the answer are told to those who follow the events."""
+    while_busy: WhileBusy = "queue"
+    """What it does while a turn runs: wait, end the turn, be refused, or be shown to its next request."""
 
 
 @prepared
@@ -147,6 +151,7 @@ _ALL = "/agents/{agent}/conversations"
 _ONE = f"{_ALL}/{{conversation}}"
 _LIMIT = {"limit": f"how many, at most {_MOST_ROWS}"}
 _PAGE = {**_LIMIT, "cursor": "`next` of the page before"}
+_JOBS = {**_PAGE, "state": " or ".join(get_args(JobState))}
 
 
 def app(
@@ -227,11 +232,8 @@ class _Routes:
     @operation("GET", _ALL, query=_PAGE)
     async def conversations(self, request: Request) -> ConversationPage:
         """The conversations, by last activity."""
-        address, limit = self._service.address(request, _name(request, "agent"), "list"), _limit(request)
-        named, after = address.place.named, request.query_params.get("cursor", "")
-        # It ends with a slash where each conversation is a scope of its own.
-        source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
-        within = f"{quote(named, safe='')}/"
+        (source, within), after = self._scope(request), request.query_params.get("cursor", "")
+        limit = _limit(request)
         page = await STORE.do(list_conversations, source, within, after=after, limit=limit)
         return ConversationPage(page.rows, page.next)
 
@@ -297,6 +299,40 @@ class _Routes:
 
     # Jobs
 
+    @operation("GET", "/agents/{agent}/jobs", query=_JOBS)
+    async def open_jobs(self, request: Request) -> JobPage:
+        """The jobs of all conversations that have not ended."""
+        (source, within), state = self._scope(request), _state(request)
+        after = request.query_params.get("cursor", "")
+        return await STORE.do(list_open_jobs, source, within, state, after, _limit(request))
+
+    @operation("GET", f"{_ONE}/jobs", query=_JOBS)
+    async def jobs(self, request: Request) -> JobPage:
+        """The jobs of a conversation: first those that have not ended, then the others, newest first."""
+        address, before = self._address(request), _number(request, "cursor", 0) or None
+        source, place, state = self._service.source(address), str(address.place), _state(request)
+        return await STORE.do(list_jobs, source, place, state, before, _limit(request))
+
+    @operation("GET", f"{_ONE}/jobs/{{job}}")
+    async def job(self, request: Request) -> JobRow:
+        """One job: how far it is, or how it ended."""
+        address = self._address(request)
+        return await read_job(self._service.source(address), str(address.place), _name(request, "job"))
+
+    @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
+    async def cancel(self, request: Request) -> JobRow:
+        """Cancel a job: one that waits never starts, one that runs ends at its next safe point."""
+        session = await self._service.session(self._address(request))
+        await session.jobs.cancel(_name(request, "job"))
+        return await self.job(request)
+
+    @operation("POST", f"{_ONE}/jobs/{{job}}/retry")
+    async def retry(self, request: Request) -> Accepted:
+        """Go on with a job that failed, if nothing was said since, by another job."""
+        address = self._address(request)
+        session = await self._service.session(address)
+        return await self._accepted(address, await session.jobs.retry(_name(request, "job")))
+
     @operation("POST", f"{_ONE}/messages", body=NewMessage, is_job=True)
     async def message(self, request: Request) -> Answer | Accepted | EventResponse:
         """Send a message."""
@@ -305,7 +341,8 @@ class _Routes:
             raise InvalidValue("the content of a message is empty")
         begins = now() + asked.delay if asked.delay else 0.0
         given = {"message": Message("user", asked.content), "not_before": begins}
-        return await self._answer(request, address, asked, **given)
+        given["steers"] = asked.while_busy == "steer"
+        return await self._answer(request, address, asked, asked.while_busy, **given)
 
     @operation("POST", f"{_ONE}/decisions", body=NewDecisions, is_job=True)
     async def decide(self, request: Request) -> Answer | Accepted | EventResponse:
@@ -318,17 +355,23 @@ class _Routes:
         is_known = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
         if unknown is not None and not is_known:
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
-        return await self._answer(request, address, asked, decisions=asked.decisions)
+        return await self._answer(request, address, asked, "queue", decisions=asked.decisions)
 
     async def _answer(
-        self, request: Request, address: Address, asked: NewMessage | NewDecisions, **given: Any
+        self,
+        request: Request,
+        address: Address,
+        asked: NewMessage | NewDecisions,
+        while_busy: WhileBusy,
+        **given: Any,
     ) -> Answer | Accepted | EventResponse:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
         given["is_streamed"] = asked.stream or _wants_events(request)
         given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
+        given["trace"] = trace_of(request)
         job = Job.of(**given, parameters=asked.parameters)
-        version = await self._service.submit(address, job)
-        reader = self._service.reader(address, Cursor(version))
+        accepted = await self._accepted(address, job, while_busy)
+        reader = self._service.reader(address, Cursor(accepted.version))
         if _wants_events(request):
             return EventResponse(reader.encoded(until=job.id))
         if seconds := _preferred_wait(request):
@@ -338,6 +381,10 @@ class _Routes:
                         return answer
             except TimeoutError:
                 pass
+        return accepted
+
+    async def _accepted(self, address: Address, job: Job, while_busy: WhileBusy = "queue") -> Accepted:
+        version = await self._service.submit(address, job, while_busy)
         return Accepted(job=job.id, version=version, events=f"{address.path}/events?after={version}")
 
     @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"})
@@ -391,6 +438,15 @@ class _Routes:
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
 
+    def _scope(self, request: Request) -> tuple[Source, str]:
+        """Where the conversations of an agent are that the caller may see, and their scope as an address.
+
+        Where each conversation is a scope of its own, what they share of their names ends with a slash.
+        """
+        named = self._service.address(request, _name(request, "agent"), "list").place.named
+        source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
+        return source, f"{quote(named, safe='')}/"
+
     async def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
         """The calls that wait for a person; the agent is only made if there may be one."""
         if session.jobs.current is not None or not session.calls.standing():
@@ -419,13 +475,20 @@ def _name(request: Request, part: str) -> str:
 
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name)
-    return default if given is None else _whole(given, name)
+    return _whole(given, name) if given else default
 
 
 def _whole(given: str, name: str) -> int:
     if not (given.isascii() and given.isdecimal() and len(given) <= 15):
         raise InvalidValue(f"{name} is a whole number of at least 0")
     return int(given)
+
+
+def _state(request: Request) -> str:
+    state = request.query_params.get("state", "")
+    if state not in ("", *get_args(JobState)):
+        raise InvalidValue(f"the state of a job is {_JOBS['state']}")
+    return state
 
 
 def _limit(request: Request) -> int:

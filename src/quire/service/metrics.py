@@ -1,8 +1,16 @@
-"""Metrics for Prometheus: requests, streams and jobs. No label holds a name of a user or a conversation."""
+"""Metrics for Prometheus: requests, streams and jobs; models and tools of the turns that this process runs.
 
-from collections.abc import Callable
+No label holds a name of a user or a conversation.
+"""
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from quire.session import Calling, Hook, Requested, hook, price_of
+from quire.tokens import Usage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -21,6 +29,35 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        self._models = self._histogram("model", "Requests to models, by the name of the error if they failed")
+        self._tools = self._histogram("tool", "Calls of tools, by the name of the error if they failed")
+        self._tokens = self._counter("quire_tokens", "Tokens that models reported.", "model", "kind")
+        self._cost = self._counter("quire_cost_usd", "The price of requests, where it is known.", "model")
+
+    def hooks(self) -> list[Hook]:
+        """Hooks that count what models and tools do."""
+        return [hook(Requested)(self._requested), hook(Calling)(self._calling)]
+
+    def _histogram(self, what: str, about: str) -> Histogram:
+        told = f"{about}, and how long they took."
+        labels, name = (what, "fault"), f"quire_{what}_seconds"
+        return Histogram(name, told, labels, buckets=_SECONDS, registry=self._registry)
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(name, about, labels, registry=self._registry)
+
+    def _requested(self, event: Requested) -> None:
+        self._models.labels(event.model, event.fault or "").observe(event.seconds)
+        usage = event.answer.usage or Usage()
+        for kind in usage.__struct_fields__:
+            self._tokens.labels(event.model, kind).inc(getattr(usage, kind))
+        self._cost.labels(event.model).inc(price_of(usage, event.model, {}) or 0.0)
+
+    def _calling(self, event: Calling) -> Generator[None, Any, None]:
+        began = time.perf_counter()
+        done = yield
+        fault = "forgotten" if done is None else done.fault or ""
+        self._tools.labels(event.name, fault).observe(time.perf_counter() - began)
 
     def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
         """Show a figure that is read when it is asked for."""

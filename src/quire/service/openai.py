@@ -4,15 +4,17 @@ The model of a request is the name of an agent. The conversation is kept and fit
 what is new; the tools of a request are run by the client. A response is a job, and its id says where it is.
 """
 
+import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
@@ -23,13 +25,16 @@ from quire.service.openai_shapes import Body
 from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
 from quire.service.openapi import operation
 from quire.service.problems import Problem, problem_of, unavailable
-from quire.service.service import Address, Service, digest_of, job_id_of, json_response
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response, trace_of
 from quire.session import Job, Session, log_of, said_since, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
 
 _CONVERSATION = "quire-conversation"
 """The header that names the conversation of a chat completion, percent-encoded."""
+
+_CANCELLING = 10.0
+"""Seconds in which a response that was cancelled may end before it is answered as it is."""
 
 _RESUMED = {"stream": "`true`: its events", "starting_after": "the number of an event"}
 
@@ -68,6 +73,7 @@ class _Asked(NamedTuple):
     key: str | None
     """The id of a job that the client chose."""
     digest: str
+    trace: str
     ignored: str
     """The names of settings that are not used."""
     tools: Sequence[str]
@@ -100,7 +106,8 @@ class OpenAI:
         job = await STORE.do(_continued, session, body, key) if known is None else known
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
-        return await self._answer(address, job, asked, shapes.completion, encode)
+        made: Completion | EventResponse = await self._answer(address, job, asked, shapes.completion, encode)
+        return made
 
     @operation("POST", "/v1/responses", body=Body)
     async def respond(self, request: Request) -> ServedResponse | EventResponse:
@@ -113,27 +120,45 @@ class OpenAI:
         known = await _accepted(session, key)
         job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        return await self._answer(address, job, asked, lambda events: events[-1]["response"], encode)
+        made: ServedResponse | EventResponse = await self._answer(address, job, asked, _last, encode)
+        return made
 
     @operation("GET", "/v1/responses/{response}", query=_RESUMED)
     async def response(self, request: Request) -> ServedResponse | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
-        ticket = Ticket.read(request.path_params["response"])
-        address = self._service.address(request, ticket.agent, ticket.conversation)
-        session = await self._service.session(address)
-        outcome = await session.jobs.outcome(ticket.job)
-        if outcome is not None:
-            ticket = ticket._replace(version=outcome.since)
-        elif ticket.job not in {job.id for job in session.jobs.pending()}:
-            raise UnknownId("there is no such response here")
+        ticket, address, pending = await self._known(request)
         if request.query_params.get("stream") == "true":
             after = request.query_params.get("starting_after", "-1")
             if not after.removeprefix("-").isdecimal() or len(after) > 15:
                 raise InvalidValue("starting_after is the number of an event")
             return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
-        events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
-        found: ServedResponse = events[-1]["response"]
-        return found
+        return _last(await self._all(ticket, address)) if pending is None else pending
+
+    @operation("POST", "/v1/responses/{response}/cancel")
+    async def cancel_response(self, request: Request) -> ServedResponse:
+        """Cancel a response; one that is not at a safe point within some seconds is still in progress."""
+        ticket, address, pending = await self._known(request)
+        if pending is not None:
+            session = await self._service.session(address)
+            with suppress(UnknownId):  # it has ended meanwhile
+                await session.jobs.cancel(ticket.job)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CANCELLING):
+                pending = _last(await self._all(ticket, address))
+        assert pending is not None
+        return pending
+
+    async def _known(self, request: Request) -> tuple[Ticket, Address, ServedResponse | None]:
+        """Where a response is, and what it is if it has not ended."""
+        ticket = Ticket.read(request.path_params["response"])
+        address = self._service.address(request, ticket.agent, ticket.conversation)
+        session = await self._service.session(address)
+        outcome = await session.jobs.outcome(ticket.job)
+        if outcome is not None:
+            return ticket._replace(version=outcome.since), address, None
+        if ticket.job not in {job.id for job in session.jobs.pending()}:
+            raise UnknownId("there is no such response here")
+        return ticket, address, _pending(ticket, session)
 
     # Requests
 
@@ -144,7 +169,8 @@ class OpenAI:
         ignored, tools = await COMPUTING.do(shapes.check_settings, fields, body)
         asked = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
         address = Address(body.model, self._service.caller(request).scope, str(asked))
-        return _Asked(body, job_id_of(request, address), await digest_of(request), ignored, tools)
+        key, trace = job_id_of(request, address), trace_of(request)
+        return _Asked(body, key, await digest_of(request), trace, ignored, tools)
 
     async def _opened(self, request: Request, asked: _Asked, name: str) -> tuple[Address, Session]:
         """A conversation whose agent can take the tools of a request besides its own."""
@@ -193,12 +219,16 @@ class OpenAI:
         """Submit a job, and answer with its events as they come, or with all of them in one shape."""
         if job.id == asked.key:
             job = job._replace(digest=asked.digest)
-        version = await self._service.submit(address, job)
+        version = await self._service.submit(address, job._replace(trace=asked.trace))
         ticket = Ticket(address.agent, address.conversation, job.id, version, int(now()))
         told = {"quire-ignored": asked.ignored} if asked.ignored else {}
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}
         if encode is not None:
             return EventResponse(self._sent(ticket, address, encode), headers=headers)
+        if asked.body.background and shape is _last:
+            session = await self._service.session(address)
+            if job.id in {one.id for one in session.jobs.pending()}:
+                return json_response(_pending(ticket, session), headers=headers)
         try:
             return json_response(shape(await self._all(ticket, address)), headers=headers)
         except (QuireError, Problem) as fault:  # if the client sent it again, it would be another job
@@ -240,6 +270,17 @@ class OpenAI:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
                 yield ALIVE_SIGN if event is None else encode(event)
+
+
+def _last(events: Sequence[Json]) -> ServedResponse:
+    """The response as an event has it that is the last so far."""
+    found: ServedResponse = events[-1]["response"]
+    return found
+
+
+def _pending(ticket: Ticket, session: Session) -> ServedResponse:
+    status = "in_progress" if session.jobs.current == ticket.job else "queued"
+    return replace(_response(ticket).body, status=status)
 
 
 def _response(ticket: Ticket) -> shapes.Response:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
-from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared
+from quire.items import Content, Item, Message, Reasoning, ToolCall, ToolResult, prepared
 from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
 from quire.service.openai_types import (
     CachedTokens,
@@ -31,11 +31,13 @@ from quire.service.openai_types import (
     OutputCall,
     OutputDetails,
     OutputMessage,
+    OutputReasoning,
     OutputText,
     ResponseError,
     ResponseUsage,
     ServedResponse,
     State,
+    SummaryText,
 )
 from quire.service.problems import Problem
 from quire.session import Job
@@ -58,15 +60,15 @@ class Body(msgspec.Struct):
     stream: bool | None = None
     stream_options: Json | None = None
     tools: list[Json] | None = None
+    background: bool | None = None
+    text: Json | None = None
+    response_format: Json | None = None
 
 
-_TEXT = {"type": "text"}
 _ONLY: Mapping[str, Sequence[Any]] = {
     "n": (1,),
     "logprobs": (False,),
     "top_logprobs": (0,),
-    "response_format": (_TEXT,),
-    "text": ({}, {"format": _TEXT}),
     "modalities": (["text"],),
     "tool_choice": ("auto", "none"),
     **dict.fromkeys(("functions", "function_call", "audio", "prompt", "web_search_options"), ()),
@@ -93,6 +95,7 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
         if value is not None and value not in _ONLY[name]:
             most = " or ".join(msgspec.json.encode(one).decode() for one in _ONLY[name])
             raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
+    schema_in(body)
     body.tools = [] if given.get("tool_choice") == "none" else body.tools or []
     if len(body.tools) > _MOST_TOOLS or len(bytes(fields.get("tools", b""))) > _LARGEST_TOOLS:
         raise Problem(422, f"tools: at most {_MOST_TOOLS}, of {_LARGEST_TOOLS:,} bytes in all")
@@ -102,6 +105,24 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
     known = {*body.__struct_fields__, *_ONLY}
     ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
+
+
+def schema_in(body: Body) -> Json:
+    """The JSON schema that the answer of a request has; empty for a text."""
+    name, asked = "response_format", body.response_format
+    if asked is None:
+        name, asked = "text.format", (body.text or {}).get("format")
+    given = fields_in(asked)
+    schema = fields_in(given.get("json_schema", given)).get("schema")
+    match given.get("type", "text" if asked is None else ""):
+        case "text":
+            return {}
+        case "json_object":
+            return {"type": "object"}
+        case "json_schema" if isinstance(schema, dict):
+            return schema
+        case _:
+            raise InvalidValue(f"{name}: a text, a json_object, or a json_schema with its schema")
 
 
 def items_in(body: Body) -> list[Item]:
@@ -185,6 +206,7 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, k
     given = made[: -len(results) or -1]
     before = tuple(replace(item, extras={**item.extras, _GIVEN: True}) for item in given)
     options: Any = {"results": tuple(results), "tools": body.tools or (), "is_streamed": bool(body.stream)}
+    options["output"] = schema_in(body)
     return Job.of(last if isinstance(last, Message) else None, id=key, before=before, **options)
 
 
@@ -204,6 +226,7 @@ class Response:
         self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
         self._is_open, self._said, self._held = False, "", ""  # the open text, and its end, not told yet
         self._early = ""  # words that were told before their message was recorded
+        self._thoughts: list[str] = []  # they follow the text whose words may have been told before
         self._output: list[Output] = []
         self._body = ServedResponse(
             id=response_id, created_at=created, model=model, conversation={"id": conversation}
@@ -234,6 +257,8 @@ class Response:
             return []
         if isinstance(item, Message) and item.role == "assistant":
             return list(self._recorded(item.text))
+        if isinstance(item, Reasoning) and item.text:
+            self._thoughts.append(item.text)
         if isinstance(item, ToolCall) and CALLERS in item.extras:
             return [*self._close(), *self._call(item)]
         return list(self._close()) if isinstance(item, ToolCall | ToolResult) else []
@@ -289,6 +314,9 @@ class Response:
             yield self._item("done", item)
             self._output += [item] if status == "completed" else []
             self._is_open, self._said, self._held = False, "", ""
+        thoughts, self._thoughts = self._thoughts, []
+        for text in thoughts:
+            yield from self._think(text)
 
     def _message(self, status: State) -> OutputMessage:
         content = [OutputText(text=self._said)] if self._said else []
@@ -310,6 +338,23 @@ class Response:
         yield self._item("added", replace(item, arguments="", status="in_progress"))
         yield self._event(f"{name}.delta", delta=call.arguments, **place)
         yield self._event(f"{name}.done", arguments=call.arguments, name=call.name, **place)
+        yield self._item("done", item)
+        self._output.append(item)
+
+    def _think(self, text: str) -> Iterator[Json]:
+        self._index += 1
+        item = OutputReasoning(id=f"rs_{self._name}{self._index}", status="in_progress")
+        place, part = (
+            {"item_id": item.id, "output_index": self._index, "summary_index": 0},
+            SummaryText(text=text),
+        )
+        name = "response.reasoning_summary"
+        yield self._item("added", item)
+        yield self._event(f"{name}_part.added", part=SummaryText(text=""), **place)
+        yield self._event(f"{name}_text.delta", delta=text, **place)
+        yield self._event(f"{name}_text.done", text=text, **place)
+        yield self._event(f"{name}_part.done", part=part, **place)
+        item = replace(item, status="completed", summary=(part,))
         yield self._item("done", item)
         self._output.append(item)
 
@@ -360,7 +405,8 @@ class Chat:
 
     def chunks(self, event: Json) -> list[Json]:
         """The chunks of an event."""
-        response, item = event.get("response"), event.get("item")
+        response: Any = event.get("response")
+        item: Output | None = event.get("item")
         match event["type"], item:
             case "response.created", _:
                 self._head = {"id": f"chatcmpl-{response.id}", "object": "chat.completion.chunk"}

@@ -119,7 +119,6 @@ class ServedResponse(_Answered, frozen=True):
     error: ResponseError | None = None
     incomplete_details: Mapping[Literal["reason"], str] | None = None
     usage: ResponseUsage | None = None
-    background: bool = False
     instructions: None = None
     metadata: Json = {}
     tools: Sequence[Json] = ()

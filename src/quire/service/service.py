@@ -1,7 +1,8 @@
 """What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -9,8 +10,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quire.errors import InvalidValue, TooLarge, UnknownKey, cut
-from quire.items import without_content
+from quire.agent.turn import WhileBusy
+from quire.errors import InvalidValue, TooLarge, TurnBusy, UnknownId, UnknownKey, cut
+from quire.items import now, without_content
 from quire.memory import is_reserved
 from quire.node import Node
 from quire.reading import Source
@@ -20,10 +22,12 @@ from quire.service.keys import Caller
 from quire.service.metrics import Metrics
 from quire.service.problems import Problem, unavailable
 from quire.service.runner import Address as Address, Runner
-from quire.session import Job, Session, digest_of_job, log_of
+from quire.session import Job, Session, digest_of_job, log_of, version_before_job
 from quire.stores.threads import STORE
 
 B = TypeVar("B")
+
+_TRACE = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 _MOST_VALUES = 20_000
 """JSON values in a body: each takes some microseconds on its way, wherever it stands."""
@@ -35,6 +39,7 @@ class Service:
     def __init__(self, node: Node, runner: Runner, most: int, grace: float) -> None:
         self.node, self.runner, self.readers, self.metrics = node, runner, Readers(), Metrics()
         self._most, self._grace, self.is_stopping = most, grace, False
+        node.add_hooks(self.metrics.hooks())
         self.metrics.gauge("quire_streams", "Streams that are open.", lambda: len(self.readers))
         self.metrics.gauge("quire_jobs", "Jobs that wait or run, known to this process.", runner.load)
 
@@ -87,16 +92,32 @@ class Service:
 
         return await STORE.do(opened)
 
-    async def submit(self, address: Address, job: Job) -> int:
+    async def submit(self, address: Address, job: Job, while_busy: WhileBusy = "queue") -> int:
         """Accept a job, and return the version before it; 503 while there is too much to do.
 
         A job that was accepted before under its id has the same digest, or it is another request: 422.
         """
         self.check_open()
+        running = await self._running(address, job, while_busy)
         version, session = await self.runner.submit(*address, job)
         if job.digest and await digest_of_job(log_of(session), job.id) not in (None, job.digest):
             raise Problem(422, "this Idempotency-Key was used for another body")
+        if running is not None:
+            with suppress(UnknownId):  # it has ended meanwhile
+                await session.jobs.cancel(running)
         return version
+
+    async def _running(self, address: Address, job: Job, while_busy: WhileBusy) -> str | None:
+        """The job that a new one interrupts, if it does; `TurnBusy` if it is refused."""
+        if while_busy not in ("interrupt", "refuse"):
+            return None
+        session = await STORE.do(self.node.session, *address)
+        await session.aio.refresh()
+        if await STORE.do(version_before_job, log_of(session), job.id) is not None:
+            return None
+        if while_busy == "refuse" and any(one.not_before <= now() for one in session.jobs.pending()):
+            raise TurnBusy("the conversation answers another message")
+        return session.jobs.current
 
     def check_open(self) -> None:
         """503 while no job is accepted."""
@@ -135,6 +156,12 @@ def job_id_of(request: Request, address: Address) -> str | None:
     if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
         raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
     return f"key_{sha256(msgspec.json.encode([*address, given])).hexdigest()[:32]}"
+
+
+def trace_of(request: Request) -> str:
+    """The `traceparent` of a request, if it is one."""
+    given = request.headers.get("traceparent", "")
+    return given if _TRACE.fullmatch(given) else ""
 
 
 async def digest_of(request: Request) -> str:

@@ -103,7 +103,7 @@ from quire.session.session import (
     transcript_with as transcript_with,
     turn_of as turn_of,
 )
-from quire.session.spending import Caps, Spending
+from quire.session.spending import Caps, Spending, price_of as price_of
 from quire.session.state import Written
 from quire.session.trials import Trial
 from quire.session.turn import Outdated as Outdated, Turn as Turn

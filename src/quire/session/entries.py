@@ -64,6 +64,8 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     is_streamed: bool = False
     not_before: float = 0.0
     digest: str = ""
+    output: Mapping[str, Any] = {}
+    trace: str = ""
     steers: bool = False
 
 

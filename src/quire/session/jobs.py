@@ -49,6 +49,10 @@ class Job(NamedTuple):
     """When it may begin, in UTC epoch seconds."""
     digest: str = ""
     """What tells it from another job that a caller gave the same id."""
+    output: Mapping[str, Any] = {}
+    """The JSON schema of the answer, if it has one."""
+    trace: str = ""
+    """The `traceparent` of who asked: the turn is a part of this trace, where OpenTelemetry is in use."""
     steers: bool = False
     """Whether its message is shown to a turn that runs, with its next request, and begins none then."""
 
@@ -80,7 +84,17 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "digest", "steers")
+_OPTIONS = (
+    "decisions",
+    "tools",
+    "parameters",
+    "is_streamed",
+    "not_before",
+    "digest",
+    "output",
+    "trace",
+    "steers",
+)
 
 
 def _items_of(job: Job) -> list[Item]:
