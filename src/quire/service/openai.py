@@ -39,7 +39,7 @@ _CANCELLING = 10.0
 _RESUMED = {"stream": "`true`: its events", "starting_after": "the number of an event"}
 
 _Encode = Callable[[Json], bytes]
-_Shape = Callable[[Sequence[Json]], Any]
+_Shape = Callable[[ServedResponse], Any]
 
 
 class Ticket(NamedTuple):
@@ -120,7 +120,7 @@ class OpenAI:
         known = await _accepted(session, key)
         job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        made: ServedResponse | EventResponse = await self._answer(address, job, asked, _last, encode)
+        made: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
         return made
 
     @operation("GET", "/v1/responses/{response}", query=_RESUMED)
@@ -132,7 +132,7 @@ class OpenAI:
             if not after.removeprefix("-").isdecimal() or len(after) > 15:
                 raise InvalidValue("starting_after is the number of an event")
             return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
-        return _last(await self._all(ticket, address)) if pending is None else pending
+        return await self._ended(ticket, address) if pending is None else pending
 
     @operation("POST", "/v1/responses/{response}/cancel")
     async def cancel_response(self, request: Request) -> ServedResponse:
@@ -144,7 +144,7 @@ class OpenAI:
                 await session.jobs.cancel(ticket.job)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CANCELLING):
-                pending = _last(await self._all(ticket, address))
+                pending = await self._ended(ticket, address)
         assert pending is not None
         return pending
 
@@ -214,9 +214,9 @@ class OpenAI:
     # Jobs
 
     async def _answer(
-        self, address: Address, job: Job, asked: _Asked, shape: _Shape, encode: _Encode | None
+        self, address: Address, job: Job, asked: _Asked, shape: _Shape | None, encode: _Encode | None
     ) -> Any:
-        """Submit a job, and answer with its events as they come, or with all of them in one shape."""
+        """Submit a job, and answer with its events as they come, or with the response, in a shape."""
         if job.id == asked.key:
             job = job._replace(digest=asked.digest)
         version = await self._service.submit(address, job._replace(trace=asked.trace))
@@ -225,12 +225,13 @@ class OpenAI:
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}
         if encode is not None:
             return EventResponse(self._sent(ticket, address, encode), headers=headers)
-        if asked.body.background and shape is _last:
+        if asked.body.background and shape is None:
             session = await self._service.session(address)
             if job.id in {one.id for one in session.jobs.pending()}:
                 return json_response(_pending(ticket, session), headers=headers)
         try:
-            return json_response(shape(await self._all(ticket, address)), headers=headers)
+            response = await self._ended(ticket, address)
+            return json_response(response if shape is None else shape(response), headers=headers)
         except (QuireError, Problem) as fault:  # if the client sent it again, it would be another job
             problem = problem_of(fault)
             raise Problem(problem.status, problem.detail, {"x-should-retry": "false"}) from fault
@@ -259,23 +260,18 @@ class OpenAI:
                 for one in told:
                     yield one
 
-    async def _all(self, ticket: Ticket, address: Address) -> list[Json]:
-        """The events of a response, once it has ended."""
-        events = [event async for event in self._events(ticket, address) if event is not None]
-        if events[-1]["type"].removeprefix("response.") not in shapes.ENDED:
+    async def _ended(self, ticket: Ticket, address: Address) -> ServedResponse:
+        """A response, once it has ended."""
+        *_, last = [event async for event in self._events(ticket, address) if event is not None]
+        response: ServedResponse | None = last.get("response")
+        if response is None or response.usage is None:
             raise unavailable("the service is stopping")
-        return events
+        return response
 
     async def _sent(self, ticket: Ticket, address: Address, encode: _Encode) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
                 yield ALIVE_SIGN if event is None else encode(event)
-
-
-def _last(events: Sequence[Json]) -> ServedResponse:
-    """The response as an event has it that is the last so far."""
-    found: ServedResponse = events[-1]["response"]
-    return found
 
 
 def _pending(ticket: Ticket, session: Session) -> ServedResponse:
@@ -296,7 +292,7 @@ async def _accepted(session: Session, key: str | None) -> Job | None:
     if key is None or key in pending:
         return pending.get(key or "")
     version = await STORE.do(version_before_job, log_of(session), key)
-    return None if version is None else Job(key, decisions={key: True})
+    return None if version is None else Job(key)
 
 
 def _waiting(session: Session) -> dict[str, ToolCall]:
