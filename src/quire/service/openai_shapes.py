@@ -110,14 +110,14 @@ def schema_in(body: Body) -> Json:
     if asked is None:
         name, asked = "text.format", (body.text or {}).get("format")
     given = fields_in(asked)
-    schema = fields_in(given.get("json_schema", given)).get("schema")
+    schema = fields_in(fields_in(given.get("json_schema", given)).get("schema"))
     match given.get("type", "text" if asked is None else ""):
         case "text":
             return {}
         case "json_object":
             return {"type": "object"}
-        case "json_schema" if isinstance(schema, dict):
-            return schema
+        case "json_schema" if schema:
+            return dict(schema)
         case _:
             raise InvalidValue(f"{name}: a text, a json_object, or a json_schema with its schema")
 
