@@ -55,7 +55,7 @@ def test_a_recorded_summary_has_what_its_writer_lost() -> None:
     plan = Summarize(unit="tokens", floor=0.3, size=200).plan(transcript.view, room)
     assert plan is not None and record(transcript, plan, text="They talked.")
     summary = transcript.view[0]
-    assert isinstance(summary, Summary) and "probe_71" in summary.text and "250 EUR" in summary.text
+    assert isinstance(summary, Summary) and "250 EUR" in summary.text and "gardener" in summary.text
     assert COUNTER.count(summary) <= 200 and transcript.view.tokens(COUNTER) <= plan.after
 
 

@@ -137,7 +137,8 @@ def test_what_was_sent_is_shown_again(ops: list[Op], wire: str, more: list[Op]) 
     for op in more:
         write(one, author, op)
     for again in (one, session(twin(store))):
-        assert again.receipts[0].payload().payload == sent
+        kept = again.receipts[0]
+        assert kept.payload().payload == sent and all(map(kept.shows, kept.items))
 
 
 @SOME

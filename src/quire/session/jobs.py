@@ -407,7 +407,7 @@ def _find_outcome(log: Log, job_id: str) -> Outcome | None:
 
 
 def job_entries(log: Log, before: int | None = None) -> Iterator[tuple[int, JobEntry]]:
-    """The entries of jobs with their versions, the last first, all or those `before` a version."""
+    """The entries of jobs with their versions, the last first; with `before`, those below that version."""
     for version, item in _recorded(log, before):
         if (entry := job_entry(item)) is not None:
             yield version, entry

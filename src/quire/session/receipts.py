@@ -152,7 +152,7 @@ class Kept:
 
     def shows(self, item: Item) -> bool | None:
         """Whether the model saw an item: whole, by a stub or in a quote. `None` if that is not known."""
-        if self.is_bare or item.id in self._named:
+        if self.is_bare or item.id in self._beside_view:
             return None if self.is_bare else True
         view = self.view
         position = None if view is None else view.log.find(item.id, view.end)
@@ -162,7 +162,7 @@ class Kept:
         return is_in_view and view.index_of(position) >= self._content["start"]
 
     @cached_property
-    def _named(self) -> frozenset[str]:
+    def _beside_view(self) -> frozenset[str]:
         """The ids of the items beside the view, and of what those that sections made quote."""
         names = (*self._content["before"], *self._content["after"])
         made = [self._found(name) for name in names if isinstance(name, int)]
