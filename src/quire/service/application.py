@@ -351,6 +351,8 @@ class _Routes:
         session = await self._service.session(address)
         calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
+        if not asked.decisions:
+            raise InvalidValue("decisions name calls that wait")
         unknown = next((name for name in asked.decisions if name not in calls), None)
         is_known = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
         if unknown is not None and not is_known:
