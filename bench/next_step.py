@@ -44,7 +44,7 @@ from quire.agent.window import characters_within
 from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest, plan
 from quire.context import Context
 from quire.items import Item, Reasoning, ToolCall, ToolResult
-from quire.memory import Rules
+from quire.memory import Wishes
 from quire.models import Scripted
 from quire.sections import Ask, History, Section, Settings
 from quire.state import is_output
@@ -106,7 +106,7 @@ WAYS = {
     "+ ledger": Way(lambda _: [History(shortens=False)]),
     "History(): both": Way(lambda _: [History()]),
     "History(), and read_back": Way(lambda _: [History()], reads_back=True),
-    "an agent's, and read_back": Way(lambda _: [History(), Rules()], reads_back=True),
+    "an agent's, and read_back": Way(lambda _: [History(), Wishes(scope=False)], reads_back=True),
     "TruncateOldest()": Way(lambda _: [PLAIN()], TruncateOldest()),
     "ClearToolResults()": Way(lambda _: [PLAIN()], ClearToolResults()),
     "Offload()": Way(lambda _: [PLAIN()], Offload(larger_than=100), reads_back=True),

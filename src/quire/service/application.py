@@ -348,6 +348,8 @@ class _Routes:
     async def decide(self, request: Request) -> Answer | Accepted | EventResponse:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
+        if not asked.decisions:
+            raise InvalidValue("decisions are missing")
         session = await self._service.session(address)
         calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)

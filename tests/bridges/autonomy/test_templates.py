@@ -246,7 +246,7 @@ async def test_a_memory_of_somebody_else_is_summarized_and_nothing_is_hidden(tri
         memory.messages = [*memory.messages[-20 if trims else 0 :], line(n)]
         shown = await build(section, memory)
         told = {one for asked in section.summary_model.asked for one in lines(asked)}
-        seen = lines(shown)
+        seen = lines([one for one in shown if "THE GIST" not in str(one)])
         assert seen == list(range(seen[0], n + 1)) and set(range(seen[0])) <= told and len(shown) <= 10
 
 
