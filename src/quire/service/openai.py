@@ -25,7 +25,7 @@ from quire.service.openai_shapes import Body
 from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
 from quire.service.openapi import operation
 from quire.service.problems import Problem, problem_of, unavailable
-from quire.service.service import Address, Service, digest_of, job_id_of, json_response, trace_of
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response, query_of, trace_of
 from quire.session import Job, Session, log_of, said_since, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
@@ -35,8 +35,6 @@ _CONVERSATION = "quire-conversation"
 
 _CANCELLING = 10.0
 """Seconds in which a response that was cancelled may end before it is answered as it is."""
-
-_RESUMED = {"stream": "`true`: its events", "starting_after": "the number of an event"}
 
 _Encode = Callable[[Json], bytes]
 _Shape = Callable[[ServedResponse], Any]
@@ -64,6 +62,13 @@ class Ticket(NamedTuple):
             return msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Ticket)
         except (ValueError, msgspec.MsgspecError):
             raise UnknownId(f"there is no response {cut(response_id)!r} here") from None
+
+
+class ResponseQuery(msgspec.Struct, frozen=True):
+    """Whether the events of a response are asked for, and behind which."""
+
+    stream: bool = False
+    starting_after: Annotated[int, msgspec.Meta(ge=-1, le=10**15)] = -1
 
 
 class _Asked(NamedTuple):
@@ -123,15 +128,14 @@ class OpenAI:
         made: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
         return made
 
-    @operation("GET", "/v1/responses/{response}", query=_RESUMED)
+    @operation("GET", "/v1/responses/{response}", query=ResponseQuery)
     async def response(self, request: Request) -> ServedResponse | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
+        asked = query_of(request, ResponseQuery)
         ticket, address, pending = await self._known(request)
-        if request.query_params.get("stream") == "true":
-            after = request.query_params.get("starting_after", "-1")
-            if not after.removeprefix("-").isdecimal() or len(after) > 15:
-                raise InvalidValue("starting_after is the number of an event")
-            return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
+        if asked.stream:
+            encode = partial(shapes.encoded, after=asked.starting_after)
+            return EventResponse(self._sent(ticket, address, encode))
         return await self._ended(ticket, address) if pending is None else pending
 
     @operation("POST", "/v1/responses/{response}/cancel")
