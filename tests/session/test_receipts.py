@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from msgspec.structs import replace
 
 from quire import Budget, Session, Template
@@ -203,6 +203,7 @@ BESIDE: dict[str, tuple[Any, ...]] = {
 
 
 @MANY
+@example(turns=[[(1, 0, 0, 0)]], window=68, history="all", beside="recall", redacts=False, wire="openai")
 @given(
     turns=st.lists(OPS, min_size=1, max_size=4),
     window=st.integers(60, 1500),

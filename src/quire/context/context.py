@@ -7,7 +7,7 @@ on demand. A context of ten thousand items costs nothing to explain until somebo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, takewhile
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -135,6 +135,13 @@ def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
     return {line.section: line.tokens for line in _lines(fitted, counter)}
 
 
+class Split(NamedTuple):
+    """A history in two: quotes stand beside the question in it, and so many of its items behind them."""
+
+    section: str
+    behind: int
+
+
 class Observer(Protocol):
     """Keeps receipts of what is sent of one context."""
 
@@ -169,7 +176,7 @@ class Context:
         self.receipt = receipt
         self.tools = tuple(tools)
         self.model = model
-        self.items, self.plan = _joined(fitted, key)
+        self.items, self.plan, self.split = _joined(fitted, key)
         self.tokens: Mapping[str, int] = {
             name: tokens for part in fitted for name, tokens in _tokens(part, receipt.counter).items()
         }
@@ -218,8 +225,8 @@ class Context:
         return self.receipt.explain(item)
 
 
-def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePlan]:
-    """Join all sections to one scroll, and say how much of its beginning is stable.
+def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePlan, Split | None]:
+    """Join all sections to one scroll, and say how much of its beginning is stable, and what is split.
 
     The last elastic section is the view in the scroll: what comes before it is the beginning.
     """
@@ -233,16 +240,16 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     asked = (None if after else _up_to_question(grown)) if quoted else None
     if asked is None:
         after = [item for part in behind for item in part.shown]
-        view = grown.view
+        view, split = grown.view, None
     else:  # beside the question, so that each request of a turn extends the one before
         view, rest = asked
-        after = [*quoted, *rest]
+        after, split = [*quoted, *rest], Split(fitted[middle].name, len(rest))
     scroll = Scroll((*before, *grown.before), view, grown.start, tuple(after))
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
     changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
     volatile = next(changing, None)
     slow = None if volatile is None else sum(len(part.shown) for part in fitted[:volatile])
-    return scroll, CachePlan(static=static, slow=slow, key=key)
+    return scroll, CachePlan(static=static, slow=slow, key=key), split
 
 
 def _up_to_question(shown: Scroll) -> tuple[View, list[Item]] | None:

@@ -265,7 +265,7 @@ def _segment_row(one: _Segment, byte: int | None, items: Sequence[Fields]) -> Fi
 
 def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[Fields]]:
     """The items by the segment that has their words, as far as these can be found."""
-    sections = [name for name, length in kept.lengths.items() for _ in range(length)]
+    sections = [name for name, length in kept.runs for _ in range(length)]
     tokens = {entry.item_id: entry.tokens for entry in kept.entries}
     history = f"{HISTORY.get(kept.provider, '')}["
     order = sorted(range(len(segments)), key=lambda place: segments[place].path.startswith(history))

@@ -108,8 +108,9 @@ def _tokens_of_first(before: Kept, kept: Kept, items: int) -> int:
 def _whole_sections(kept: Kept, items: int) -> tuple[int, int]:
     """The tokens of the sections that end within the first items, and where the last of them ends."""
     tokens = end = 0
-    for name, length in kept.lengths.items():
-        if end + length > items:
+    names = [name for name, _ in kept.runs]
+    for name, length in kept.runs:
+        if end + length > items or names.count(name) > 1:
             break
         tokens, end = tokens + kept.sections[name], end + length
     return tokens, end
@@ -163,7 +164,7 @@ def _cause_at(before: Kept, kept: Kept, place: int) -> Cause:
     if view is not None and view.log.find(old.id, view.end) is not None:
         return _cause_in_history(old, new, view, view_before)
     section, end = "", 0
-    for section, length in before.lengths.items():  # noqa: B007
+    for section, length in before.runs:  # noqa: B007
         end += length
         if end > place:
             break

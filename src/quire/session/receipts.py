@@ -108,9 +108,15 @@ class Kept:
         return [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
 
     @property
-    def lengths(self) -> Mapping[str, int]:
-        """How many of the items are of each section, in their order."""
-        return {row["name"]: row["shown"] for row in self._content.get("parts", ())}
+    def runs(self) -> list[tuple[str, int]]:
+        """The sections of the items in their order: so many of one, so many of the next.
+
+        A history in which quotes stand beside the question has two runs.
+        """
+        section, behind = self._content.get("split", ("", 0))
+        rows = [(row["name"], row["shown"]) for row in self._content.get("parts", ())]
+        rows = [(name, shown - behind if name == section else shown) for name, shown in rows]
+        return [*rows, (section, behind)] if behind else rows
 
     @property
     def beside(self) -> Mapping[str, int]:
@@ -245,11 +251,18 @@ class Kept:
 
     def _rows(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Item], View | None]]:
         """The sections as they are kept, each with its items and the view of a history."""
-        items, start = self.items, 0
+        items, start = self._in_order_of_sections(), 0
         for row in self._content.get("parts", ()):
             shown, start = items[start : start + row["shown"]], start + row["shown"]
             transcript, revision = row.get("of", ("", 0))
             yield row, shown, self._state.transcripts[transcript].at(revision) if transcript else None
+
+    def _in_order_of_sections(self) -> Sequence[Item]:
+        items, (_, behind) = self.items, self._content.get("split", ("", 0))
+        if not behind:
+            return items
+        quotes, rest = items.stable_length, len(items) - behind
+        return [*items[:quotes], *items[rest:], *items[quotes:rest]]
 
     def _parts(self) -> Iterator[Part]:
         """What explains the request, section by section."""
@@ -488,6 +501,8 @@ class _Keeping:
             "parts": [self._part(part, line) for part, line in zip(receipt.parts(), lines, strict=True)],
             "beside": dict(receipt.beside),
         }
+        if context.split is not None:
+            content["split"] = list(context.split)
         if context.model != request.model:
             content["counted_for"] = context.model
         if receipt.advice:
