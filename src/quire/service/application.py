@@ -205,10 +205,7 @@ def app(
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
     made = Starlette(
-        routes=[
-            *routes_of(_Routes(service)),
-            *routes_of(OpenAI(service)),
-        ],
+        routes=[*routes_of(_Routes(service)), *routes_of(OpenAI(service))],
         exception_handlers={HTTPException: _refused},
         lifespan=lambda _: service.running(),
     )
@@ -226,7 +223,7 @@ class _Routes:
     """The native routes."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._service, self._description = service, dict[str, Any]()
 
     # The service itself
 
@@ -257,7 +254,8 @@ class _Routes:
     @operation("GET", "/openapi.json")
     async def openapi(self, request: Request) -> dict[str, Any]:
         """This description."""
-        return description(request.app.routes)
+        self._description = self._description or description(request.app.routes)
+        return self._description
 
     # Conversations
 
