@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
 from quire.items import Content, Item, Message, Reasoning, ToolCall, ToolResult, prepared
-from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
+from quire.providers import entries_in, fields_in, provider_for, read_part, read_schema, read_tools
 from quire.service.openai_types import (
     ChatCall,
     ChatMessage,
@@ -117,7 +117,7 @@ def schema_in(body: Body) -> Json:
         case "json_object":
             return {"type": "object"}
         case "json_schema" if schema:
-            return dict(schema)
+            return read_schema(schema, f"{name}.schema")
         case _:
             raise InvalidValue(f"{name}: a text, a json_object, or a json_schema with its schema")
 
