@@ -90,7 +90,8 @@ NO_FORKS = [
 ]
 NOWHERE = {
     "GET": "/items?after=-1 /items?after=x /items?limit=1e3 /items?after=%F0%9D%9F%99 /events?after=x"
-    " /events?after=1~x /events?after=%C2%B2 /receipts/x /receipts/%00 /nothing /messages",
+    " /events?after=1~x /events?after=%C2%B2 /receipts/x /receipts/%00 /receipts?cursor=x /jobs?cursor=x"
+    " /jobs?state=x /jobs/x /nothing /messages",
     "DELETE": "/items/x /items/%00",
     "PATCH": "/messages",
 }

@@ -26,6 +26,10 @@ ROUTES = [
     ("GET", "/receipts"),
     ("GET", "/receipts/{version}"),
     ("GET", "/events?after=0"),
+    ("GET", "/jobs"),
+    ("GET", "/jobs/{job}"),
+    ("POST", "/jobs/{job}/cancel"),
+    ("POST", "/jobs/{job}/retry"),
     ("POST", "/forks"),
     ("POST", "/decisions"),
     ("DELETE", "/items/{item}"),
@@ -73,10 +77,12 @@ def secret(served: Served) -> dict[str, Any]:
     for content in (SECRET, "refund 7"):
         path, headers = served.path("private", "/messages"), {**bearer("house"), "Prefer": "wait=60"}
         assert served.client.post(path, json={"content": content}, headers=headers).json()["stop"] != "failed"
-    asked = {"headers": bearer("house")}
+    asked, path = {"headers": bearer("house")}, served.path("private", "/messages")
+    later = served.client.post(path, json={"content": SECRET, "delay": 3_600}, headers=bearer("house"))
     items = served.client.get(served.path("private", "/items"), **asked).json()["items"]  # type: ignore[arg-type]
     receipts = served.client.get(served.path("private", "/receipts"), **asked).json()["receipts"]  # type: ignore[arg-type]
-    return {"item": items[0]["id"], "call": items[-1]["call_id"], "version": receipts[0]["version"]}
+    known = {"call": items[-1]["call_id"], "version": receipts[0]["version"], "job": later.json()["job"]}
+    return {"item": items[0]["id"], **known}
 
 
 def bearer(name: str, user: str | None = None) -> dict[str, str]:
@@ -101,8 +107,8 @@ def test_no_route_leads_to_another_scope(
     answer = ask(served, method, served.path("private", rest.format(**secret)), headers, secret)
     assert answer.status_code == 404
     assert SECRET not in answer.text
-    listed = served.client.get("/agents/support/conversations", headers=headers)
-    assert "private" not in listed.text
+    for listed in ("conversations", "jobs"):
+        assert "private" not in served.client.get(f"/agents/support/{listed}", headers=headers).text
 
 
 USERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)

@@ -494,6 +494,7 @@ UNSUPPORTED: list[dict[str, Any]] = [
     {"n": 2},
     {"logprobs": True},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": 5}}}},
     {"response_format": {"type": "grammar"}},
     {"tool_choice": "required", "tools": [LOOK]},
     {"tools": [{"type": "custom", "custom": {"name": "grammar"}}]},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Note, Session, ToolCall
-from quire.errors import TurnBusy, TurnLost
+from quire.errors import Conflict, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
 from quire.session import Job, open_jobs, parts_of, take_job, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
@@ -58,6 +58,32 @@ async def test_the_same_id_is_one_job(store: Store) -> None:
         await taken.end("done")
     assert await session.jobs.submit(decision) == version
     assert session.jobs.pending() == []
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+async def test_a_job_that_failed_is_retried_from_where_it_was(store: Store, is_recorded: bool) -> None:
+    session, options = opened(store), {"parameters": {"a": 1}, "output": {"type": "object"}}
+    job = Job.of("Hello!", id="mine", before=(Note("known"),), decisions={"gone": True}, **options)
+    await session.jobs.submit(job)
+    with pytest.raises(Conflict):
+        await session.jobs.retry("mine")
+    async with take_job(parts_of(session).writer, "mine") as taken:
+        if is_recorded and job.message is not None:
+            await session.aio.append(*job.before, job.message)
+        await taken.end("failed", error="it is down")
+    again = await opened(store).jobs.retry("mine")
+    assert again == await session.jobs.retry("mine") and again.parameters == {"a": 1}
+    if is_recorded:
+        assert again == job._replace(id=again.id, message=None, before=(), decisions={})
+    else:
+        assert again == Job.of(
+            job.message, id=again.id, before=job.before, decisions=job.decisions, **options
+        )
+    await session.aio.user("Never mind.")
+    with pytest.raises(Conflict):
+        await session.jobs.retry("mine")
+    with pytest.raises(UnknownId):
+        await session.jobs.retry("nobody's")
 
 
 async def test_jobs_stay_in_order(store: Store) -> None:

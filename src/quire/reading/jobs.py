@@ -4,10 +4,19 @@ from collections.abc import Sequence
 from itertools import chain, islice
 from typing import Literal
 
-from quire.errors import UnknownId, cut
+from quire.errors import InvalidValue, UnknownId, cut
 from quire.memory import is_reserved
 from quire.reading.source import Count, Record, Source
-from quire.session import EndedJob, OpenJob, Outcome, job_entries, log_of, open_jobs, open_jobs_of
+from quire.session import (
+    EndedJob,
+    OpenJob,
+    Outcome,
+    find_outcome,
+    job_entries,
+    log_of,
+    open_jobs,
+    open_jobs_of,
+)
 from quire.stores import place_at
 
 _ROWS, _MOST_ROWS = 50, 200
@@ -37,29 +46,28 @@ class JobPage(Record, frozen=True):
 
 
 def list_open_jobs(
-    source: Source, within: str, state: str = "", after: str = "", limit: Count = _ROWS
+    source: Source, within: str, limit: Count = _ROWS, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
     """Return the jobs `within` a scope that have not ended, by the names of their conversations."""
     named = place_at(within).named
     found = [
         _open(one)
         for one in open_jobs(source.store, source.scope)
-        if one.place.named == named and not is_reserved(one.place.conversation) and state in ("", one.state)
+        if one.place.named == named and not is_reserved(one.place.conversation) and state in (None, one.state)
     ]
-    conversation, _, job = after.rpartition("~")
-    rows = [one for one in sorted(found, key=_order) if not after or _order(one) > (conversation, job)]
+    conversation, _, job = cursor.rpartition("~")
+    rows = [one for one in sorted(found, key=_order) if not cursor or _order(one) > (conversation, job)]
     shown = rows[: min(limit, _MOST_ROWS)]
     return JobPage(shown, "~".join(_order(shown[-1])) if len(rows) > len(shown) > 0 else None)
 
 
 def list_jobs(
-    source: Source, address: str, state: str = "", before: Count | None = None, limit: Count = _ROWS
+    source: Source, address: str, limit: Count = _ROWS, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
-    """Return the jobs of a conversation: first those that are open, then those that ended, newest first.
-
-    `before` is the cursor: the version of the last row, which has ended.
-    """
-    session = source.session(address)
+    """Return the jobs of a conversation: first those that are open, then those that ended, newest first."""
+    if not cursor.isdecimal() and cursor:
+        raise InvalidValue("a cursor is `next` of the page before")
+    session, before = source.session(address), int(cursor[:15]) if cursor else None
     ended = (
         _ended(
             session.place.conversation, Outcome(one.job, one.stop, version - 1, tuple(one.waiting), one.error)
@@ -68,20 +76,20 @@ def list_jobs(
         if isinstance(one, EndedJob)
     )
     pending = [_open(one) for one in open_jobs_of(log_of(session))] if before is None else []
-    rows = (one for one in chain(pending, ended) if state in ("", one.state))
+    rows = (one for one in chain(pending, ended) if state in (None, one.state))
     most = len(pending) + min(limit, _MOST_ROWS)
     shown = list(islice(rows, most + 1))
     last = shown[most - 1] if len(shown) > most else None
     return JobPage(shown[:most], None if last is None or last.version is None else str(last.version + 1))
 
 
-async def read_job(source: Source, address: str, job: str) -> JobRow:
+def read_job(source: Source, address: str, job: str) -> JobRow:
     """Return one job; `UnknownId` if there is none."""
     session = source.session(address)
     for one in open_jobs_of(log_of(session)):
         if one.job == job:
             return _open(one)
-    outcome = await session.jobs.outcome(job)
+    outcome = find_outcome(log_of(session), job)
     if outcome is None:
         raise UnknownId(f"there is no job {cut(job)!r} here")
     return _ended(session.place.conversation, outcome)

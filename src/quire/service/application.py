@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Meta, Raw
+from msgspec.structs import astuple
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,7 +22,7 @@ from quire.reading import Source
 from quire.reading.conversations import Conversation, list_conversations
 from quire.reading.jobs import JobPage, JobRow, JobState, list_jobs, list_open_jobs, read_job
 from quire.reading.requests import Request as SentRequest, RequestRow, list_requests, read_request
-from quire.reading.source import Fields
+from quire.reading.source import Count, Fields
 from quire.service.boundary import Boundary
 from quire.service.events import Answer, Cursor, EventResponse, StoredItem, answered
 from quire.service.keys import Keys
@@ -30,7 +31,7 @@ from quire.service.openai import OpenAI
 from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, digest_of, job_id_of, trace_of
+from quire.service.service import Address, Service, converted, digest_of, job_id_of, query_of, trace_of
 from quire.session import Job, Session, Spending, log_of, version_before_job, version_before_work
 from quire.stores import place_at
 from quire.stores.threads import STORE
@@ -41,6 +42,7 @@ _LONGEST_WAIT = 600.0
 _READY = 5.0
 """Seconds within which the store answers where the service is ready."""
 
+Limit = Annotated[int, Meta(ge=1, le=_MOST_ROWS)]
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY)]
 
 
@@ -76,6 +78,39 @@ class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     at: int | str | None = None
+
+
+class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which page of a list is asked for."""
+
+    limit: Limit = _ROWS
+    cursor: Annotated[str, Meta(description="`next` of the page before")] = ""
+
+
+class JobQuery(PageQuery, frozen=True, kw_only=True):
+    """Which jobs are asked for."""
+
+    state: JobState | None = None
+
+
+class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests to models are asked for."""
+
+    limit: Limit = _ROWS
+    cursor: Annotated[Count, Meta(description="`next` of the page before")] = _LARGEST
+
+
+class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items are asked for."""
+
+    limit: Limit = _ROWS
+    after: Annotated[Count, Meta(description="how many to leave out")] = 0
+
+
+class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """From where on events are asked for."""
+
+    after: Annotated[str | None, Meta(description="the id of an event")] = None
 
 
 # What is answered
@@ -149,9 +184,6 @@ class RequestPage(msgspec.Struct, frozen=True):
 
 _ALL = "/agents/{agent}/conversations"
 _ONE = f"{_ALL}/{{conversation}}"
-_LIMIT = {"limit": f"how many, at most {_MOST_ROWS}"}
-_PAGE = {**_LIMIT, "cursor": "`next` of the page before"}
-_JOBS = {**_PAGE, "state": " or ".join(get_args(JobState))}
 
 
 def app(
@@ -173,10 +205,7 @@ def app(
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
     made = Starlette(
-        routes=[
-            *routes_of(_Routes(service)),
-            *routes_of(OpenAI(service)),
-        ],
+        routes=[*routes_of(_Routes(service)), *routes_of(OpenAI(service))],
         exception_handlers={HTTPException: _refused},
         lifespan=lambda _: service.running(),
     )
@@ -194,7 +223,7 @@ class _Routes:
     """The native routes."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._service, self._description = service, dict[str, Any]()
 
     # The service itself
 
@@ -225,16 +254,16 @@ class _Routes:
     @operation("GET", "/openapi.json")
     async def openapi(self, request: Request) -> dict[str, Any]:
         """This description."""
-        return description(request.app.routes)
+        self._description = self._description or description(request.app.routes)
+        return self._description
 
     # Conversations
 
-    @operation("GET", _ALL, query=_PAGE)
+    @operation("GET", _ALL, query=PageQuery)
     async def conversations(self, request: Request) -> ConversationPage:
         """The conversations, by last activity."""
-        (source, within), after = self._scope(request), request.query_params.get("cursor", "")
-        limit = _limit(request)
-        page = await STORE.do(list_conversations, source, within, after=after, limit=limit)
+        (source, within), asked = self._scope(request), query_of(request, PageQuery)
+        page = await STORE.do(list_conversations, source, within, after=asked.cursor, limit=asked.limit)
         return ConversationPage(page.rows, page.next)
 
     @operation("GET", _ONE)
@@ -260,18 +289,18 @@ class _Routes:
         session = await self._service.session(self._address(request))
         await session.aio.forget()
 
-    @operation("GET", f"{_ONE}/items", query={**_LIMIT, "after": "how many to leave out"})
+    @operation("GET", f"{_ONE}/items", query=ItemQuery)
     async def items(self, request: Request) -> ItemPage:
         """The items, in the order of their record."""
         address = self._address(request)
-        after, limit = _number(request, "after", 0), _limit(request)
+        asked = query_of(request, ItemQuery)
         session = await self._service.session(address)
         events = _events_of(address, session)
 
         def read() -> ItemPage:
             view = session.view()
-            end = min(after + limit, view.end)
-            items = _raw(view.log.items(after, end)) if after < end else []
+            end = min(asked.after + asked.limit, view.end)
+            items = _raw(view.log.items(asked.after, end)) if asked.after < end else []
             return ItemPage(items, end if end < view.end else None, view.end, events)
 
         return await STORE.do(read)
@@ -299,25 +328,25 @@ class _Routes:
 
     # Jobs
 
-    @operation("GET", "/agents/{agent}/jobs", query=_JOBS)
+    @operation("GET", "/agents/{agent}/jobs", query=JobQuery)
     async def open_jobs(self, request: Request) -> JobPage:
         """The jobs of all conversations that have not ended."""
-        (source, within), state = self._scope(request), _state(request)
-        after = request.query_params.get("cursor", "")
-        return await STORE.do(list_open_jobs, source, within, state, after, _limit(request))
+        (source, within), asked = self._scope(request), query_of(request, JobQuery)
+        return await STORE.do(list_open_jobs, source, within, *astuple(asked))
 
-    @operation("GET", f"{_ONE}/jobs", query=_JOBS)
+    @operation("GET", f"{_ONE}/jobs", query=JobQuery)
     async def jobs(self, request: Request) -> JobPage:
         """The jobs of a conversation: first those that have not ended, then the others, newest first."""
-        address, before = self._address(request), _number(request, "cursor", 0) or None
-        source, place, state = self._service.source(address), str(address.place), _state(request)
-        return await STORE.do(list_jobs, source, place, state, before, _limit(request))
+        address, asked = self._address(request), query_of(request, JobQuery)
+        source, place = self._service.source(address), str(address.place)
+        return await STORE.do(list_jobs, source, place, *astuple(asked))
 
     @operation("GET", f"{_ONE}/jobs/{{job}}")
     async def job(self, request: Request) -> JobRow:
         """One job: how far it is, or how it ended."""
         address = self._address(request)
-        return await read_job(self._service.source(address), str(address.place), _name(request, "job"))
+        source, place = self._service.source(address), str(address.place)
+        return await STORE.do(read_job, source, place, _name(request, "job"))
 
     @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
     async def cancel(self, request: Request) -> JobRow:
@@ -389,12 +418,12 @@ class _Routes:
         version = await self._service.submit(address, job, while_busy)
         return Accepted(job=job.id, version=version, events=f"{address.path}/events?after={version}")
 
-    @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"})
+    @operation("GET", f"{_ONE}/events", query=EventQuery)
     async def events(self, request: Request) -> EventResponse:
         """What happens: from the turn that runs on, or after an event."""
         address = self._address(request)
         session = await self._service.session(address)
-        given = request.headers.get("last-event-id") or request.query_params.get("after")
+        given = request.headers.get("last-event-id") or query_of(request, EventQuery).after
         after = Cursor(version_before_work(log_of(session))) if given is None else Cursor.read(given)
         return EventResponse(self._service.reader(address, after).encoded())
 
@@ -416,16 +445,15 @@ class _Routes:
             entries=[entry._asdict() for entry in receipt.entries],
         )
 
-    @operation("GET", f"{_ONE}/receipts", query=_PAGE)
+    @operation("GET", f"{_ONE}/receipts", query=RequestQuery)
     async def receipts(self, request: Request) -> RequestPage:
         """The requests that were sent to models, newest first."""
-        address, limit = self._address(request), _limit(request)
-        before = _number(request, "cursor", _LARGEST)
+        address, asked = self._address(request), query_of(request, RequestQuery)
 
         def read() -> RequestPage:
             source, place = self._service.source(address), str(address.place)
-            newer = sum(version >= before for version in source.session(place).receipts.versions())
-            page = list_requests(source, place, limit=limit, skip=newer, brief=True)
+            newer = sum(version >= asked.cursor for version in source.session(place).receipts.versions())
+            page = list_requests(source, place, limit=asked.limit, skip=newer, brief=True)
             rows = page["rows"][::-1]
             return RequestPage(rows, str(rows[-1].version) if page["has_more"] else None)
 
@@ -434,7 +462,7 @@ class _Routes:
     @operation("GET", f"{_ONE}/receipts/{{receipt}}")
     async def receipt(self, request: Request) -> SentRequest:
         """One request, by its version: its sections, and what became of each candidate."""
-        address, version = self._address(request), _whole(_name(request, "receipt"), "receipt")
+        address, version = self._address(request), converted(_name(request, "receipt"), Count, "a receipt")
         return await STORE.do(read_request, self._service.source(address), str(address.place), version)
 
     def _address(self, request: Request) -> Address:
@@ -473,28 +501,6 @@ def _name(request: Request, part: str) -> str:
         return unquote(request.path_params[part], errors="strict")
     except UnicodeDecodeError:
         raise InvalidValue("the path escapes bytes that are not UTF-8") from None
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    given = request.query_params.get(name)
-    return _whole(given, name) if given else default
-
-
-def _whole(given: str, name: str) -> int:
-    if not (given.isascii() and given.isdecimal() and len(given) <= 15):
-        raise InvalidValue(f"{name} is a whole number of at least 0")
-    return int(given)
-
-
-def _state(request: Request) -> str:
-    state = request.query_params.get("state", "")
-    if state not in ("", *get_args(JobState)):
-        raise InvalidValue(f"the state of a job is {_JOBS['state']}")
-    return state
-
-
-def _limit(request: Request) -> int:
-    return min(max(_number(request, "limit", _ROWS), 1), _MOST_ROWS)
 
 
 def _wants_events(request: Request) -> bool:

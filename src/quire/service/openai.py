@@ -25,7 +25,7 @@ from quire.service.openai_shapes import Body
 from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
 from quire.service.openapi import operation
 from quire.service.problems import Problem, problem_of, unavailable
-from quire.service.service import Address, Service, digest_of, job_id_of, json_response, trace_of
+from quire.service.service import Address, Service, digest_of, job_id_of, json_response, query_of, trace_of
 from quire.session import Job, Session, log_of, said_since, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
@@ -36,10 +36,8 @@ _CONVERSATION = "quire-conversation"
 _CANCELLING = 10.0
 """Seconds in which a response that was cancelled may end before it is answered as it is."""
 
-_RESUMED = {"stream": "`true`: its events", "starting_after": "the number of an event"}
-
 _Encode = Callable[[Json], bytes]
-_Shape = Callable[[Sequence[Json]], Any]
+_Shape = Callable[[ServedResponse], Any]
 
 
 class Ticket(NamedTuple):
@@ -64,6 +62,13 @@ class Ticket(NamedTuple):
             return msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Ticket)
         except (ValueError, msgspec.MsgspecError):
             raise UnknownId(f"there is no response {cut(response_id)!r} here") from None
+
+
+class ResponseQuery(msgspec.Struct, frozen=True):
+    """Whether the events of a response are asked for, and behind which."""
+
+    stream: bool = False
+    starting_after: Annotated[int, msgspec.Meta(ge=-1, le=10**15)] = -1
 
 
 class _Asked(NamedTuple):
@@ -120,19 +125,18 @@ class OpenAI:
         known = await _accepted(session, key)
         job = await STORE.do(_given, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        made: ServedResponse | EventResponse = await self._answer(address, job, asked, _last, encode)
+        made: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
         return made
 
-    @operation("GET", "/v1/responses/{response}", query=_RESUMED)
+    @operation("GET", "/v1/responses/{response}", query=ResponseQuery)
     async def response(self, request: Request) -> ServedResponse | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
+        asked = query_of(request, ResponseQuery)
         ticket, address, pending = await self._known(request)
-        if request.query_params.get("stream") == "true":
-            after = request.query_params.get("starting_after", "-1")
-            if not after.removeprefix("-").isdecimal() or len(after) > 15:
-                raise InvalidValue("starting_after is the number of an event")
-            return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
-        return _last(await self._all(ticket, address)) if pending is None else pending
+        if asked.stream:
+            encode = partial(shapes.encoded, after=asked.starting_after)
+            return EventResponse(self._sent(ticket, address, encode))
+        return await self._ended(ticket, address) if pending is None else pending
 
     @operation("POST", "/v1/responses/{response}/cancel")
     async def cancel_response(self, request: Request) -> ServedResponse:
@@ -144,7 +148,7 @@ class OpenAI:
                 await session.jobs.cancel(ticket.job)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CANCELLING):
-                pending = _last(await self._all(ticket, address))
+                pending = await self._ended(ticket, address)
         assert pending is not None
         return pending
 
@@ -214,9 +218,9 @@ class OpenAI:
     # Jobs
 
     async def _answer(
-        self, address: Address, job: Job, asked: _Asked, shape: _Shape, encode: _Encode | None
+        self, address: Address, job: Job, asked: _Asked, shape: _Shape | None, encode: _Encode | None
     ) -> Any:
-        """Submit a job, and answer with its events as they come, or with all of them in one shape."""
+        """Submit a job, and answer with its events as they come, or with the response, in a shape."""
         if job.id == asked.key:
             job = job._replace(digest=asked.digest)
         version = await self._service.submit(address, job._replace(trace=asked.trace))
@@ -225,12 +229,13 @@ class OpenAI:
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **told}
         if encode is not None:
             return EventResponse(self._sent(ticket, address, encode), headers=headers)
-        if asked.body.background and shape is _last:
+        if asked.body.background and shape is None:
             session = await self._service.session(address)
             if job.id in {one.id for one in session.jobs.pending()}:
                 return json_response(_pending(ticket, session), headers=headers)
         try:
-            return json_response(shape(await self._all(ticket, address)), headers=headers)
+            response = await self._ended(ticket, address)
+            return json_response(response if shape is None else shape(response), headers=headers)
         except (QuireError, Problem) as fault:  # if the client sent it again, it would be another job
             problem = problem_of(fault)
             raise Problem(problem.status, problem.detail, {"x-should-retry": "false"}) from fault
@@ -259,23 +264,18 @@ class OpenAI:
                 for one in told:
                     yield one
 
-    async def _all(self, ticket: Ticket, address: Address) -> list[Json]:
-        """The events of a response, once it has ended."""
-        events = [event async for event in self._events(ticket, address) if event is not None]
-        if events[-1]["type"].removeprefix("response.") not in shapes.ENDED:
+    async def _ended(self, ticket: Ticket, address: Address) -> ServedResponse:
+        """A response, once it has ended."""
+        *_, last = [event async for event in self._events(ticket, address) if event is not None]
+        response: ServedResponse | None = last.get("response")
+        if response is None or response.usage is None:
             raise unavailable("the service is stopping")
-        return events
+        return response
 
     async def _sent(self, ticket: Ticket, address: Address, encode: _Encode) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
                 yield ALIVE_SIGN if event is None else encode(event)
-
-
-def _last(events: Sequence[Json]) -> ServedResponse:
-    """The response as an event has it that is the last so far."""
-    found: ServedResponse = events[-1]["response"]
-    return found
 
 
 def _pending(ticket: Ticket, session: Session) -> ServedResponse:
@@ -296,7 +296,7 @@ async def _accepted(session: Session, key: str | None) -> Job | None:
     if key is None or key in pending:
         return pending.get(key or "")
     version = await STORE.do(version_before_job, log_of(session), key)
-    return None if version is None else Job(key, decisions={key: True})
+    return None if version is None else Job(key)
 
 
 def _waiting(session: Session) -> dict[str, ToolCall]:

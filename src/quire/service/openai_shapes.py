@@ -16,20 +16,17 @@ from msgspec.structs import replace
 
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
 from quire.items import Content, Item, Message, Reasoning, ToolCall, ToolResult, prepared
-from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
+from quire.providers import entries_in, fields_in, provider_for, read_part, read_schema, read_tools
 from quire.service.openai_types import (
-    CachedTokens,
-    CalledFunction,
     ChatCall,
     ChatMessage,
     ChatUsage,
     Choice,
     Completion,
-    InputDetails,
+    Finish,
     Json,
     Output,
     OutputCall,
-    OutputDetails,
     OutputMessage,
     OutputReasoning,
     OutputText,
@@ -113,14 +110,14 @@ def schema_in(body: Body) -> Json:
     if asked is None:
         name, asked = "text.format", (body.text or {}).get("format")
     given = fields_in(asked)
-    schema = fields_in(given.get("json_schema", given)).get("schema")
+    schema = fields_in(fields_in(given.get("json_schema", given)).get("schema"))
     match given.get("type", "text" if asked is None else ""):
         case "text":
             return {}
         case "json_object":
             return {"type": "object"}
-        case "json_schema" if isinstance(schema, dict):
-            return schema
+        case "json_schema" if schema:
+            return read_schema(schema, f"{name}.schema")
         case _:
             raise InvalidValue(f"{name}: a text, a json_object, or a json_schema with its schema")
 
@@ -380,11 +377,9 @@ def encoded(event: Json, after: int = -1) -> bytes:
 def _usage(usage: Usage) -> ResponseUsage:
     return ResponseUsage(
         input_tokens=usage.input,
-        input_tokens_details=InputDetails(
-            cached_tokens=usage.cache_read, cache_write_tokens=usage.cache_write
-        ),
+        input_tokens_details={"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
         output_tokens=usage.output,
-        output_tokens_details=OutputDetails(reasoning_tokens=usage.reasoning),
+        output_tokens_details={"reasoning_tokens": usage.reasoning},
         total_tokens=usage.input + usage.output,
     )
 
@@ -394,7 +389,7 @@ def _usage(usage: Usage) -> ResponseUsage:
 ENDED = ("completed", "incomplete", "failed", "cancelled")
 """The states of a response that has ended."""
 
-_FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISH: Mapping[str, Finish] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class Chat:
@@ -418,13 +413,11 @@ class Chat:
             case "response.output_text.delta", _:
                 return [self._chunk({"content": event["delta"]})]
             case "response.output_item.done", OutputCall():
-                function = CalledFunction(name=item.name, arguments=item.arguments)
-                call = {"id": item.call_id, "type": "function", "function": function}
                 self._calls += 1
+                call = msgspec.to_builtins(_chat_call(item))
                 return [self._chunk({"tool_calls": [{"index": self._calls - 1, **call}]})]
             case (("response.completed" | "response.incomplete" | "response.cancelled"), _):
-                reason = (response.incomplete_details or {}).get("reason", "")
-                finish = "tool_calls" if self._calls else _FINISH.get(reason, "stop")
+                finish = _finish(response, self._calls > 0)
                 last: Json = {**self._head, "choices": [], "usage": _chat_usage(response.usage)}
                 return [self._chunk({}, finish), *([last] if self._has_usage else [])]
             case "response.failed", _:
@@ -444,35 +437,36 @@ class Chat:
         return {**self._head, "choices": [choice], **({"usage": None} if self._has_usage else {})}
 
 
-def completion(events: Sequence[Json]) -> Completion:
-    """The events of a response as a chat completion; `ModelFailed` if it failed."""
-    response: ServedResponse = events[-1]["response"]
-    if response.error is not None:
-        raise ModelFailed(response.error.message)
-    chat = Chat(has_usage=True)
-    chunks = [chunk for event in events for chunk in chat.chunks(event)]
-    choices = [choice for chunk in chunks for choice in chunk["choices"]]
-    texts = [choice["delta"].get("content", "") for choice in choices]
-    calls = [
-        ChatCall(id=call["id"], function=call["function"])
-        for choice in choices
-        for call in choice["delta"].get("tool_calls", ())
-    ]
-    message = ChatMessage(role="assistant", content="".join(texts) or None, refusal=None, tool_calls=calls)
-    last = chunks[-1]
+def completion(response: ServedResponse) -> Completion:
+    """A response as a chat completion; `ModelFailed` if it failed."""
+    if response.error is not None or response.usage is None:
+        raise ModelFailed("" if response.error is None else response.error.message)
+    messages = [item for item in response.output if isinstance(item, OutputMessage)]
+    text = "\n\n".join("".join(part.text for part in item.content) for item in messages)
+    calls = [_chat_call(item) for item in response.output if isinstance(item, OutputCall)]
+    message = ChatMessage(role="assistant", content=text or None, refusal=None, tool_calls=calls)
     return Completion(
-        id=last["id"],
-        created=last["created"],
-        model=last["model"],
-        choices=[Choice(message=message, finish_reason=choices[-1]["finish_reason"])],
-        usage=last["usage"],
+        id=f"chatcmpl-{response.id}",
+        created=response.created_at,
+        model=response.model,
+        choices=[Choice(message=message, finish_reason=_finish(response, bool(calls)))],
+        usage=_chat_usage(response.usage),
     )
+
+
+def _finish(response: ServedResponse, has_calls: bool) -> Finish:
+    reason = (response.incomplete_details or {}).get("reason", "")
+    return "tool_calls" if has_calls else _FINISH.get(reason, "stop")
+
+
+def _chat_call(item: OutputCall) -> ChatCall:
+    return ChatCall(id=item.call_id, function={"name": item.name, "arguments": item.arguments})
 
 
 def _chat_usage(usage: ResponseUsage) -> ChatUsage:
     return ChatUsage(
         prompt_tokens=usage.input_tokens,
-        prompt_tokens_details=CachedTokens(cached_tokens=usage.input_tokens_details.cached_tokens),
+        prompt_tokens_details={"cached_tokens": usage.input_tokens_details["cached_tokens"]},
         completion_tokens=usage.output_tokens,
         completion_tokens_details=usage.output_tokens_details,
         total_tokens=usage.total_tokens,

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 Json = dict[str, Any]
+Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 State = Literal["in_progress", "completed", "incomplete"]
 
 
@@ -76,26 +77,13 @@ class OutputReasoning(_Answered, frozen=True, tag_field="type", tag="reasoning")
 Output = OutputMessage | OutputCall | OutputReasoning
 
 
-class InputDetails(_Answered, frozen=True):
-    """Of the tokens that were read, those that a cache served or took."""
-
-    cached_tokens: int
-    cache_write_tokens: int
-
-
-class OutputDetails(_Answered, frozen=True):
-    """Of the tokens that were written, those of reasoning."""
-
-    reasoning_tokens: int
-
-
 class ResponseUsage(_Answered, frozen=True):
     """What all requests of the turn used."""
 
     input_tokens: int
-    input_tokens_details: InputDetails
+    input_tokens_details: Mapping[Literal["cached_tokens", "cache_write_tokens"], int]
     output_tokens: int
-    output_tokens_details: OutputDetails
+    output_tokens_details: Mapping[Literal["reasoning_tokens"], int]
     total_tokens: int
 
 
@@ -131,18 +119,11 @@ class ServedResponse(_Answered, frozen=True):
 # Chat completions
 
 
-class CalledFunction(_Answered, frozen=True):
-    """The function of a call."""
-
-    name: str
-    arguments: str
-
-
 class ChatCall(_Answered, frozen=True):
     """A call of a tool that the client runs."""
 
     id: str
-    function: CalledFunction
+    function: Mapping[Literal["name", "arguments"], str]
     type: Literal["function"] = "function"
 
 
@@ -159,24 +140,18 @@ class Choice(_Answered, frozen=True):
     """The only choice."""
 
     message: ChatMessage
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
+    finish_reason: Finish
     index: int = 0
     logprobs: None = None
-
-
-class CachedTokens(_Answered, frozen=True):
-    """Of the tokens that were read, those that a cache served."""
-
-    cached_tokens: int
 
 
 class ChatUsage(_Answered, frozen=True):
     """What all requests of the turn used."""
 
     prompt_tokens: int
-    prompt_tokens_details: CachedTokens
+    prompt_tokens_details: Mapping[Literal["cached_tokens"], int]
     completion_tokens: int
-    completion_tokens_details: OutputDetails
+    completion_tokens_details: Mapping[Literal["reasoning_tokens"], int]
     total_tokens: int
 
 

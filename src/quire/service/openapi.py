@@ -45,7 +45,7 @@ class Operation(NamedTuple):
     answers: Sequence[type]
     body: type | None = None
     status: int = 200
-    query: Mapping[str, str] = {}
+    query: type | None = None
     is_job: bool = False
     """Whether a model answers: the client chooses how it waits."""
 
@@ -106,16 +106,15 @@ def _is_json(kind: Any) -> bool:
 
 
 def _described(one: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
-    where = {
-        "path": dict.fromkeys(re.findall(r"{(\w+)}", one.path), "percent-encoded"),
-        "query": one.query,
-        "header": _JOB if one.is_job else {},
-    }
+    names = [("path", name, "percent-encoded") for name in re.findall(r"{(\w+)}", one.path)]
+    names += [("header", *header) for header in _JOB.items()] if one.is_job else []
     parameters = [
         {"name": name, "in": at, "required": at == "path", "description": text, "schema": {"type": "string"}}
-        for at, of in where.items()
-        for name, text in of.items()
+        for at, name, text in names
     ]
+    for field in msgspec.structs.fields(one.query) if one.query is not None else ():
+        schema = msgspec.json.schema(field.type)
+        parameters.append({"name": field.name, "in": "query", "schema": schema})
     responses: dict[str, Any] = {}
     for kind in one.answers:
         status = "202" if kind is Accepted else "204" if kind is NoneType else str(one.status)

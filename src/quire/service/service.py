@@ -1,8 +1,8 @@
 """What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
 
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -137,12 +137,31 @@ class Service:
         data = await request.body()
         if _has_too_many_values(data):
             raise Problem(422, f"a body has at most {_MOST_VALUES:,} JSON values")
-        try:
+        with _worded("the body"):
             return msgspec.json.decode(data, type=kind)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
-            text, place = without_content(fault)
-            told = "nested too deep" if isinstance(fault, RecursionError) else text
-            raise InvalidValue(f"the body{place}: {told}") from None
+
+
+def query_of(request: Request, kind: type[B]) -> B:
+    """The parameters of a request."""
+    found: B = converted(dict(request.query_params), kind, "the query")
+    return found
+
+
+def converted(text: Any, kind: Any, what: str) -> Any:
+    """A text of a path or of parameters as a type."""
+    with _worded(what):
+        return msgspec.convert(text, kind, strict=False)
+
+
+@contextmanager
+def _worded(what: str) -> Generator[None]:
+    """Errors of what a client sent, without its content."""
+    try:
+        yield
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
+        text, place = without_content(fault)
+        told = "nested too deep" if isinstance(fault, RecursionError) else text
+        raise InvalidValue(f"{what}{place}: {told}") from None
 
 
 def job_id_of(request: Request, address: Address) -> str | None:

@@ -66,6 +66,7 @@ from quire.session.jobs import (
     Taken as Taken,
     accept_job as accept_job,
     digest_of_job as digest_of_job,
+    find_outcome as find_outcome,
     job_entries as job_entries,
     open_jobs as open_jobs,
     open_jobs_of as open_jobs_of,

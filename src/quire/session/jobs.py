@@ -259,7 +259,7 @@ class Jobs:
 
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
-        return await AWAITED.do(self._log, lambda: _find_outcome(self._log, job_id))
+        return await AWAITED.do(self._log, lambda: find_outcome(self._log, job_id))
 
 
 # For workers and services
@@ -395,7 +395,8 @@ def _known(job_id: str, state: State) -> int | None:
     return state.version_of(job_id, MAIN) - 1 if job_id in state.transcripts[MAIN] else None
 
 
-def _find_outcome(log: Log, job_id: str) -> Outcome | None:
+def find_outcome(log: Log, job_id: str) -> Outcome | None:
+    """How a job ended, as `Jobs.outcome` says, in this thread."""
     state = log.state
     if ended := state.jobs.ended.get(job_id):
         note, entry = ended
