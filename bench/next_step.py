@@ -11,11 +11,13 @@ are always sent. Replies before which the whole conversation is within the budge
 
 - `values`: the share that stands in the request as words of their own, letter case aside. In the ledger, a
   value counts only behind its field, call or speaker.
-- `reached`: the share that stands there, or in a result that the request names a handle for.
+- `reached`: the share that stands there, or in what one call of `read_back` gives for a handle.
 - `sent`: the tokens of a request in the mean. `cached`: the share that a request has in common with the one
   before it. `bill`: the tokens in thousands, where a cached one costs 0.1 and another one 1.25.
 - `ledger`: its tokens in the mean of the requests that have one, and the most. `used`: the share of the
   values in it that a later call has.
+- `regret`: summaries after which a value was missing that the next call has, and which stood under them; the
+  item is then read again, and shown in the next request. `check`: the CPU time of checking a summary.
 - `refused`: requests that were not built because what must stay is larger than the budget.
 
 No model is asked. `Summarize` has a writer whose summaries say nothing, so its row is what is left without
@@ -23,19 +25,26 @@ one that is any good.
 """
 
 import argparse
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from time import thread_time
 from typing import Any, NamedTuple
 
 import msgspec
 
 import page
 from quire import Budget, Message, Session, Template
-from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest, handle_for
+from quire.agent.builtin import bringing_back_tools
+from quire.agent.tools import call_tool
+from quire.agent.window import characters_within
+from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest, plan
 from quire.context import Context
 from quire.items import Item, Reasoning, ToolCall, ToolResult
+from quire.memory import Rules
 from quire.models import Scripted
 from quire.sections import Ask, History, Section, Settings
 from quire.state import is_output
@@ -83,6 +92,10 @@ class Way(NamedTuple):
     sections: Callable[[int], list[Section]]
     compactor: Compactor | None = None
     is_whole: bool = False
+    reads_back: bool = False
+    """Whether the tool is offered that gives what is not shown whole."""
+    regrets: bool = False
+    """Whether an item is read again when a value of it is missing that a summary took out of view."""
 
 
 WAYS = {
@@ -92,10 +105,15 @@ WAYS = {
     "+ short results": Way(lambda _: [History(ledger=False)]),
     "+ ledger": Way(lambda _: [History(shortens=False)]),
     "History(): both": Way(lambda _: [History()]),
+    "History(), and read_back": Way(lambda _: [History()], reads_back=True),
+    "an agent's, and read_back": Way(lambda _: [History(), Rules()], reads_back=True),
     "TruncateOldest()": Way(lambda _: [PLAIN()], TruncateOldest()),
     "ClearToolResults()": Way(lambda _: [PLAIN()], ClearToolResults()),
-    "Offload()": Way(lambda _: [PLAIN()], Offload(larger_than=100)),
+    "Offload()": Way(lambda _: [PLAIN()], Offload(larger_than=100), reads_back=True),
     "Summarize()": Way(lambda _: [PLAIN()], Summarize(floor=0.4, ceiling=1.0, unit="tokens")),
+    "Summarize(), and regret": Way(
+        lambda _: [History()], Summarize(floor=0.4, ceiling=1.0, unit="tokens"), reads_back=True, regrets=True
+    ),
     "bare dump of 300 tokens": Way(lambda budget: [Dump(budget), PLAIN()]),
 }
 
@@ -175,6 +193,8 @@ class Figures:
         self.sent = self.cached = 0
         self.ledgers: list[int] = []
         self.told = self.used = 0
+        self.summaries = self.regretted = self.needed = self.again = 0
+        self.checks: list[float] = []
 
     def row(self) -> dict[str, float]:
         tokens = self.ledgers
@@ -187,9 +207,18 @@ class Figures:
             "ledger": sum(tokens) / max(len(tokens), 1),
             "largest": max(tokens, default=0),
             "used": self.used / max(self.told, 1),
+            "summaries": self.summaries,
+            "regretted": self.regretted,
+            "needed": self.needed,
+            "again": self.again,
+            "check": 1e3 * sum(self.checks) / max(len(self.checks), 1),
             "refused": self.refused,
             "steps": self.steps,
         }
+
+
+_READS = bringing_back_tools()[0]
+_HANDLE = re.compile(r"(?<!\w)(?:#\d+|output-[0-9a-f]{10})(?!\w)")
 
 
 class Replay:
@@ -210,12 +239,32 @@ class Replay:
         writer = Scripted(["They talked, and went on."], repeat=True)
         store = MemoryStore()
         session = Session.open("bench/one", store=store, compactor=way.compactor, model=writer)
-        for step in steps(self._items, template, session):
+        self._regrets, missing = way.regrets, dict[str, str]()
+        for step in steps(self._items, template, session, [_READS.definition] if way.reads_back else ()):
             self._whole += self._count(self._items[step.place - 1])
+            if step.context is not None and missing:
+                shown = {item.id for item in step.context.items}
+                self._figures.again += sum(name in shown for name in missing.values())
+                missing = {}
             if step.is_call:
-                self._judge(step.place, step.context, session)
+                missing = self._judge(step.place, step.context, session)
+                self._read_again(step.place, missing, session)
+        past = [one for one in session.compaction.past() if one.model and one.fate == "kept"]
+        self._figures.summaries += len(past)
+        self._figures.regretted += sum(bool(one.regrets) for one in past)
 
-    def _judge(self, place: int, context: Context | None, session: Session) -> None:
+    def _read_again(self, place: int, missing: dict[str, str], session: Session) -> None:
+        """Record that a model reads the items again that hold what is missing."""
+        self._figures.needed += len(missing)
+        for number, name in enumerate(missing.values()):
+            call_id = f"again-{place}-{number}"
+            session.append(
+                ToolCall(call_id, "read_back", f'{{"handle": "{name}"}}'),
+                ToolResult(call_id, "read_back", "(read)", extras={"quire.of": [name]}),
+            )
+
+    def _judge(self, place: int, context: Context | None, session: Session) -> dict[str, str]:
+        """Add up what was found; returns what is missing, with the items under a summary that hold it."""
         figures = self._figures
         figures.calls += 1
         figures.refused += context is None
@@ -227,7 +276,7 @@ class Replay:
             self._judge_ledger(place, context.items)
         values = self._values(place)
         if not values or self._whole <= self._budget:
-            return
+            return {}
         figures.steps += 1
         before = "\n".join(self._texts[:place])
         said = [value for value in values if stands(value, before) and not stands(value, self._texts[0])]
@@ -235,11 +284,22 @@ class Replay:
         if context is not None:
             text = "\n".join(map(self._read, context.items))
             missing = [value for value in said if not stands(value, text)]
-            named = [self._texts[at] for at in self._named(text, place, session)] if missing else []
+            named = list(self._read_back(context.items, session)) if missing else []
             figures.found += len(said) - len(missing)
             figures.reached += len(said) - sum(
                 not any(stands(value, one) for one in named) for value in missing
             )
+            return dict(self._summarised(place, missing, session)) if self._regrets else {}
+        return {}
+
+    def _summarised(self, place: int, missing: Iterable[str], session: Session) -> Iterator[tuple[str, str]]:
+        view = session.view()
+        for value in missing:
+            for at in range(place - 1, -1, -1):
+                item = self._items[at]
+                if stands(value, self._texts[at]) and view.fate(item.id).state == "summarised":
+                    yield value, item.id
+                    break
 
     def _values(self, place: int) -> set[str]:
         """The values of the calls in the reply that begins at a place."""
@@ -253,11 +313,15 @@ class Replay:
     def _read(self, item: Item) -> str:
         return normal(named_in(item.text)) if is_ledger(item) else normal(text_of(item))  # type: ignore[union-attr]
 
-    def _named(self, text: str, place: int, session: Session) -> Iterator[int]:
-        """The places of the results that a request names a handle for."""
-        for at, item in enumerate(self._items[:place]):
-            if isinstance(item, ToolResult) and handle_for(item.id) in text:
-                yield at
+    def _read_back(self, items: Iterable[Item], session: Session) -> Iterator[str]:
+        """What one call of the tool gives, for each handle, in the room that an agent allows it."""
+        room = partial(characters_within, counter_for(MODEL), self._budget // 4)
+        for handle in dict.fromkeys(_HANDLE.findall("\n".join(map(text_of, items)))):
+            outcome, _ = asyncio.run(call_tool(_READS, {"handle": handle}, session=session, room=room))
+            given = str(outcome.content)
+            yield normal(
+                "\n".join((given, *leaves_of(_decoded(given.rpartition("\n[characters")[0] or given))))
+            )
 
     def _judge_ledger(self, place: int, items: Iterable[Item]) -> None:
         """Count the ledger, and, when it is another one than before, its values that later calls have."""
@@ -290,9 +354,28 @@ def values_in(block: str) -> set[str]:
 
 def measured(groups: Sequence[Sequence[Item]], way: Way, budget: int) -> dict[str, float]:
     figures = Figures()
-    for items in groups:
-        Replay(items, figures, budget).run(way)
+    with checks_timed(figures.checks):
+        for items in groups:
+            Replay(items, figures, budget).run(way)
     return figures.row()
+
+
+@contextmanager
+def checks_timed(times: list[float]) -> Iterator[None]:
+    """Collect the CPU time of each check of a summary."""
+    proved = plan.proved
+
+    def timed(*arguments: Any) -> str:
+        start = thread_time()
+        text = proved(*arguments)
+        times.append(thread_time() - start)
+        return text
+
+    plan.proved = timed
+    try:
+        yield
+    finally:
+        plan.proved = proved
 
 
 Found = dict[str, dict[str, dict[str, float]]]
@@ -318,6 +401,14 @@ def tables(found: Found) -> Iterator[str]:
             for way, one in ways.items()
         ]
         yield f"At {int(budget):,} tokens:\n\n{page.table(head, rows)}"
+        yield from (f"{way}: {_of_summaries(one)}." for way, one in ways.items() if one["summaries"])
+
+
+def _of_summaries(one: dict[str, float]) -> str:
+    text = f"{one['summaries']:,} summaries, each checked in {one['check']:.1f} ms"
+    if not one["needed"]:
+        return text
+    return f"{text}, {one['regretted']:,} regretted; {one['again']:,} of {one['needed']:,} values shown again"
 
 
 def main() -> None:

@@ -46,7 +46,8 @@ from quire.memory.found import once
 from quire.memory.index import Index
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
-from quire.memory.recall import HitQuotes, quote_leaf, quote_wish
+from quire.memory.recall import HitQuotes, quote_leaf
+from quire.memory.standing import quote_wish
 from quire.memory.words import terms
 from quire.session import Session
 from quire.stores import MemoryStore
@@ -148,7 +149,7 @@ def wishes(conversation: Conversation) -> Ranking:
     store = MemoryStore()
     Session.open(scope="bench", conversation=conversation.name, store=store).append(*conversation.messages)
     found = Memory(store, "bench", index=Index()).wishes(conversation.name)
-    quotes = [quote_wish(wish, nth) for nth, wish in enumerate(found)]
+    quotes = [*map(quote_wish, found)]
     return lambda _: quotes
 
 

@@ -36,7 +36,7 @@ from quire.providers import PROVIDERS
 from quire.sections import Ask, History, Settings
 from quire.state import Transcript, is_output, truncate
 from quire.stores import MemoryStore
-from quire.tokens import counter_for
+from quire.tokens import Definition, counter_for
 
 BUDGETS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 CACHED, NOT_CACHED = 0.1, 1.25
@@ -132,14 +132,16 @@ class Step(NamedTuple):
     context: Context | None
 
 
-def steps(items: Sequence[Item], template: Template, session: Session) -> Iterator[Step]:
+def steps(
+    items: Sequence[Item], template: Template, session: Session, tools: Sequence[Definition] = ()
+) -> Iterator[Step]:
     """Record items one by one; before each reply of the model, build what it would be sent."""
     session.append(items[0])
     for place, (before, item) in enumerate(pairwise(items), 1):
         is_call, context = is_output(item) and not is_output(before), None
         if is_call:
             with suppress(OverBudget, Irreducible):
-                context = session.build(template)
+                context = session.build(template, tools=tools)
         yield Step(place, is_call, context)
         session.append(item)
 

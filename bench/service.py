@@ -398,9 +398,12 @@ def verified(url: str, deaths: list[Death], given: argparse.Namespace) -> Found:
             lost = {note.content["job"] for note in jobs if note.key == "ended" and was_deadly(note)}
             said = [one for one in entries if isinstance(one, Message)]
             given_up |= {order_in(message.text) for message in said if message.id in lost}
+            faults = job_faults(jobs, given.turns)
             if not lost:
-                wrong += history_faults(session, number, given.turns)
-            wrong += job_faults(jobs, given.turns)
+                faults += history_faults(session, number, given.turns)
+            if +faults:
+                page.progress(f"conversation {number}: {dict(+faults)}")
+            wrong += faults
             takings += takings_of(jobs, deaths)
             unsure |= {
                 item.call_id

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 KINDS = [
     Kind(TOOLS, "rows of the tools", (r"shop\.",)),
-    Kind(QUIRE, "message accepted", (r"quire\.conversations", r"INTO dbos\.workflow_status")),
+    Kind(QUIRE, "message accepted", (r"quire\.conversations", r"dbos\.enqueue_workflow")),
     Kind(QUIRE, "append", (r"INTO quire\.entries",)),
     Kind(QUIRE, "checkpoint", (r"INTO quire\.checkpoints",)),
     Kind(QUIRE, "watch polled and renewed", (r"INTO quire\.watchers",)),

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,18 @@ def pytest_collection_finish() -> None:
                     importlib.import_module(module.name)
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Move the clock of the event loop on by some seconds: a long timeout is over at once."""
+    ahead: list[float] = []
+
+    def move(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        time = loop.time
+        if not ahead:
+            monkeypatch.setattr(loop, "time", lambda: time() + sum(ahead))
+        ahead.append(seconds)
+
+    return move

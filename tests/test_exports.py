@@ -16,7 +16,7 @@ ROOMS = [
     *("quire.compactors", "quire.sections", "quire.context", "quire.models", "quire.stores", "quire.session"),
     "quire.memory",
     *("quire.agent", "quire.agent.builtin", "quire.programs", "quire.node", "quire.testing"),
-    *("quire.inspector", "quire.service"),
+    *("quire.reading", "quire.inspector", "quire.service"),
     "quire.integrations.logs",
     "quire.bridges.videosdk",
     *("quire.bridges.pygents", "quire.bridges.a1", "quire.bridges.autonomy", "quire.bridges.loom"),
@@ -24,7 +24,7 @@ ROOMS = [
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",
-    "quire.integrations.mcp",
+    "quire.mcp",
     "quire.integrations.openai_agents",
 ]
 
@@ -64,13 +64,6 @@ def test_every_package_has_its_api_page() -> None:
 def test_every_public_name_has_a_docstring() -> None:
     names = documented(Path(quire.__file__).parent)
     assert {f"{room}.{name}" for room in ROOMS for name in exported(room) if name not in names} == set()
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_is_there(room: str) -> None:
-    module = import_module(room)
-    for name in exported(room):
-        assert getattr(module, name) is not None
 
 
 def test_the_root_is_small() -> None:

@@ -1,8 +1,6 @@
 """A turn: what is recorded, what the model is sent, the stream, the public verbs and their errors."""
 
 import asyncio
-import re
-from collections.abc import Callable
 from threading import Event
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from quire import Message
 from quire.agent import Agent, Done, Words, tool
 from quire.context import Context, Template
-from quire.errors import ModelFailed, QuireError
+from quire.errors import ModelFailed
 from quire.items import Image
 from quire.models import Scripted
 from quire.session import Called, Calling, Hook, Replied, Replying, Requested, Requesting
@@ -181,58 +179,6 @@ def test_a_plain_verb_in_a_tool_of_a_plain_verb_is_an_error_and_no_deadlock() ->
 
     agent = agent_of(call("nested"), "Ended.", tools=[nested])
     assert str(agent.ask_sync("go")) == "Ended." and "_sync" in results(agent)[0].text
-
-
-WRONG: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda agent: agent.ask(None), "WrongType: Agent.ask: the input is"),
-    (lambda agent: agent.ask(""), "InvalidValue: Agent.ask: the input is empty"),
-    (lambda agent: agent.ask(Message("assistant", "x")), "InvalidValue: Agent.ask: the role"),
-    (lambda agent: agent.ask("x", limits=3), "WrongType: Agent.ask: limits are Limits"),
-    (lambda agent: agent.ask("x", output=[int]), "WrongType: Agent.ask: the output"),
-    (lambda agent: agent.ask("x", parameters=3), "WrongType: Agent.ask: parameters"),
-    (lambda agent: agent.ask("x", outputs=int), "InvalidValue: Agent.ask has no option 'outputs'"),
-    (lambda agent: anext(agent.stream(None)), "WrongType: Agent.stream: the input is"),
-    (lambda agent: agent.decide(None), "WrongType: Agent.decide: decisions are a mapping"),
-    (lambda agent: anext(agent.decide_stream(None)), "WrongType: Agent.decide_stream: decisions"),
-    (lambda agent: agent.decide({"c1": 3}), "WrongType: Agent.decide: True approves"),
-    (lambda agent: agent.resume(), "InvalidValue: there is nothing to resume"),
-    (lambda agent: agent.preview(parameters=3), "WrongType: Agent.preview: parameters"),
-]
-
-
-async def test_wrong_values_at_public_verbs_are_errors_that_name_the_verb() -> None:
-    for verb, error in WRONG:
-        agent = agent_of("Never.")
-        with pytest.raises(QuireError) as caught:
-            await verb(agent)
-        assert f"{type(caught.value).__name__}: {caught.value}".startswith(error)
-        assert agent.session.version == 0, error
-
-
-def test_wrong_parts_of_an_agent_are_errors() -> None:
-    model: Any = Scripted([])
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"model": model, "session": 3}, "Agent(...): the first argument is a Session, not int"),
-        ({"model": model, "template": 3}, "is a Template, not int"),
-        ({"model": 3}, "a model, or the name of one"),
-        ({"model": model, "name": ""}, "the name of an agent is empty"),
-        ({"model": model, "limits": 3}, "Agent(limits=…) is a Limits, not int"),
-        ({"model": model, "tools": 3}, "Agent(tools=…) is a list, not int"),
-        ({"model": model, "handoffs": [3]}, "a list of agents, not int"),
-        ({"model": model, "approver": 3}, "Agent(approver=…) is a function, not int"),
-        ({"model": model, "instructions": 3}, "Agent(instructions=…) is a text, not int"),
-    ]
-    for given, error in wrong:
-        with pytest.raises(QuireError, match=re.escape(error)):
-            Agent(**given)
-
-
-@pytest.mark.parametrize("text", ["ana/pens", "pens", "tenant:ana/my pens", "Be brief."])
-def test_a_text_in_the_place_of_the_session_is_an_error_that_names_both_ways(text: str) -> None:
-    given: Any = text
-    for way in ("Agent(Session.open(", "Agent(instructions=…)", repr(text)):
-        with pytest.raises(QuireError, match=re.escape(way)):
-            Agent(given, model=Scripted([]))
 
 
 async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothing() -> None:

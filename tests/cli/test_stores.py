@@ -98,8 +98,10 @@ def test_a_sealed_store_needs_its_key(key: bytes, tmp_path: Path) -> None:
     store = seeded(tmp_path / "chats.db", key=KEY)
     (tmp_path / "key").write_bytes(key)
     assert "And Q4?" in ran("show", "ana/q3", "--store", store, "--key-file", "key").stdout
-    (row,) = ran_json("ls", "--store", store)
-    assert (row["version"], row["tokens"]) == (8, None)  # names and times are readable, content is not
+    done = run("ls", "--store", store, "--json")
+    assert done.exit_code == 2 and "is sealed: open its store with its key" in done.stderr
+    (row,) = json.loads(done.stdout)
+    assert row["version"] == 8 and "tokens" not in row  # names and times are readable, content is not
     for verb in ("show", "log", "export", "undo"):
         assert "there is no conversation ana/none" in refused(1, verb, "ana/none", "--store", store)
         assert "is sealed: open its store with its key" in refused(2, verb, "ana/q3", "--store", store)
@@ -126,8 +128,8 @@ def test_help_loads_neither_sessions_nor_stores() -> None:
 
 def test_conversations_with_their_figures(store: str) -> None:
     (row,) = ran_json("ls", "--store", store)
-    figures = (row["address"], row["version"], row["items"], row["tokens"], row["damage"])
-    assert figures == ("ana/q3", 8, 5, 32, None)
+    figures = (row["address"], row["version"], row["items"], row["tokens"])
+    assert figures == ("ana/q3", 8, 4, 32)
     shown = ran("ls", "--store", store).stdout
     assert "ana/q3" in shown and "32" in shown and "Q4" not in shown
 
@@ -142,9 +144,9 @@ def test_a_scope_and_a_conversation_with_its_forks(tmp_path: Path) -> None:
     def listed(*arguments: str) -> list[str]:
         return [row["address"] for row in ran_json("ls", *arguments, "--store", store)]
 
-    assert listed() == ["/ana", "ana/q3", "ana/q3%2Fkid", "bob/q3"]
-    assert listed("ana") == ["ana/q3", "ana/q3%2Fkid", "/ana"]
-    assert listed("ana/q3") == ["ana/q3", "ana/q3%2Fkid"] and listed("bob") == ["bob/q3"]
+    assert listed() == ["ana/q3%2Fkid", "/ana", "bob/q3", "ana/q3"]  # the latest first
+    assert listed("ana") == ["/ana", "ana/q3%2Fkid", "ana/q3"]
+    assert listed("ana/q3") == ["ana/q3%2Fkid", "ana/q3"] and listed("bob") == ["bob/q3"]
     assert "neither a scope nor a conversation" in refused(1, "ls", "eve", "--store", store)
 
 
@@ -156,8 +158,8 @@ def test_damage_and_repairs_are_reported(tmp_path: Path) -> None:
     database.close()
     done = run("ls", "--store", store, "--json")
     assert done.exit_code == 2 and "ana/q3 is damaged after version 1: entry 2" in done.stderr
-    damaged, whole = json.loads(done.stdout)
-    assert (damaged["version"], damaged["items"], whole["items"]) == (8, None, 5)
+    whole, damaged = json.loads(done.stdout)
+    assert (damaged["version"], damaged.get("items"), whole["items"]) == (8, None, 4)
     for verb in ("show", "log", "export"):
         assert "is damaged after version 1: entry 2" in refused(2, verb, "ana/q3", "--store", store)
     torn = seeded(tmp_path / "chats.jsonl")
@@ -175,7 +177,11 @@ def shown(store: str, *more: str) -> Any:
 
 def test_what_the_view_shows_now_and_at_a_version(store: str) -> None:
     text = ran("show", "ana/q3", "--store", store).stdout
-    assert "main at version 8: 4 items" in text and "They spoke of Q3." in text and "How did" not in text
+    assert (
+        "main at version 8: 4 items shown, 5 entries recorded" in text
+        and "They spoke of Q3." in text
+        and "How did" not in text
+    )
     data = shown(store)
     assert [row["item"]["id"] for row in data["items"]] == ids_in(store)
     assert data["tokens"] > sum(row["tokens"] for row in data["items"]) > 0
@@ -223,14 +229,20 @@ def test_why_a_model_saw_it(tmp_path: Path) -> None:
         ids = [entry.item_id for entry in left_out if entry.reason == reason]
         which = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
         assert f"of history left out: {which}; {reason}" in text
-    asked = ("explain", "ana/q3", "--store", store, "--receipt", str(kept.version))
+    asked = ("--store", store, "--scope", "ana", "--conversation", "q3", "--receipt", str(kept.version))
     for entry in kept.entries:
-        told = ran_json(*asked[:2], entry.item_id, *asked[2:])
-        assert told == {"request": kept.version, **context.explain(entry.item_id)._asdict()}
-    first = ran(*asked[:2], "1", *asked[2:], "--show").stdout
-    assert "left out" in first and "before the cut" in first and "question 0" in first
-    assert "no item 'x'" in refused(1, *asked[:2], "x", *asked[2:])
-    assert "--receipt" in refused(2, "explain", "ana/q3", "x", "--store", store)
+        (row,) = ran_json("why", entry.item_id, *asked)
+        assert row["entry"] == context.explain(entry.item_id)._asdict()
+        assert row["is_seen"] == (entry.fate == "shown") and row["request"]["version"] == kept.version
+    first = ran("why", "question 0", "--store", store, "--scope", "ana").stdout
+    assert (
+        "question 0" in first and "seen in none of 1 request" in first and "is left out: it is bef" in first
+    )
+    (seen,) = ran_json("why", "Question 8", "--store", store, "--scope", "ana")
+    assert (seen["seen_in"], seen["requests"], seen["since"]) == (1, 1, None)
+    assert ran_json("why", "And then", "--store", store, "--scope", "ana")[0]["requests"] == 0
+    assert "nothing here has 'x'" in refused(1, "why", "x", *asked)
+    assert "nothing in the scope 'eve'" in refused(1, "why", "x", "--store", store, "--scope", "eve")
 
 
 def test_a_request_that_was_changed_or_forgotten_is_not_shown(tmp_path: Path) -> None:
@@ -336,7 +348,7 @@ def test_the_last_edit_or_one_by_its_id_is_undone(store: str) -> None:
         session.user("two", to="attempt_a")
         session.append(hidden := Hide((Span(one.id, one.id),)), to="attempt_a")
     done = ran_json("undo", "ana/q3", hidden.id, "--store", store)
-    assert done == {"address": "ana/q3", "undone": hidden.id, "shown": 2, "before": 1}
+    assert (done["undone"], done["shown"], done["before"]) == (hidden.id, 2, 1)
     before = ids_in(store)
     assert "no item 'none' at revision" in refused(1, "undo", "ana/q3", "none", "--store", store)
     refused(1, "undo", "ana/q3", before[0], "--store", store)  # it is no edit

@@ -86,7 +86,7 @@ def test_several_histories_become_several_conversations_or_none(tmp_path: Path) 
     done = ran_json("import", str(many), "ana/", "--store", store)
     assert [one["address"] for one in done] == ["ana/1", "ana/2"]
     ran("import", str(many), "ana/old", "--store", store)
-    listed = [row["conversation"] for row in ran_json("ls", "ana", "--store", store)]
+    listed = sorted(row["conversation"] for row in ran_json("ls", "ana", "--store", store))
     assert listed == ["1", "2", "old-1", "old-2"]
     bad = written(many, lines([HELLO, [*HELLO, {"role": "user", "content": 5}]]))
     reported = refused(2, "import", bad, "new/", "--store", str(tmp_path / "new.db"))
@@ -169,3 +169,12 @@ def test_a_store_is_checked_and_salvaged(tmp_path: Path) -> None:
     assert kept < {stored for some in before.values() for stored in some} and len(kept) == 15
     assert ran_json("check", other) == {"damage": [], "salvaged": None}
     assert "there is no store at" in refused(2, "check", str(tmp_path / "none.db"))
+
+
+@pytest.mark.parametrize(("log", "tokens"), [("claude-code.jsonl", 6 * 16_217), ("requests.jsonl", 130)])
+def test_what_the_answers_of_a_log_used_is_spent(tmp_path: Path, log: str, tokens: int) -> None:
+    store, path = str(tmp_path / "chats.db"), Path(__file__).parent.parent / "integrations" / "logs" / log
+    ran("import", str(path), "ana/", "--store", store)
+    rows = ran_json("ls", "--store", store)
+    assert sum(row["tokens"] for row in rows) == tokens and all(row["cost"] > 0 for row in rows)
+    assert all(row["at"] < 1_790_000_000 for row in rows)  # the times of the log, not of the import

@@ -63,8 +63,9 @@ async def hurried(scene: Scene) -> AsyncGenerator[None]:
     async def hurry() -> None:
         nonlocal hours
         while True:
-            hours += scene.keeps_waiting.is_set() and not scene.left.is_set()
-            await asyncio.sleep(0.01)
+            is_waiting = scene.keeps_waiting.is_set() and not scene.left.is_set()
+            await asyncio.sleep(0.01)  # what was sent before is read first
+            hours += is_waiting
 
     setattr(loop, "time", lambda: time() + 3_600 * hours)  # noqa: B010
     hurrying = asyncio.create_task(hurry())

@@ -167,11 +167,11 @@ def test_a_summary_stands_for_the_oldest_and_folds_an_earlier_one() -> None:
 
 def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
     view = Transcript([*turns(12), Message("user", "{conversation} {size}", created_at=20.0)]).view
-    plan = Summarize(guidance="Keep all code.", size=77).plan(view, WIDE)
+    plan = Summarize(guidance="Keep all code.", size=100).plan(view, WIDE)
     assert plan is not None and plan.request is not None
     system, user = (item.text for item in plan.request.prompt if isinstance(item, Message))
     assert all(f"\n{heading}: " in system for heading in ("Goal", "Decisions", "Open tasks", "Rules to keep"))
-    assert "Keep all code." in system and "77 tokens" in system and user.startswith("<conversation>\nuser: x")
+    assert "Keep all code." in system and "75 tokens" in system and user.startswith("<conversation>\nuser: x")
     own = Summarize(prompt='As {"json": {size}}: {conversation}', floor=1, ceiling=2).plan(view, WIDE)
     assert own is not None and own.request is not None and isinstance(own.request.prompt[0], Message)
     assert own.request.prompt[0].text.startswith('As {"json": {size}}: user: xxx')

@@ -1,12 +1,16 @@
 """Histories that are too long: results are shortened first, and a ledger tells of what is left out."""
 
+import re
 from itertools import pairwise
 
 import msgspec
+import pytest
 
-from quire import Budget, Message, Session, Template, ToolCall, ToolResult
-from quire.compactors import SHORTENED
+from quire import Budget, Message, Pool, Session, Template, ToolCall, ToolResult, counter_for
+from quire.compactors import READ_BACK, read_back
 from quire.context import Context
+from quire.errors import OverBudget
+from quire.items import Mask
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore
 
@@ -54,8 +58,8 @@ def test_results_are_shortened_before_anything_is_left_out_and_no_more_than_has_
     assert all(entry.fate in ("shown", "shortened") for entry in context.receipt.entries)
     assert not block(context) and context.receipt.tokens <= whole - 300
     short = next(item for item in context.items if item.id == "result0")
-    assert isinstance(short, ToolResult) and short.text.endswith(SHORTENED) and "fern_0000" in short.text
-    assert "are shortened" in str(context.receipt)
+    assert isinstance(short, ToolResult) and short.text.endswith("…shortened]") and "fern_0000" in short.text
+    assert "of those shown, " in str(context.receipt) and " shortened" in str(context.receipt)
 
 
 def test_a_ledger_tells_of_what_is_left_out_behind_the_instructions() -> None:
@@ -121,3 +125,67 @@ def test_an_oversized_result_is_shortened_instead_of_an_error() -> None:
     assert "GET /plants" in next(
         item.text for item in context.items if isinstance(item, ToolResult) and item.id == "big"
     )
+
+
+def test_what_is_not_shown_whole_has_a_handle_where_the_tool_for_that_is_offered() -> None:
+    session = conversation(30)
+    context = session.build(template(2_000), tools=[READ_BACK])
+    view, counter = session.view(), counter_for("gpt-5.6")
+
+    def whole_of(handle: str) -> str:
+        return read_back(session.pool.copy(), handle, counter, 2_000, view=view)
+
+    shown = {item.id for item in context.items}
+    results = {item.text: item.id for item in view if isinstance(item, ToolResult)}
+    told = dict(re.findall(r"(#\d+) get_plant(\(plant_id: (?:fern_\d+)\))?", block(context)))
+    assert len(told) > 5 and all(results[whole_of(handle)] not in shown for handle in told)
+    for item in context.items:
+        if isinstance(item, ToolResult) and (handle := re.search(r"…shortened: (#\d+)\]$", item.text)):
+            assert results[whole_of(handle[1])] == item.id
+    assert {context.explain(name).fate for name in results.values()} == {"shown", "shortened", "left out"}
+    session.hide("result3")
+    assert "Nothing is kept" in read_back(Pool(), "#14", counter, 2_000, view=session.view())
+    assert "#" not in block(session.build(template(2_000)))
+
+
+def test_the_numbers_of_a_receipt_add_up() -> None:
+    """In a receipt, in its reasons and in errors: what is needed, and what is free of the room."""
+    session = conversation(40, 1)
+    for number in range(30, 36):
+        session.append(Mask(f"result{number}", "[stub]"))
+    context = session.build(template(3_000, shortens=False))
+    receipt, counter = context.receipt, counter_for("gpt-5.6")
+    lines = {line.section: line for line in receipt.lines()}
+    free = receipt.available - receipt.tokens
+    assert f"{free:,} tokens are free for the next turns" in lines["history"].note
+    entries = [one for one in receipt.entries if one.section == "history"]
+    shown = [one for one in entries if one.fate in ("shown", "masked")]
+    masked = [one for one in shown if one.fate == "masked"]
+    assert len(masked) == 6 and "of those shown, 6 masked" in lines["history"].note
+    assert (lines["history"].shown, lines["history"].left_out) == (len(shown), len(entries) - len(shown))
+    assert lines["history"].tokens == sum(one.tokens for one in shown)
+    assert sum(line.tokens for line in lines.values()) == counter.total(receipt.counted) - 3  # framing
+    left = [one for one in entries if one.fate == "left out"]
+    reasons = {one.reason for one in left}
+    (needed,) = (
+        int(found[1].replace(",", "")) for one in reasons if (found := re.search(r"least ([\d,]+)", one))
+    )
+    assert all(f"{free:,} " in reason for reason in reasons)
+    too_far = [one for one in left if "at least" in one.reason]
+    nearer = sum(one.tokens for one in left) - sum(one.tokens for one in too_far)
+    assert nearer <= free < needed <= nearer + sum(one.tokens for one in too_far)
+
+
+def test_what_does_not_fit_is_named_with_a_way_out() -> None:
+    session = conversation(1)
+    session.append(ToolCall("big", "read_log", "{}"))
+    session.append(ToolResult("big", "read_log", "GET /plants took 12 ms.\n" * 3_000, id="big"))
+    with pytest.raises(OverBudget) as caught:
+        session.build(template(1_500, shortens=False))
+    text = str(caught.value)
+    needed, over, room, *parts = (int(one.replace(",", "")) for one in re.findall(r"\d[\d,]*\d", text)[:5])
+    assert needed - over == room == 1_500 and caught.value.over == over and abs(sum(parts) - needed) < 20
+    assert "'big'" in text and "Offload()" in text and "Budget(window=…)" in text
+    session.pin("big")
+    with pytest.raises(OverBudget, match="Undo its pin"):
+        session.build(TEMPLATE)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from tests.cli.command_line import run
+from tests.docs.pages import DOCS, run_page
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -52,6 +54,19 @@ def test_the_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert commands
     for arguments, output in commands:
         assert run(*arguments.split()).output == output
+
+
+def test_the_command_says_why_as_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text((DOCS / "how-to/inspect-requests.md").read_text().replace("memory:", "trips.db"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        run_page(page)
+    ((command, output),) = re.findall(r"^\$ quire (.*)\n((?:.+\n)*)```", page.read_text(), re.MULTILINE)
+    printed = run(*shlex.split(command)).output.strip()
+    assert re.sub("[0-9a-f]{28}|[0-9-]{10} [0-9:]{8}", "", printed) == re.sub(
+        "[0-9a-f]{28}|[0-9-]{10} [0-9:]{8}", "", output.strip()
+    )
 
 
 def test_the_links_of_the_pages_beside_it_lead_somewhere() -> None:

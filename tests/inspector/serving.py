@@ -30,10 +30,13 @@ class Served(NamedTuple):
     """A server that runs."""
 
     port: int
-    path: str = "/"
-    """The path of the page, with its token."""
+    entry: str = "/"
+    """The path with the token, which is exchanged for a cookie."""
     store: str = ""
     """The path of the store."""
+    cookie: str = ""
+    path: str = "/"
+    """The path of the page."""
 
     @property
     def origin(self) -> str:
@@ -42,12 +45,13 @@ class Served(NamedTuple):
 
     def url(self, view: str = "") -> str:
         """The address of a view, such as `store/lamp-shop%2Fparcels/requests`."""
-        return f"{self.origin}{self.path}#/{view}"
+        return f"{self.origin}{self.entry}#/{view}"
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send a request to a path below the page's."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
+            headers = {"cookie": self.cookie, **headers}
             given = body if isinstance(body, bytes | None) else json.dumps(body).encode()
             connection.request(
                 method, path, given, {name.replace("_", "-"): text for name, text in headers.items()}
@@ -56,6 +60,11 @@ class Served(NamedTuple):
             return Answer(response.status, response.read().decode(), dict(response.headers))
         finally:
             connection.close()
+
+    def entered(self) -> "Served":
+        """The same with the cookie, as a browser has it after it was at the entry."""
+        answer = self.ask("GET", self.entry)
+        return self._replace(cookie=answer.headers.get("set-cookie", "").partition(";")[0])
 
     def read(self, name: str, source: str = "store", **query: Any) -> Answer:
         """Read what the page reads."""
@@ -79,7 +88,7 @@ def serving(application: Starlette, store: str = "") -> Generator[Served]:
         thread.start()
         path = getattr(application.state, "path", "/")
         try:
-            yield Served(listening.getsockname()[1], path, store)
+            yield Served(listening.getsockname()[1], path, store).entered()
         finally:
             server.should_exit = server.force_exit = True  # streams of events are not waited for
             thread.join()

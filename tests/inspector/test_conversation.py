@@ -62,6 +62,23 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
     assert "kept as" in masked["stub"]["text"] and "Erfurt" in masked["item"]["text"]
 
 
+def test_each_item_says_whether_a_request_showed_it(shop: Served) -> None:
+    def seen(**asked: Any) -> dict[str, bool | None]:
+        page = shop.read("transcript", address=PARCELS, flat=1, **asked).data
+        return {row["item"]["text"]: row.get("seen") for row in page["rows"]} | {"": page["request"]}
+
+    assert set(seen().values()) == {None}
+    last, first = seen(request="last"), seen(request=seen(request="last", at=9)[""])
+    assert last["Where is order 4711?"] is False and last["And what of my return?"]
+    assert first["Where is order 4711?"] and first["And what of my return?"] is None
+    why = shop.read("words", words="order 4711?", within="lamp-shop/").data[0]
+    assert (why["is_seen"], why["entry"]["fate"]) == (False, "left out")
+    assert 0 < why["seen_in"] < why["requests"] and why["last"]["version"] < why["since"]["version"]
+    rows = shop.read("requests", address=PARCELS).data["rows"]
+    assert rows[0]["question"] == "Where is order 4711?"
+    assert sum(row.get("again_cost") or 0 for row in rows) < sum(row["cost"] for row in rows)
+
+
 def test_a_page_is_the_end_a_place_or_around_an_item(shop: Served) -> None:
     def page(**asked: Any) -> list[int]:
         return [
@@ -95,7 +112,7 @@ def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
 
 def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, page: Page) -> None:
     open_parcels(page, own_shop)
-    question = page.get_by_text("Where is order 4711?")
+    question = page.get_by_role("article").get_by_text("Where is order 4711?")
     expect(page.get_by_text(SUMMARY)).to_be_visible()
     expect(question).to_have_count(0)
     page.get_by_role("button", name="22 items summarised").click()
@@ -107,11 +124,22 @@ def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, pag
     expect(page.get_by_text("Stands for 22 items.")).to_be_visible()
 
 
+def test_from_a_word_to_the_reason_in_two_clicks(shop: Served, page: Page) -> None:
+    page.goto(shop.url())
+    page.get_by_role("searchbox").fill("order 4711?")
+    page.keyboard.press("Enter")
+    page.get_by_role("list", name="items").get_by_role("link").first.click()
+    page.locator(".is-found").get_by_role("button", name="not seen").click()
+    reason = page.get_by_role("note", name="why")
+    expect(reason).to_contain_text("it is before the cut of 'history'")
+    expect(reason).to_contain_text("not since request")
+
+
 def test_the_slider_shows_any_version_by_keys_and_by_marks(shop: Served, page: Page) -> None:
     open_parcels(page, shop)
     page.get_by_label("version", exact=True).fill("4")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Where is order 4711?")).to_be_visible()
+    expect(page.get_by_role("article").get_by_text("Where is order 4711?")).to_be_visible()
     expect(page.get_by_text("Order 4711 comes tomorrow.")).to_have_count(0)
     page.get_by_role("button", name="next mark").click()
     slider = page.get_by_role("slider", name="time slider")
@@ -145,7 +173,7 @@ def test_a_branch_is_begun_at_a_version_and_found_in_the_tree(
     expect(tree.get_by_role("listitem")).to_have_count(3)
     expect(tree.get_by_text("calm", exact=True)).to_have_attribute("aria-current", "page")
     tree.get_by_text("angry", exact=True).click()
-    expect(page.get_by_text("This is too late!")).to_be_visible()
+    expect(page.get_by_role("article").get_by_text("This is too late!")).to_be_visible()
     expect(page.get_by_text("branched off here")).to_be_visible()
 
 
@@ -176,10 +204,3 @@ def test_a_long_transcript_is_read_as_one_scrolls(page: Page) -> None:
         expect(page.get_by_text("answer 9", exact=True)).to_be_in_viewport()
         expect(page.get_by_text("answer 10", exact=True)).to_have_count(0)
         page.goto("about:blank")
-
-
-def test_what_another_process_writes_appears(own_shop: Served, page: Page) -> None:
-    open_parcels(page, own_shop)
-    expect(page.get_by_text("It is R-2049.")).to_be_visible()
-    Session.open(PARCELS, store=own_shop.store).user("One more thing.")
-    expect(page.get_by_text("One more thing.")).to_be_in_viewport()

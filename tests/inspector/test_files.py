@@ -94,7 +94,7 @@ def test_files_that_are_dropped_at_once_have_names_of_their_own(monkeypatch: pyt
             both.wait()
         return histories_in(data, name)
 
-    monkeypatch.setattr("quire.inspector.files.histories_in", read_together)
+    monkeypatch.setattr("quire.reading.files.histories_in", read_together)
     data = (LOGS / "codex.jsonl").read_bytes()
     with serving(app()) as served, ThreadPoolExecutor(2) as threads:
         dropped = [threads.submit(drop, served, "a", data) for _ in range(2)]
@@ -180,7 +180,7 @@ def test_the_command_opens_a_folder() -> None:
         try:
             assert running.stdout is not None
             address = urlsplit(str(running.stdout.readline()).strip())
-            served = Served(address.port or 0, address.path)
+            served = Served(address.port or 0, address.path).entered()
             found = served.read("conversations", "file-1").data
             assert found["count"]["conversations"] == 8
             assert not any(row["is_live"] for row in found["rows"])

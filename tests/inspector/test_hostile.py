@@ -82,7 +82,7 @@ def test_a_file_of_another_program_shows_it_as_text(page: Page) -> None:
 
 def test_texts_are_shown_as_they_are_and_what_cannot_be_seen_as_a_sign(page: Page, hostile: Served) -> None:
     page.goto(hostile.url(f"store/{quote(ADDRESS, safe='')}/transcript?flat=1"))
-    expect(page.get_by_text("[click](javascript:window.ran=1)").first).to_be_visible()
+    expect(page.get_by_role("article").get_by_text("[click](javascript:window.ran=1)").first).to_be_visible()
     shown = page.locator("main").text_content() or ""
     for name in ("script", "attribute", "link", "frame", "comment", "style", "template"):
         assert HOSTILE[name] in shown

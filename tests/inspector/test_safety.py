@@ -55,8 +55,16 @@ def text_of(served: Served) -> list[str]:
     "path", ["/", "/wrong/", "/wrong/api/sources", "//api/sources", "/%2e%2e/", "/TOKEN"]
 )
 def test_without_the_token_there_is_nothing(shop: Served, path: str) -> None:
-    answer = shop.ask("GET", path.replace("TOKEN", shop.path.strip("/")[:-1]))
+    answer = shop.ask("GET", path.replace("TOKEN", shop.entry.strip("/")[:-1]), cookie=shop.cookie[:-1])
     assert answer.status == 403 and "shop" not in answer.text
+
+
+def test_the_token_is_exchanged_for_a_cookie_that_scripts_cannot_read(shop: Served) -> None:
+    answer = shop.ask("GET", shop.entry, cookie="")
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    said = answer.headers["set-cookie"].lower()
+    assert "httponly" in said and "samesite=lax" in said and "path=/" in said
+    assert shop.ask("GET", f"{shop.entry}api/sources", cookie="").status == 403
 
 
 @pytest.mark.parametrize("path", ["", "page/app.js", "api/sources", "api/store/conversations"])
@@ -182,8 +190,9 @@ def test_it_can_be_mounted_in_another_application(shop: Served, token: str | Non
     with Store.open(shop.store) as store:
         made = app(store, token=token, hosts=("inspector.example",))
         client = TestClient(Starlette(routes=[Mount("/tools", made)]), base_url="http://inspector.example")
-        path = f"/tools{made.state.path}"
+        path = "/tools/"
+        assert token == "" or client.get("/tools/api/sources").status_code == 403
+        assert client.get(f"/tools{made.state.path}").url.path == path
         assert [client.get(path + one).status_code for one in ("", "page/app.js", "api/sources")] == [200] * 3
         assert client.get(path, headers={"host": "127.0.0.1"}).status_code == 403
         assert client.get(f"{path}api/sources", headers={"origin": "http://127.0.0.1"}).status_code == 403
-        assert token == "" or client.get("/tools/wrong/api/sources").status_code == 403

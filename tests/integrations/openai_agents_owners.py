@@ -33,7 +33,7 @@ class SQLiteSession(QuireSession):
 
     def close(self) -> None:
         """Close the conversation, also on an event loop."""
-        self.conversation.close("hand over")
+        self.conversation.close(0)
 
 
 for module in (agents, agents.memory):

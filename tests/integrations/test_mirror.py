@@ -1,6 +1,5 @@
 """A mirror follows any list of messages, sends what providers take, and loses nothing."""
 
-import json
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -99,23 +98,6 @@ def faults(messages: list[Chat]) -> list[Any]:
     return list(check({"model": "gpt-5.6", "messages": messages}, "openai"))
 
 
-def test_only_what_is_new_is_recorded() -> None:
-    mirror = mirror_of("memory:")
-    mirror.fit(TURN)
-    before = len(mirror.session.view())
-    mirror.fit([*TURN, user("And closed?")])
-    (new,) = mirror.session.view()[before:]
-    assert isinstance(new, Message) and new.content == "And closed?"
-
-
-def test_a_conversation_is_recognised_when_it_is_opened_again() -> None:
-    store = MemoryStore()
-    mirror_of(store).fit(TURN)
-    again = mirror_of(store)
-    again.fit(json.loads(json.dumps([*TURN, user("And closed?")])))
-    assert len(again.session.view()) == len(TURN) + 1
-
-
 def test_the_answer_is_recorded_with_what_it_used() -> None:
     mirror = mirror_of("memory:")
     mirror.fit(TURN[:1])
@@ -184,21 +166,6 @@ def test_a_piece_that_is_read_back_fits_a_small_window() -> None:
     assert sent[-1]["content"] == piece
     wrong: Any = None
     assert "handle" in mirror.read_back(wrong) and "output-1" in mirror.read_back("output-1")
-
-
-async def _fit_async(mirror: Mirror[Chat]) -> list[Chat]:
-    shown = await mirror.afit(TURN[:1])
-    await mirror.arecord([TURN[1]], Usage(input=10, output=2))
-    shown = await mirror.afit(TURN)
-    return shown.messages
-
-
-def test_the_async_verbs_do_the_same(tmp_path: Any) -> None:
-    import asyncio
-
-    mirror = mirror_of(tmp_path / "quire.db")
-    assert asyncio.run(_fit_async(mirror)) == TURN
-    assert len(mirror.session.view()) == len(TURN)
 
 
 @st.composite

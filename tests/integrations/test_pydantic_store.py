@@ -18,7 +18,6 @@ from pydantic_ai import UserError
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
-    ConversationEntry,
     ConversationRecord,
     ConversationStore,
     InMemoryConversationStore,
@@ -141,47 +140,6 @@ async def test_of_writers_at_the_same_time_one_wins_and_the_others_leave_nothing
     assert all(isinstance(one, ConversationConflict) for one in saved if one not in won)
     entries = await opened().load_entries("a")
     assert entries is not None and entries[2:] == won[0]
-
-
-@awaited
-async def test_a_refused_write_leaves_no_entries(opened: Opening) -> None:
-    entry = ConversationEntry(parent_id=None, message=said()[0])
-    record = ConversationRecord(conversation_id="a", head_id=entry.id)
-    with pytest.raises(ConversationConflict):
-        await opened().write_record(record, new_entries=[entry], expected_revision="another")
-    with pytest.raises(LookupError):
-        await opened().read_entry(entry.id)
-    assert await opened().read_record("a") is None
-
-
-@awaited
-async def test_a_head_that_is_nowhere_is_refused(opened: Opening) -> None:
-    record = ConversationRecord(conversation_id="a", head_id="nowhere")
-    with pytest.raises(ConversationConflict):
-        await opened().write_record(record, expected_revision=None)
-
-
-@awaited
-async def test_a_head_that_another_has_deleted_is_refused(opened: Opening) -> None:
-    store = opened()
-    entries = await store.save(Conversation(conversation_id="a", messages=said()))
-    await opened().delete("a")
-    await opened().save(Conversation(conversation_id="a", messages=said()))
-    with pytest.raises(ConversationConflict):
-        record = ConversationRecord(conversation_id="b", head_id=entries[-1].id)
-        await store.write_record(record, expected_revision=None)
-
-
-@awaited
-async def test_a_record_comes_back_equal(opened: Opening) -> None:
-    await opened().save(Conversation(conversation_id="a", messages=said()), scope="ana")
-    record = await opened().read_record("a")
-    assert record is not None
-    await opened().delete_record("a", expected_revision=record.revision)
-    kept = ConversationRecord(conversation_id="a", head_id=None, scope="bob", forked_from="c")
-    kept.usage.input_tokens, kept.usage.details = 7, {"cached": 3}
-    await opened().write_record(kept, expected_revision=None)
-    assert await opened().read_record("a") == kept
 
 
 @awaited

@@ -35,14 +35,6 @@ def test_an_item_comes_back_equal(kind: type[Item], data: st.DataObject) -> None
     assert repr(item) == before
 
 
-@given(batch=batches())
-def test_a_batch_comes_back_equal(batch: list[Item]) -> None:
-    written = JSON.encode(batch)
-    assert same(JSON.decode(written), batch)
-    assert written == b"[" + b",".join(map(JSON.encode_item, batch)) + b"]" == JSON.encode(tuple(batch))
-    assert same(JSON.decode(json.dumps(json.loads(written), indent=2).encode()), batch)
-
-
 def test_the_arguments_of_a_call_are_not_touched() -> None:
     for arguments in ('{"a": 1e400}', "{broken", '{"b":1,"a":2, "b":3}', ""):
         call = JSON.decode_item(JSON.encode_item(ToolCall("c", "f", arguments)))

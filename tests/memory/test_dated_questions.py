@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from quire.errors import InvalidValue, WrongType
 from quire.items import Message
 from quire.memory import Memory, Recall
 from quire.memory.ranking import Question
@@ -117,16 +116,6 @@ def test_headings_and_reasons_tell_the_day_of_the_zone() -> None:
     question = "What did we talk about in October?"
     (hit,) = Memory(store, "bo", zone=WEST).search(question, at=there(16, 17)).hits
     assert hit.reason == "from October 2026"
-
-
-@pytest.mark.parametrize("zone", ["Europe/Nowhere", "", "../UTC", "x\0y"])
-def test_a_zone_that_is_none_is_refused_at_once(zone: str) -> None:
-    store = MemoryStore()
-    for make in (Memory.of, Memory):
-        with pytest.raises(InvalidValue, match="zone"):
-            make(store, "ana", zone=zone)
-    with pytest.raises(WrongType, match="not int"):
-        Memory(store, "ana", zone=-8)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_command_line_takes_a_zone(tmp_path: Path) -> None:

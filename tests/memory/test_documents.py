@@ -42,16 +42,14 @@ def said(text: str) -> str:
     return "".join(text.split()).replace("-", "")
 
 
-@pytest.mark.parametrize("kind", ["html", "markdown"])
+@pytest.mark.parametrize("kind", ["html", "md"])
 def test_pages_are_read_into_blocks(kind: str) -> None:
     for text, blocks in ROWS[kind].items():
-        document = read_document(text, media_type=f"text/{kind}")
+        document = read_document(text, name=f"a.{kind}")
         assert [f"{block.kind}: {block.text}" for block in document.blocks] == blocks, text
 
 
 def test_titles() -> None:
-    for front, title in ROWS["titles"].items():
-        assert read_document(f"---\n{front}\n---\n\nWords.", name="a.md").title == title
     page = "<title> Array<T>  in Java</title><h1>x</h1>"
     assert read_document(page, name="a.html").title == "Array<T> in Java"
     assert read_document("## Low\n# High", name="a.md").title == "High"
@@ -64,7 +62,7 @@ def test_titles() -> None:
     st.sampled_from(["utf-8", "utf-16"]),
 )
 def test_nothing_of_a_plain_text_is_lost(text: str, encoding: str) -> None:
-    document = read_document(text.encode(encoding), media_type="text/plain")
+    document = read_document(text.encode(encoding), name="a.txt")
     assert said("".join(block.text for block in document.blocks)) == said(text.lstrip("\ufeff"))
 
 
@@ -76,7 +74,7 @@ TAGS = "<p> </p> <table> <tr> <td> </table> <li> </ul> <ul> <pre> </pre> <h2> </
 @given(st.lists(st.tuples(st.sampled_from(MARKS), st.text("ab c.|`#>-", max_size=12)), max_size=20))
 def test_words_of_markdown_are_kept_in_order(lines: list[tuple[str, str]]) -> None:
     text = "\n".join(mark + words for mark, words in lines)
-    document = read_document(text, media_type="text/markdown")
+    document = read_document(text, name="a.md")
     letters = "".join(filter(str.isalpha, "".join(block.text for block in document.blocks)))
     assert letters == "".join(filter(str.isalpha, text)) or "```" in text  # with the language of the code
 
@@ -84,7 +82,7 @@ def test_words_of_markdown_are_kept_in_order(lines: list[tuple[str, str]]) -> No
 @pytest.mark.laws
 @given(st.lists(st.sampled_from([*TAGS.split(), "words", "&amp;"])))
 def test_words_of_html_are_kept_whatever_the_tags(tags: list[str]) -> None:
-    found = "".join(block.text for block in read_document("".join(tags), media_type="text/html").blocks)
+    found = "".join(block.text for block in read_document("".join(tags), name="a.html").blocks)
     assert (found.count("words"), found.count("&")) == (tags.count("words"), tags.count("&amp;"))
 
 
@@ -105,8 +103,6 @@ def test_any_bytes_are_read_or_refused(data: bytes, name: str) -> None:
         ("Grüße aus Łódź".encode("utf-16"), "Grüße aus Łódź", ""),
         (b"5 \x80 \x96 Gr\xfc\xdfe", "5 € \u2013 Grüße", "cp1252"),
         ("Grüße aus Łódź, ".encode() + b"\xff", "Grüße aus Łódź, \ufffd", "replaced"),
-        ('<html><meta charset="windows-1251"><p>Маяк'.encode("windows-1251"), "Маяк", "read as cp1251"),
-        (b'<html><meta charset="base64"><p>Gr\xfc\xdfe', "Grüße", "cp1252"),
         ("half \ud800\x00\x07.\r\nnext".encode("utf-8", "surrogatepass")[:5], "half", ""),
     ],
 )
@@ -128,7 +124,6 @@ def test_odd_documents_are_noted() -> None:
     ("content", "options", "error", "message"),
     [
         (b"\x89PNG\r\n\x1a\n\x00", {"name": "a.txt"}, InvalidValue, "a.txt is binary"),
-        (b"x", {"media_type": "image/png"}, InvalidValue, "not 'image/png'"),
         (7, {}, WrongType, "a path, bytes or a text"),
         ("x", {"name": "x.pdf"}, WrongType, "a PDF is read from"),
         (b"x" * (MAX_BYTES + 1), {}, TooLarge, "more than 67,108,864 bytes"),
@@ -150,7 +145,6 @@ def test_pdf() -> None:
     data = Path(__file__).with_name("report.pdf").read_bytes()
     writer = pypdf.PdfWriter(clone_from=BytesIO(data))
     writer.add_blank_page(100, 100)
-    writer.add_outline_item("The end", 0)
     document = read_document(_written(writer))
     assert document.media_type == "application/pdf" and document.blocks[0].page == 1
     assert "without text" in document.notes[0]

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 
 from quire.errors import (
     InvalidValue,
-    NewerStore,
     StoreDamaged,
     StoreFailed,
     UnknownKey,
@@ -136,7 +135,6 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
         knowledge.chunks("nobody's")
     key = {"document": "a"}
     damaged = [
-        (".documents", JSON.encode_item(Note({"format": 3}, extras=key)), NewerStore),
         (".documents", JSON.encode_item(Note({"source": 1}, extras=key)), StoreDamaged),
         (".documents", b'{"kind":"message","role":"user","content":"x"}', StoreDamaged),
         (".documents", b"{}", StoreDamaged),

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 
 from quire import Budget, Template
 from quire.context import Context
-from quire.errors import InvalidValue, WrongType
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
 from quire.memory.index import Index
@@ -113,26 +112,6 @@ def test_the_input_is_the_question() -> None:
     session.user("And what about Oslo?")
     context = built(session, HELP, History(), Recall(limit=1), Input(), asked=asked)
     assert "heliotrope" in quoted(context)
-
-
-def test_wrong_arguments_are_refused() -> None:
-    memory = Memory(MemoryStore(), "ana")
-    wrong: list[tuple[type[Exception], str, object]] = [
-        (InvalidValue, "tiers are some of", lambda: Recall("yesterday")),  # type: ignore[arg-type]  # pyright: ignore
-        (InvalidValue, "optional", lambda: Recall(required=True)),
-        (WrongType, "Memory", lambda: Recall(memory="x")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "Store", lambda: Memory("x", "ana")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "question", lambda: memory.search(None)),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "question", lambda: recalled(memory, b"x")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "tiers", lambda: memory.search("x", tiers=5)),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "conversation", lambda: memory.working(5)),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "limit", lambda: memory.recent(limit="5")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "limit", lambda: memory.search("x", limit="5")),  # type: ignore[arg-type]  # pyright: ignore
-        (WrongType, "a time", lambda: memory.search("x", at="5")),  # type: ignore[arg-type]  # pyright: ignore
-    ]
-    for kind, words, call in wrong:
-        with pytest.raises(kind, match=words):
-            call()  # type: ignore[operator]  # pyright: ignore
 
 
 @pytest.mark.laws

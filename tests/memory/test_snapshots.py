@@ -210,8 +210,8 @@ def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
         forgetting = Thread(target=session.forget, args=(session.view()[-1].id,))
         forgetting.start()
         go_on.set()
-        writer.join(30)
-        forgetting.join(30)
+        writer.join(60)
+        forgetting.join(60)
         assert SECRET not in contents(path)
 
 

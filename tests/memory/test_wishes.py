@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from quire.items import Hide, Note, Span
+from quire.items import Hide, Note, Span, Undo
 from quire.memory import Memory, Wishes
-from quire.memory.wishes import is_replaced, wishes_in
+from quire.memory.wishes import wishes_in
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore
@@ -26,23 +26,43 @@ def test_most_wishes_are_recognised_and_little_else(part: str) -> None:
 
 def test_wishes_in_code_and_in_quotations_are_not_of_the_user() -> None:
     assert not [*wishes_in("Look:\n```\n# Always cite in APA.\n```\n> Never use tabs.\nIs it good?")]
-    assert [*wishes_in("Thanks. Always cite in APA. What is next?")] == ["Always cite in APA."]
+    pasted = "Fix this.\n\n" + "Always wait for feedback.\n" * 100 + "\nNever use tabs."
+    assert [one.sentence for one in wishes_in(pasted)] == ["Never use tabs."]
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "replaced"),
-    [
-        ("Always cite in APA.", "Always cite in MLA.", True),
-        ("I prefer tea in the morning.", "I prefer coffee in the morning.", True),
-        ("Always cite in APA.", "I prefer the quiet floor.", False),
-    ],
-)
-def test_of_two_about_the_same_the_newer_holds(older: str, newer: str, replaced: bool) -> None:
-    assert is_replaced(older, newer) is replaced
+def test_the_clause_that_says_it_is_known() -> None:
+    phrases = [*wishes_in("Thanks. I'm off to Kyoto, and I prefer trains, so can you look one up? Bye.")]
+    assert [tuple(one) for one in phrases] == [
+        ("I'm off to Kyoto, and I prefer trains, so can you look one up?", "I prefer trains", 1)
+    ]
 
 
 def held(session: Session, store: MemoryStore) -> list[str]:
     return [wish.text for wish in Memory.of(store, "ana").wishes(session.place.conversation)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "hold"),
+    [
+        ("Always cite in APA.", "Always cite in MLA.", ["newer"]),
+        ("I prefer tea in the morning.", "I prefer coffee in the morning.", ["newer"]),
+        ("Use emojis in every reply.", "Please, no emojis in every reply.", ["newer"]),
+        ("Always cite in APA.", "I prefer the quiet floor.", ["newer", "older"]),
+        ("I'm allergic to peanuts.", "I'm allergic to shellfish.", ["newer", "older"]),
+        ("Never call me on weekends.", "Never call me before nine.", ["newer", "older"]),
+        ("I prefer trains.", "I'm off to Kyoto and I prefer trains, so which one is it?", ["older"]),
+        ("I'm off to Kyoto and I prefer trains.", "Always cite in APA.", ["newer", "older"]),
+        ("Always cite in APA.", "I'm off to Kyoto and I prefer trains.", ["older", "newer"]),
+    ],
+)
+def test_of_two_about_the_same_the_newer_holds_and_repeating_one_changes_nothing(
+    older: str, newer: str, hold: list[str]
+) -> None:
+    store = MemoryStore()
+    session = Session.open("ana/one", store=store)
+    session.user(older)
+    session.user(newer)
+    assert held(session, store) == [{"older": older, "newer": newer}[one] for one in hold]
 
 
 def test_a_person_lists_adds_corrects_and_removes() -> None:
@@ -54,10 +74,17 @@ def test_a_person_lists_adds_corrects_and_removes() -> None:
     assert held(session, store) == ["For now, never use tables in this chat.", "Always cite in APA."]
     other = Session.open("ana/two", store=store)
     assert held(other, store) == ["Always cite in APA."]
-    session.append(Note("Reply in Finnish.", key="language", description="preference"))
+    session.pool.keep(Note("Reply in Finnish.", key="language", description="preference"))
     assert held(other, store) == ["Reply in Finnish.", "Always cite in APA."]
-    session.append(Hide((Span(said.id, said.id),), extras={"recall": False}))
-    assert held(other, store) == ["Reply in Finnish."]
+    session.pool.keep(Note("Write verse.", key="language", description="preference"))
+    assert held(other, store) == ["Write verse.", "Always cite in APA."]
+    hidden = session.append(Hide((Span(said.id, said.id),), extras={"recall": False}))
+    assert held(other, store) == ["Write verse."]
+    session.append(Undo(hidden[0].id))
+    session.pool.drop("language")
+    assert held(other, store) == ["Always cite in APA."]
+    session.forget(said.id)
+    assert held(other, store) == []
 
 
 def test_the_section_shows_what_left_the_view_and_forgetting_reaches_it() -> None:
@@ -69,6 +96,9 @@ def test_the_section_shows_what_left_the_view_and_forgetting_reaches_it() -> Non
         session.assistant(f"Mild on day {day}, with a little wind from the west.")
     sections = Instructions("Help."), Wishes(), History()
     assert "Never mention the heliotrope." in str(built(session, *sections).render("openai")["messages"])
+    block = built(session, *sections).items[1]
+    session.user("From now on, answer in Finnish.")
+    assert built(session, *sections).items[1] == block, "what is in view changes nothing"
     shown = built(session, *sections, window=8_000)
     assert str(shown.render("openai")["messages"]).count("heliotrope") == 1, "it is in view"
     session.forget(said.id)

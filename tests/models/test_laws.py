@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from quire.errors import InvalidLimit, InvalidValue, WrongType
+from quire.errors import InvalidValue
 from quire.items import Item, Message
 from quire.models import AnyModel, Local, Scripted
 from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
@@ -107,23 +107,6 @@ async def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make:
         plan, tools = CachePlan(static=1, key="k"), () if isinstance(model, Local) else TOOLS
         assert (await model.ask(items, tools=tools, plan=plan, max_tokens=16)).items
     assert transcript.recorded() == QUESTION and list(transcript.view) == list(view)
-
-
-@each_model
-def test_wrong_arguments_are_refused_before_anything_is_asked(make: Make) -> None:
-    model = make()
-    wrong: list[tuple[Any, Any, type[Exception], str]] = [
-        (QUESTION, {"max_tokens": 0}, InvalidLimit, "max_tokens"),
-        (QUESTION, {"max_tokens": "many"}, WrongType, "max_tokens"),
-        (QUESTION, {"temperature": 1}, WrongType, "no such term: temperature"),
-        (QUESTION, {"output": "a town"}, WrongType, "output is a mapping"),
-        (QUESTION, {"options": "none"}, WrongType, "options is a mapping"),
-        *((items, {}, WrongType, "items") for items in (["Hello"], "Hello", 5)),
-    ]
-    for items, terms, kind, said in wrong:
-        with pytest.raises(kind, match=said):
-            model.stream(items, **terms)
-    assert threads_of(model) == []
 
 
 @settings(max_examples=max(50, settings().max_examples // 4))

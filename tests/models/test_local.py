@@ -111,13 +111,13 @@ def test_nothing_is_loaded_before_it_is_asked_and_nothing_stays(here: bool) -> N
         asyncio.run(model.ask(QUESTION, max_tokens=1))
     threads, sockets = _threads(), _sockets()
     model = fresh()
-    assert (_threads(), _sockets()) == (threads, sockets)
+    assert _threads() <= threads and _sockets() <= sockets
     model.load()
     assert _listening() <= {"0100007F"}, "it listens on other addresses than 127.0.0.1"
     assert _sockets() > sockets
     model.close()
     model.close()
-    assert _threads() <= threads and _sockets() == sockets
+    assert _threads() <= threads and _sockets() <= sockets
     with pytest.raises(ModelFailed, match="is closed"):
         asyncio.run(model.ask(QUESTION))
     model = fresh()

@@ -2,15 +2,12 @@
 
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from quire.errors import InvalidValue, WrongType
-from quire.models import ALIASES, Model, Retries, read_name
-from quire.tokens import known_models
+from quire.errors import InvalidValue
+from quire.models import Model, read_name
 from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, in_loop, text_of
 
 NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
@@ -46,20 +43,6 @@ def test_an_unknown_name_is_refused(name: str) -> None:
         Model(name)
 
 
-def test_every_known_model_and_alias_has_a_client() -> None:
-    for row in known_models():
-        with nullcontext() if row.provider is not None else pytest.raises(InvalidValue):
-            assert Model(row.prefix).name == row.prefix
-    for name, alias in ALIASES.items():
-        assert Model(name).wire and (alias.base_url is None) == (alias.key is None)
-
-
-def test_only_a_rendered_payload_is_sent() -> None:
-    wrong: Any = {"messages": []}
-    with pytest.raises(WrongType, match="expected a Rendered"):
-        Model("gpt-5.6").send(wrong)
-
-
 def in_another_process(code: str) -> str:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return run.stdout.strip()
@@ -82,15 +65,6 @@ except ImportError as fault:
     print(fault)
 """
     assert f"pip install 'quire[{extra}]'" in in_another_process(code)
-
-
-def test_waits_double_up_to_the_longest() -> None:
-    retries = Retries(times=5, first=1.0, longest=3.0)
-    for tried, most in enumerate((1.0, 2.0, 3.0, 3.0, 3.0), 1):
-        waits = {retries.wait(tried, None) for _ in range(20)}
-        assert all(wait is not None and most / 2 <= wait <= most for wait in waits) and len(waits) > 1
-    assert retries.wait(6, None) is None
-    assert (retries.wait(1, 2.5), retries.wait(1, 3.5)) == (2.5, None)
 
 
 @pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, TypedDict
 
 import pytest
 
-from quire import Agent, Budget, Message, Node, Note, Session, Template, ToolCall, ToolResult, tool
+from quire import Agent, Message, Node, Note, Session, ToolCall, ToolResult, tool
 from quire.agent import Done, Words
 from quire.errors import RateLimited, Stopped, StoreFailed, TurnLost, UnknownId
 from quire.models import Scripted
-from quire.providers import Rendered, check
-from quire.sections import History
+from quire.providers import Rendered
 from quire.session import Job
 from quire.stores import Entry, MemoryStore, Place
 
@@ -45,8 +43,8 @@ class Ends(MemoryStore):
         return super().append(place, entries, expected=expected)
 
 
-def node_of(store: MemoryStore, paid: list[int], *, idempotent: bool = False, approve: bool = False) -> Node:
-    @tool(idempotent=idempotent, approve=approve)
+def node_of(store: MemoryStore, paid: list[int]) -> Node:
+    @tool
     def pay(amount: int) -> str:
         """Pay an amount."""
         paid.append(amount)
@@ -59,45 +57,6 @@ def node_of(store: MemoryStore, paid: list[int], *, idempotent: bool = False, ap
     node = Node(store=store)
     node.add("shop", lambda session: Agent(session, model=Scripted(answer), tools=[pay]))
     return node
-
-
-@pytest.mark.parametrize("idempotent", [False, True])
-@pytest.mark.parametrize(("streamed", "approve"), [(False, False), (True, False), (False, True)])
-async def test_a_job_is_answered_once_wherever_its_process_ends(
-    idempotent: bool, streamed: bool, approve: bool
-) -> None:
-    runs = 0
-    for writes in range(30):
-        store, paid = Ends(), list[int]()
-        node = partial(node_of, store, paid, idempotent=idempotent, approve=approve)
-        job = Job.of("Pay 5.", is_streamed=streamed)
-        await node().session("shop", **AT).jobs.submit(job)
-        if approve:
-            assert (await node().run("shop", job.id, **AT)).stop == "waiting"
-            job = Job.of(decisions={"c1": True})
-            await node().session("shop", **AT).jobs.submit(job)
-        store.left, is_over = writes, True
-        try:
-            await node().run("shop", job.id, **AT)
-        except StoreFailed:
-            is_over = False
-        store.left = None
-        last = node()
-        outcome = await last.run("shop", job.id, **AT)
-        assert outcome == await last.run("shop", job.id, **AT) and outcome.stop == "done"
-        session = last.session("shop", **AT)
-        items = list(session.view())
-        said = [(item.role, item.text) for item in items if isinstance(item, Message)]
-        assert said == [("user", "Pay 5."), ("assistant", "It is done.")], (writes, items)
-        assert len(paid) >= 1 if idempotent else len(paid) <= 1, (writes, paid)
-        assert len([item for item in items if isinstance(item, ToolCall)]) == 1
-        context = session.build(Template(History(), budget=Budget(window=8_000), model="gpt-5.6"))
-        for wire in ("openai", "openai-responses", "anthropic", "gemini"):
-            assert check(context.render(wire).payload, wire) == []
-        runs += 1
-        if is_over:
-            break
-    assert 3 < runs < 30
 
 
 async def test_a_streamed_job_gives_words_and_its_outcome_last() -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Session
-from quire.agent import Agent, Done, tool
-from quire.bridges import autonomy
+from quire.agent import Agent, tool
 from quire.errors import InvalidValue, Stopped, UnknownKey, WrongType
 from quire.items import use_clock
 from quire.models import Scripted
@@ -120,16 +119,6 @@ VERBS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "state": lambda node, address: node.state("echo", **address),
     "session": lambda node, address: node.session("echo", **address),
 }
-
-
-@pytest.mark.parametrize("verb", VERBS)
-async def test_an_address_is_made_of_texts(verb: str) -> None:
-    async with Node() as node:
-        node.add("echo", echoing)
-        for address in ({"scope": None}, {"scope": ["ana"]}, {"conversation": 7}):
-            with pytest.raises(WrongType, match="is a text, not"):
-                await VERBS[verb](node, address)
-        assert "0 conversations" in repr(node)
 
 
 async def test_turns_of_one_conversation_run_in_the_order_they_were_sent() -> None:
@@ -335,14 +324,3 @@ def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
         assert (await answer).text == "done"
 
     asyncio.run(serve())
-
-
-async def test_an_agent_of_autonomy_has_the_same_addresses() -> None:
-    async with Node() as node:
-        agent = await autonomy.Agent.start(node, "Talk.", "echo", Scripted([echo], repeat=True))
-        await agent.send("hi", scope="b/c", conversation="one")
-        assert said(node, "b/c", "one") == ["hi", "heard: hi"]
-        with pytest.raises(WrongType, match="is a text, not"):
-            await agent.send("hi", scope=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        deltas = [delta async for delta in node.send_stream("echo", "ho", scope="b/c", conversation="one")]
-        assert isinstance(deltas[-1], Done) and len(await agent.memory.get_messages_only("b/c", "one")) == 4

@@ -45,12 +45,7 @@ async def test_the_next_turn_begins_once_the_answer_has_ended_and_late_listeners
     first, stream = await stalled(node)
     assert (await soon(node.send("teller", "and?"))).text == "And then?"
     view = node.session("teller").view()
-    assert [item.text for item in view if isinstance(item, Message)] == [
-        "tell",
-        reply,
-        "and?",
-        "And then?",
-    ]
+    assert [item.text for item in view if isinstance(item, Message)] == ["tell", reply, "and?", "And then?"]
     assert await node.state("teller") == "idle"
     deltas = [first, *[delta async for delta in stream]]
     assert words(deltas) == reply and isinstance(deltas[-1], Done)
@@ -105,10 +100,7 @@ def test_a_listener_that_is_cancelled_before_anything_came_frees_the_conversatio
 
 
 async def test_an_error_is_raised_after_what_came_before_it() -> None:
-    node, nothing = (
-        node_of([Message("assistant", "Wait."), call("gate")], ModelFailed("gone"), "Well."),
-        3,
-    )
+    node, nothing = (node_of([Message("assistant", "Wait."), call("gate")], ModelFailed("gone"), "Well."), 3)
     first, stream = await stalled(node)
     assert words([first]) and (await soon(node.send("teller", "and?"))).text == "Well."
     with pytest.raises(ModelFailed, match="gone"):

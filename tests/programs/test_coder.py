@@ -12,16 +12,7 @@ from quire.models import Scripted
 from quire.programs import Coder, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
 from quire.session import Caps
-from tests.programs.coding import (
-    ADDING,
-    assert_whole,
-    coder_of,
-    ended,
-    opened,
-    said,
-    scenario,
-    solving,
-)
+from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, scenario, solving
 
 ASKED = ("user", '{"problem": "What is 2+2?"}')
 FOUR = ("assistant", '{"result": "4"}')
@@ -69,7 +60,8 @@ async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None
         return f"{name} was there"
 
     async def late(_: Any) -> str:
-        await asyncio.sleep(0.02)
+        while [kind for kind, _ in said(coder.session, "attempt_a")].count("result") < 2:
+            await asyncio.sleep(0)
         return "late"
 
     code = "import asyncio\none, two, three = await asyncio.gather(meet('Ana'), meet('Bo'), llm('Who?'))\n"

@@ -362,11 +362,7 @@ def test_the_prefix_tells_whether_what_was_sent_is_the_same(wire: str) -> None:
 
 
 def test_a_cache_plan_is_checked() -> None:
-    refused: tuple[dict[str, Any], ...] = (
-        {"static": -1},
-        {"static": 2, "slow": 1},
-        {"keep": "forever"},
-    )
+    refused: tuple[dict[str, Any], ...] = ({"static": -1}, {"static": 2, "slow": 1}, {"keep": "forever"})
     for wrong in refused:
         with pytest.raises(InvalidValue):
             CachePlan(**wrong)

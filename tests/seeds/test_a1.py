@@ -25,9 +25,7 @@ from quire.bridges.a1 import (
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed, ProgramFault
-from tests.bridges.a1.conftest import (
-    runtime as runtime,
-)
+from tests.bridges.a1.conftest import runtime as runtime
 from tests.bridges.a1.test_programs import writing
 
 

@@ -22,9 +22,7 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
-from tests.bridges.pygents.conftest import (
-    empty_registries as empty_registries,
-)
+from tests.bridges.pygents.conftest import empty_registries as empty_registries
 
 Item = ContextItem[Any]
 

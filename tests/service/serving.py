@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
@@ -43,6 +43,14 @@ def until(find: Callable[[], T | None]) -> T:
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)
     return found
+
+
+def free_port() -> int:
+    """A port for a command that takes no 0: below those that the system gives to whoever asks."""
+    for port in range(20_000 + os.getpid() * 8 % 10_000, 32_768):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 class Forked:
@@ -219,8 +227,8 @@ def reply(rendered: Rendered) -> Any:
         case "refund":
             return ToolCall(f"call_{new_id()}", "refund", '{"order": "7"}')
         case "look":
-            items = [Message("assistant", "Let me see, one moment."), look_up_call("7"), look_up_call("8")]
-            return items
+            items = [Message("assistant", "Let me see, one moment."), look_up_call("7"), look_up_call("7")]
+            return items  # equal, as their results come in any order
         case "fail":
             return ModelFailed("the model is down")
         case _:

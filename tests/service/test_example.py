@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,6 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.service.serving import free_port
 from tests.stores.server import database
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "service" / "run.py"
@@ -25,9 +25,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def shop() -> Generator[tuple[str, str, list[int]], None, None]:
     """The script, up and running: its database, the address of its service, and its workers' processes."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     with database() as store:
         environment = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
         running = subprocess.Popen(

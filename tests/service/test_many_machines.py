@@ -1,4 +1,4 @@
-"""Services and workers on one PostgreSQL: `bench/service.py`, made small; `make fuzz` kills workers, too."""
+"""Services and workers on one PostgreSQL: `bench/service.py`, with workers that die."""
 
 import json
 import subprocess
@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import DRAWS_THE_SAME
 from tests.stores.server import database
 
 SCRIPT = Path(__file__).parents[2] / "bench" / "service.py"
 
 
-@pytest.mark.laws
+@pytest.mark.fuzz
 @pytest.mark.skipif(not SCRIPT.exists(), reason="the script is in the repository alone")
 def test_every_message_is_answered_once_whoever_dies() -> None:
     sizes = {"conversations": 30, "turns": 4, "kills": 4, "clients": 15, "workers": 3}
-    if DRAWS_THE_SAME:  # where a worker dies, `test_durable.py` says what the others do
-        sizes = {"conversations": 4, "turns": 2, "kills": 0, "clients": 4, "workers": 1, "services": 1}
     options = [f"--{name}={value}" for name, value in sizes.items()]
     with database() as url:
         done = subprocess.run(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import sleep
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -23,7 +22,7 @@ from quire.service.keys import new_key
 from quire.service.openai_shapes import Response
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
-from tests.service.serving import Gate, Served, look_up_call, serving, support_node
+from tests.service.serving import Gate, Served, look_up_call, serving, support_node, until
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -126,25 +125,6 @@ def test_a_response(client: OpenAI, stream: bool) -> None:
     again = client.responses.retrieve(made.id)
     assert again.output_text == made.output_text and again.usage == made.usage
     assert [one.id for one in again.output] == [one.id for one in made.output]
-
-
-def test_the_async_client(served: Served) -> None:
-    async def ask() -> None:
-        async with AsyncOpenAI(base_url=f"http://127.0.0.1:{served.port}/v1", api_key="none") as client:
-            made = await client.responses.create(model="support", input="hello")
-            assert made.output_text.startswith("You said")
-            words = ""
-            async for event in await client.responses.create(model="support", input="hello", stream=True):
-                words += event.delta if event.type == "response.output_text.delta" else ""
-            assert words == made.output_text
-            whole = await client.chat.completions.create(model="support", messages=[user("hello")])
-            parts = await client.chat.completions.create(
-                model="support", messages=[user("hello")], stream=True
-            )
-            text = "".join([chunk.choices[0].delta.content or "" async for chunk in parts])
-            assert text == whole.choices[0].message.content == words
-
-    asyncio.run(ask())
 
 
 @pytest.mark.parametrize("kind", ["OpenAIResponsesModel", "OpenAIChatCompletionsModel"])
@@ -416,8 +396,8 @@ def test_words_that_were_not_recorded_are_void() -> None:
     events = [*made.begin(), *made.speak("I think that"), *made.restart(), *made.speak("It is")]
     events += [*made.take(Message("assistant", "It is so.")), *made.end("done", "", Usage())]
     items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
-    assert [item["status"] for item in items] == ["incomplete", "completed"]
-    assert [part["text"] for item in made.body["output"] for part in item["content"]] == ["It is so."]
+    assert [item.status for item in items] == ["incomplete", "completed"]
+    assert [part.text for item in made.body.output for part in item.content] == ["It is so."]
 
 
 def test_a_turn_that_fails(client: OpenAI) -> None:
@@ -444,8 +424,7 @@ def test_a_conversation_that_is_removed_ends_its_answer(tmp_path: Path, stream: 
             place, headers = node.session("support", "", path).place, {"quire-conversation": path}
             body |= {"model": "support", "stream": stream}
             answer = pool.submit(served.client.post, f"/v1/{path}", json=body, headers=headers)
-            while not node.store.version(place):
-                sleep(0.01)
+            until(lambda: node.store.version(place))
             node.store.remove(place)
             return answer.result()
 
@@ -564,16 +543,7 @@ JUNK = st.recursive(
     ),
     max_leaves=12,
 )
-FIELDS = [
-    "messages",
-    "input",
-    "tools",
-    "stream",
-    "conversation",
-    "previous_response_id",
-    "n",
-    "text",
-]
+FIELDS = ["messages", "input", "tools", "stream", "conversation", "previous_response_id", "n", "text"]
 
 
 @given(

@@ -81,7 +81,7 @@ def two(kind: str = "sqlite", **options: Any) -> Generator[tuple[Session, Sessio
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine gives, within half a minute."""
-    return asyncio.run(asyncio.wait_for(work, 30))
+    return asyncio.run(asyncio.wait_for(work, 60))
 
 
 def send(context: Context, wire: str = "openai", **parameters: Any) -> Rendered:

@@ -123,7 +123,7 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(mer
     async def cancelled() -> None:
         store.loop, store.stop_at = get_ident(), step
         merging = asyncio.create_task(merge(one))
-        waiting = asyncio.create_task(asyncio.to_thread(store.is_waiting.wait, 20))
+        waiting = asyncio.create_task(asyncio.to_thread(store.is_waiting.wait, 60))
         await asyncio.wait([merging, waiting], return_when=asyncio.FIRST_COMPLETED)
         merging.cancel()
         await asyncio.sleep(0)

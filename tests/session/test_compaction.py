@@ -18,17 +18,7 @@ from quire.compactors import (
     TruncateOldest,
 )
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
-from quire.items import (
-    EDITS,
-    Hide,
-    Message,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    now,
-    use_clock,
-)
+from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Catalogue, History, Instructions
 from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
@@ -156,12 +146,12 @@ def test_failures_are_counted_and_backed_off() -> None:
 def test_a_plan_is_handed_over_and_taken_up() -> None:
     store = MemoryStore()
 
-    async def stopped(how: Any, **options: Any) -> None:
+    async def stopped(timeout: float) -> None:
         one = await begun(store, Slow())
-        await one.aio.close(how, **options)
+        await one.aio.close(timeout)
         assert not summaries(one)
 
-    run(stopped("wait", timeout=0.05))
+    run(stopped(0.05))
     again = session(twin(store), compactor=SUMMARIZE, model=GIST)
     again.build(TEMPLATE)
     again.close()
@@ -540,7 +530,7 @@ def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_sa
         later = now() + 61
         with use_clock(lambda: later):
             assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned"]
-        await one.aio.close("hand over")
+        await one.aio.close(0)
 
     run(conversation())
     session(store, compactor=SUMMARIZE, model=GIST).build(TEMPLATE)

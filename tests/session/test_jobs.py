@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Note, Session, ToolCall
-from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
+from quire.errors import TurnBusy, TurnLost
 from quire.items import ToolResult
 from quire.session import Job, open_jobs, parts_of, take_job, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
@@ -194,15 +194,3 @@ async def test_accepting_a_decision_does_not_read_the_jobs_before_it(store: Stor
     await session.jobs.submit(Job.of(id="new", decisions={"c": True}))
     await session.jobs.submit(Job.of(id="39", decisions={"c": True}))
     assert reads == [] and [job.id for job in session.jobs.pending()] == ["new"]
-
-
-async def test_what_is_no_job() -> None:
-    session = opened(MemoryStore())
-    keyed = Note("of the pool", key="k")
-    for wrong in (Job("x"), Job("x", Message("user", "hi")), Job.of("hi", before=(keyed,))):
-        with pytest.raises(InvalidValue):
-            await session.jobs.submit(wrong)
-    with pytest.raises(UnknownId):
-        async with take_job(parts_of(session).writer, "nowhere"):
-            pass
-    assert await session.jobs.outcome("nowhere") is None

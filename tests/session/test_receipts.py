@@ -8,14 +8,13 @@ from msgspec.structs import replace
 
 from quire import Budget, Session, Template
 from quire.context import Entry
-from quire.errors import Forgotten, InvalidValue, OverBudget, QuireError, UnknownId, WrongType
+from quire.errors import Forgotten, OverBudget, QuireError, UnknownId
 from quire.items import Item, Message, Note, ToolCall
 from quire.memory import Recall
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
 from quire.testing.histories import OPS, Author, Op
-from quire.testing.templates import built
 from quire.tokens import Prices
 from tests.session.opened import (
     SECRET,
@@ -98,24 +97,6 @@ def test_the_receipt_of_one_of_several_renderings() -> None:
     )
     assert (second.provider, second.model, second.parameters) == ("openai", "gpt-5.6", None)
     assert "cache" in str(first.payload().payload) and "cache" not in str(second.payload().payload)
-
-
-def test_what_cannot_be_a_receipt() -> None:
-    one = asked()
-    context = one.build(TEMPLATE)
-    with pytest.raises(InvalidValue, match="render"):
-        context.sent()
-    context.render("openai")
-    with pytest.raises(InvalidValue, match="gemini"):
-        context.sent("gemini")
-    given: Any = [("temperature", 1)]
-    with pytest.raises(WrongType, match="mapping"):
-        context.sent(parameters=given)
-    with pytest.raises(InvalidValue, match="no session"):
-        built(TEMPLATE, Ask(views={"main": one.view()})).sent()
-    with pytest.raises(InvalidValue, match="parameters"):
-        session().record(answer("Well."), provider="openai", parameters={"temperature": 0})
-    assert not one.receipts
 
 
 @pytest.mark.parametrize("first", [None, {"temperature": 1}])

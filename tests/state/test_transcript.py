@@ -2,27 +2,8 @@
 
 import pytest
 
-from quire.errors import (
-    CallPending,
-    DuplicateId,
-    EditRefused,
-    LastUserMessage,
-    SplitsGroup,
-    UnknownId,
-)
-from quire.items import (
-    Hide,
-    Item,
-    Mask,
-    Message,
-    Pin,
-    Reasoning,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    Undo,
-)
+from quire.errors import CallPending, DuplicateId, EditRefused, LastUserMessage, SplitsGroup
+from quire.items import Hide, Item, Mask, Message, Pin, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
 from quire.state import Transcript, view_after
 
 
@@ -80,19 +61,6 @@ def test_a_batch_is_recorded_whole_or_not_at_all() -> None:
     transcript.extend(batch[:3])
     assert [call.id for call in transcript.view.pending()] == ["t9"]
     assert shown(fork) == before
-
-
-def test_unknown_ids_are_errors() -> None:
-    transcript = users(1)
-    with pytest.raises(UnknownId, match="'nobody'"):
-        transcript.get("nobody")
-    with pytest.raises(KeyError):
-        transcript.view.fate("nobody")
-    edits: list[Item] = [Mask("nobody", "x"), Pin("nobody"), Undo("nobody"), Hide(over("nobody"))]
-    for edit in (*edits, Summary("x", over("nobody"))):
-        with pytest.raises(UnknownId):
-            transcript.append(edit)
-    assert len(transcript) == 1
 
 
 Step = tuple[Item, str | type[Exception]]

@@ -131,6 +131,7 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
         for wait in (True, False):
             with pytest.raises(StoreFailed, match="transaction of another"):
                 store.scrub(wait=wait)
+        monkeypatch.setattr("quire.stores.postgres._SCRUBBING", 60.0)
         later = threading.Timer(0.1, other.rollback)
         later.start()
         store.scrub()

@@ -7,17 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import InvalidLimit, InvalidValue, WrongType
-from quire.tokens import (
-    AS_OF,
-    UNKNOWN,
-    Prices,
-    Usage,
-    bare_name,
-    cost,
-    counter_for,
-    facts_for,
-    known_models,
-)
+from quire.tokens import AS_OF, UNKNOWN, Prices, Usage, bare_name, cost, counter_for, facts_for, known_models
 
 NAMES = [
     *((" GPT-4o ", "gpt-4o"), ("claude-opus-4.8", "claude-opus-4-8"), ("local", "local")),

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from quire.agent.repeats import Earlier, earlier_call, may_repeat, with_repeat
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -27,7 +28,18 @@ from quire.agent.turn import Emit, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
-from quire.session import NOT_APPROVED, Called, Calling, Session, Turn, handle_of, hooks_of, not_run, tracing
+from quire.session import (
+    NOT_APPROVED,
+    Called,
+    Calling,
+    Session,
+    Turn,
+    beside_loop,
+    handle_of,
+    hooks_of,
+    not_run,
+    tracing,
+)
 from quire.stores.store import is_tombstone
 from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
 from quire.tokens import MAY_HAVE_RUN
@@ -325,7 +337,14 @@ class Batch:
         speaker, why_not = self._speaker, self.refused.get(call.id)
         tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:
-            return await execute_call(self._session, call, tool, partial(self._record, call), room=room)
+            session, earlier = self._session, None
+            if may_repeat(session, tool):
+                earlier = await beside_loop(session, lambda: earlier_call(session, call))
+            if earlier is not None and tool.once and not earlier.result.is_error:
+                again = ToolResult(call.call_id, call.name, earlier.result.content)
+                return await shield(self._record(call, CallRecord(with_repeat(again, earlier))))
+            record = partial(self._record, call, earlier=earlier)
+            return await execute_call(session, call, tool, record, room=room)
         if why_not is None and other is not None:
             result = ToolResult(call.call_id, call.name, f"{other.name} goes on from here.")
             ended = CallRecord(result, (Handoff(other.name, speaker.name),))
@@ -336,11 +355,12 @@ class Batch:
             )
         return await shield(self._record(call, ended))
 
-    async def _record(self, call: ToolCall, ended: CallRecord) -> ToolResult:
+    async def _record(self, call: ToolCall, ended: CallRecord, earlier: Earlier | None = None) -> ToolResult:
+        if earlier is not None and not earlier.is_seen:
+            ended = ended._replace(result=with_repeat(ended.result, earlier))
         self._running -= call.id not in self.refused
         is_last = not (self._running or self.waiting or ended.pooled)  # stored with the next receipt
-        write = self._turn.stage_answer if is_last else self._turn.answer
-        items = await write_result(partial(write, [call]), ended)
+        items = await write_result(partial(self._turn.answer, [call], stages=is_last), ended)
         self._recorded += items
         return _result_in(items)
 

@@ -53,7 +53,6 @@ from quire.session import (
     Request,
     Requesting,
     Session,
-    beside_loop,
     heard_request,
     hooks_of,
     not_run,
@@ -264,7 +263,7 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         said = [message] if question is None else []
         calls = [call for call in left if call.id in closed]
-        recorded = await self._turn.stage_answer(calls, *closed.values(), *said, if_unclaimed=True)
+        recorded = await self._turn.answer(calls, *closed.values(), *said, if_unclaimed=True, stages=True)
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
@@ -468,7 +467,7 @@ class Loop:
                 raise
             answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed, sent))
-        if self.emit is not no_reader and not self._turn.is_of_job:
+        if self.emit is not no_reader:
             await self._turn.flush()  # a reader is told of what is stored
         await self.emit(Recorded(recorded.items))
         return recorded
@@ -496,7 +495,7 @@ class Loop:
             with suppress(Forgotten):
                 caches = getattr(model, "caches", True)
                 render = partial(context.render, model.wire, model=model.name, cache=caches)
-                rendered = await beside_loop(self._session, render)
+                rendered = await self._turn.render(context, render)
                 self._sent = context.receipt.tokens
                 return context, rendered
 

@@ -10,7 +10,7 @@ from quire.items import Item, ToolCall, ToolResult
 UNCERTAIN = "uncertain"
 """The mark, in the extras of a result, of a call that may have run."""
 
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 """Tools that an error names."""
 
 _Fault = TypeVar("_Fault", bound=BaseException)
@@ -69,5 +69,5 @@ def describe_calls(called: Iterable[tuple[str, ToolResult | None]]) -> str:
         f"{cut(name)} ({', '.join(f'{number} {outcome}' for outcome, number in count.items())})"
         for name, count in counts.items()
     ]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"\nIt had called {', '.join(named[:_MOST_NAMED])}{more}: look before you do it again."
+    more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
+    return f"\nIt had called {', '.join(named[:_MAX_NAMED])}{more}: look before you do it again."

@@ -11,6 +11,7 @@ from quire.agent.window import budget_for
 from quire.context import Template
 from quire.errors import InvalidValue, cut
 from quire.items import Handoff, Item, ToolCall
+from quire.memory import Wishes
 from quire.models import AnyModel
 from quire.providers import read_tools
 from quire.sections import History, Instructions
@@ -49,7 +50,7 @@ def speaker_of(
     handoffs: Iterable[Any],
     approver: Approver | None,
 ) -> Speaker:
-    """The speaker of an agent. Without a template it sees its instructions and the history."""
+    """The speaker of an agent. Without a template it sees instructions, wishes and the history."""
     checked_type(template, Template | None, "Agent(template=…) is a Template")
     checked_type(instructions, str, "Agent(instructions=…) is a text")
     checked_type(tools, Iterable, "Agent(tools=…) is a list")
@@ -59,7 +60,8 @@ def speaker_of(
     if template is not None and instructions:
         raise InvalidValue("Agent: with a template, instructions are a section of it")
     if template is None:
-        sections = (Instructions(instructions), History()) if instructions else (History(),)
+        wishes = Wishes(scope=False)
+        sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
         template = Template(*sections, budget=budget_for(model), model=model.name)
     others: dict[str, Speaker] = {}
     definitions: list[Definition] = []

@@ -24,6 +24,7 @@ from quire.models import LOCAL, AnyModel, Local, Model, read_name
 from quire.session import Built, Hook, Session, wait_for
 from quire.stores import Store
 from quire.stores.threads import TOOLS
+from quire.tokens import counter_for
 
 _ADDRESS = "me/chat"
 _FOLDER = "quire-files"
@@ -238,7 +239,7 @@ def _help(chat: Chat, _: str) -> None:
 def _context(chat: Chat, _: str) -> None:
     when = "the model saw" if chat.seen is not None else "nothing was sent yet; the model would see"
     context = _seen(chat)
-    head, *rows = item_rows(context.items, context.model or chat.agent.model.name)
+    head, *rows = item_rows(context.items, counter_for(context.model or chat.agent.model.name))
     left = len(rows) - _MOST_SHOWN
     before = [f"… {plural(left, 'item')} before these"] if left > 0 else []
     chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MOST_SHOWN:], "", str(context.receipt))))

@@ -1,32 +1,39 @@
 """The commands `ls`, `show`, `log`, `follow`, `undo` and `forget`."""
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 import typer
+from msgspec.structs import astuple
 
-from quire.cli.options import COUNTED_AS, Address, AsJson, KeyFile, StoreUrl, Transcript
+from quire.cli.options import Address, AsJson, KeyFile, StoreUrl, Transcript
 from quire.cli.phrases import entry, item_rows, kind, listed, moment, named, plural
-from quire.cli.stores import at_store, existing_place, session_at
+from quire.cli.stores import at_store
 from quire.cli.terminal import confirmed, error, note, say, table, write_json, write_lines
-from quire.context import not_shown
-from quire.errors import Conflict, InvalidValue, StoreDamaged, UnknownId
-from quire.items import JSON, Item, Note, Undo, kind_of
-from quire.memory import is_reserved
+from quire.context import DEFAULT_MODEL, not_shown
+from quire.errors import Conflict, InvalidValue, UnknownId
+from quire.items import JSON, Item, Undo, kind_of
+from quire.reading import changes
+from quire.reading.conversations import Conversation, list_conversations
+from quire.reading.source import Source, counter_of
 from quire.session import (
     Kept,
     Session,
-    Spending,
+    erase_scopes,
     remove_conversation,
     request_named,
-    transcript_with,
+    survey_scopes,
 )
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
-from quire.stores.store import is_own
-from quire.stores.streams import ORIGIN, USAGE
+from quire.stores.streams import ORIGIN
 from quire.tokens import counter_for
+
+_PROGRESS = 100
+"""Conversations between two remarks on progress."""
 
 _POLL = 0.5
 """Seconds between two looks for an interrupt."""
@@ -47,58 +54,40 @@ def ls(
 ) -> None:
     """List the conversations of a store: entries, items, the last time, tokens spent. No content is shown."""
     with at_store(store, key_file) as found:
-        rows = [_row(found, place) for place in _places(found, address)]
+        rows = list(_rows(Source(found), address))
+        if address is not None and not rows and address not in found.scopes():
+            raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
     if json:
         write_json(rows)
     else:
         table([("conversation", "version", "items", "last (UTC)", "tokens spent"), *map(_cells, rows)])
-    damage = [row["damage"] for row in rows if row["damage"]]
-    for reason in damage:
-        error(reason)
-    if damage:
+    for row in rows:
+        if row.fault:
+            error(row.fault)
+    if any(row.fault for row in rows):
         raise typer.Exit(2)
 
 
-def _places(store: Store, address: str | None) -> "list[Place]":
-    """All conversations, those of a scope, or one with its forks; without those that hold documents."""
-    scopes = store.scopes() if address is None else []
-    if address is not None and "/" not in address:
-        scopes = [place_at(f"{address}/").scope]
-    all_names = {scope: store.conversations(scope) for scope in scopes}
-    places = [
-        Place(scope, name) for scope, names in all_names.items() for name in names if not is_reserved(name)
-    ]
-    if address is None:
-        return places
-    scope, wanted = place_at(address)
-    names = [name for name in store.conversations(scope) if name == wanted or name.startswith(f"{wanted}/")]
-    if not any(all_names.values()) and not names:
-        raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
-    return [*places, *(Place(scope, name) for name in names)]
+def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
+    """All conversations, those of a scope, or one with its forks; the latest first."""
+    name, asked = "", [("", "")]
+    if address is not None:
+        place = place_at(address)
+        name, asked = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]
+        if "/" not in address:
+            asked.append((f"{address}/", ""))
+    for within, text in asked:
+        after: str | None = ""
+        while after is not None:
+            page = list_conversations(source, within, text, after, limit=200)
+            is_named = (not text or f"{row.conversation}/".startswith(f"{name}/") for row in page.rows)
+            yield from compress(page.rows, is_named)
+            after = page.next
 
 
-def _row(store: Store, place: Place) -> dict[str, Any]:
-    row: dict[str, Any] = {"address": str(place), "scope": place.named, "conversation": place.conversation}
-    row |= dict.fromkeys(("items", "last", "tokens", "cost", "damage")) | {"version": store.version(place)}
-    try:
-        stored = store.read(place)
-        items = items_in(place, stored)
-    except StoreDamaged as fault:
-        return {**row, "damage": str(fault)}
-    except InvalidValue:
-        return row  # it is sealed
-    spent = Spending()
-    for one, item in zip(stored, items, strict=True):
-        if one.stream == USAGE and isinstance(item, Note):
-            spent = spent.with_usage(item.content)
-    shown = sum(not is_own(one.stream) for one in stored)
-    last = max((item.created_at for item in items), default=None)
-    return {**row, "items": shown, "last": last, "tokens": spent.tokens, "cost": spent.cost}
-
-
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    numbers = ["-" if row[name] is None else f"{row[name]:,}" for name in ("version", "items", "tokens")]
-    return row["address"], *numbers[:2], moment(row["last"] or 0), numbers[2]
+def _cells(row: Conversation) -> tuple[str, ...]:
+    items, tokens = ("-" if one is None else f"{one:,}" for one in (row.items, row.tokens))
+    return row.address, f"{row.version:,}", items, moment(row.at or 0), tokens
 
 
 # show
@@ -120,7 +109,7 @@ def show(
 ) -> None:
     """Show the view of a conversation, or with --receipt what a model saw; --json has the full content."""
     with at_store(store, key_file) as found:
-        session = session_at(found, existing_place(found, address))
+        session = Source(found).session(address)
         if receipt is not None:
             _show_request(request_named(session.receipts, receipt), json)
             return
@@ -128,13 +117,17 @@ def show(
         if json:
             write_json(_view_as_data(session, transcript, version, view))
             return
-        say(f"{session.place}, {named(transcript)} at version {version:,}: {len(view):,} items\n")
-        for row in item_rows(view, COUNTED_AS, view):
+        say(f"{session.place}, {named(transcript)} at version {version:,}: {_counted(view)}\n")
+        for row in item_rows(view, counter_of(session), view):
             say(row)
 
 
+def _counted(view: View) -> str:
+    return f"{plural(len(view), 'item')} shown, {plural(view.end, 'entry', 'entries')} recorded"
+
+
 def _view_as_data(session: Session, transcript: str, version: int, view: View) -> dict[str, Any]:
-    counter = counter_for(COUNTED_AS)
+    counter = counter_of(session)
     return {
         "address": str(session.place),
         "version": version,
@@ -162,7 +155,7 @@ def _show_request(kept: Kept, json: bool) -> None:
     known = kept.parameters
     say(f"parameters: {'unknown' if known is None else msgspec.json.encode(known).decode()}")
     say(f"sha256 of the payload {kept.digest}\n\n{kept}\n")
-    for row in item_rows(kept.items, kept.model or COUNTED_AS):
+    for row in item_rows(kept.items, counter_for(kept.model or DEFAULT_MODEL)):
         say(row)
     for line in _not_shown(kept):
         say(line)
@@ -187,7 +180,7 @@ def log(
 ) -> None:
     """Print every entry of a conversation, in order, with its edits and what they do."""
     with at_store(store, key_file) as found:
-        entries = list(_entries(found, existing_place(found, address)))
+        entries = list(_entries(found, Source(found).place(address)))
         undone = _undone(entries)
         shown = [one for one in entries if one[0].version > (after or 0)]
         if json:
@@ -277,39 +270,43 @@ def undo(
 ) -> None:
     """Undo an edit of a conversation: a summary, a mask, hidden items, a pin, or an undo."""
     with at_store(store, key_file) as found:
-        session = session_at(found, existing_place(found, address))
-        name = (edit and transcript_with(session, edit)) or "main"
-        before = len(session.view(name))
-        undone = session.undo(edit, to=name)
-        now = len(session.view(name))
-        if json:
-            write_json(
-                {"address": str(session.place), "undone": undone.target, "shown": now, "before": before}
-            )
-        else:
-            shown = plural(now, "item is shown", "items are shown")
-            say(f"{named(undone.target)} is undone: {shown}, {before:,} before")
+        done = changes.undo(Source(found), address, edit or "")
+    if json:
+        write_json(done)
+    else:
+        shown = plural(done.shown, "item is shown", "items are shown")
+        say(f"{named(done.undone)} is undone: {shown}, {done.before:,} before")
 
 
 def forget(
-    address: Address,
+    address: Annotated[
+        str | None, typer.Argument(help="scope/conversation, in place of --scope", show_default=False)
+    ] = None,
     items: Annotated[list[str] | None, typer.Argument(help="their ids", show_default=False)] = None,
     store: StoreUrl = None,
     all: Annotated[bool, typer.Option("--all", help="forget the whole conversation")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting a conversation")] = False,
+    scope: Annotated[
+        str | None, typer.Option(help="forget all of a scope, and of those nested in it")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting more than items")] = False,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Forget items of a conversation, or all of it: their content is removed from the store for good."""
+    """Forget items of a conversation, all of it, or all of a scope: it is removed from the store for good."""
     with at_store(store, key_file) as found:
+        if (scope is None) == (address is None) or (scope is not None and all):
+            raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
+        if address is None:
+            _forget_scope(found, scope or "", yes, json)
+            return
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
         if all and not found.version(place_at(address)):
             remove_conversation(found, place_at(address))  # an earlier attempt may have been interrupted
-        place = existing_place(found, address)  # also one whose key is lost
+        place = Source(found).place(address)  # also one whose key is lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
-            session_at(found, existing_place(found, address)).forget(*ids)
+            Source(found).session(address).forget(*ids)
             gone = f"{plural(len(ids), 'item')} of {place} forgotten"
         else:
             entries = plural(found.version(place), "entry", "entries")
@@ -322,6 +319,24 @@ def forget(
             write_json({"address": str(place), "forgotten": "all" if all else ids})
         else:
             say(gone)
+
+
+def _forget_scope(store: Store, scope: str, yes: bool, json: bool) -> None:
+    contents = survey_scopes(store, scope)
+    if not json:
+        rows = [
+            tuple(f"{one:,}" if isinstance(one, int) else one for one in astuple(row)) for row in contents
+        ]
+        table([("scope", "conversations", "entries", "documents", "open jobs"), *rows])
+    if not yes and not confirmed(f"Forget all of {plural(len(contents), 'scope')}, for ever?"):
+        raise typer.Exit(1)
+    for count, _ in enumerate(erase_scopes(store, [one.scope for one in contents]), 1):
+        if count % _PROGRESS == 0:
+            note(f"{count:,} conversations erased")
+    if json:
+        write_json(contents)
+    else:
+        say(f"forgotten: {plural(sum(one.entries for one in contents), 'entry', 'entries')}")
 
 
 def _check_forks(store: Store, place: Place) -> None:

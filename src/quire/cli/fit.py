@@ -12,24 +12,20 @@ from quire.cli.options import (
     AsJson,
     BudgetTokens,
     File,
-    KeyFile,
     Model,
     Output,
     Reserve,
     Source,
-    StoreUrl,
 )
 from quire.cli.phrases import content, kind, title
-from quire.cli.stores import at_store, existing_place, session_at
 from quire.cli.terminal import error, errors_reported, say, write_json
-from quire.context import Context, Entry, Piece, Template
+from quire.context import Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.integrations.logs.histories import OWN, History, known_format
 from quire.integrations.logs.repair import outgrown, render, reportable, shaped
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
-from quire.session import Session, request_named, transcript_with
 from quire.state import Transcript
 from quire.tokens import Budget, counter_for, summarized
 
@@ -68,18 +64,11 @@ def fit(
 
 
 def explain(
-    file: Annotated[
-        str, typer.Argument(help="a history, or with --receipt a conversation", show_default=False)
-    ],
+    file: File,
     item: Annotated[
         str, typer.Argument(help="its id, or its number: 1 is the first, -1 the last", show_default=False)
     ],
-    budget: Annotated[int | None, typer.Option(min=1, help="tokens that the request may take")] = None,
-    receipt: Annotated[
-        str | None, typer.Option(help="a request that was sent: its version in `quire log`, last, or -2")
-    ] = None,
-    store: StoreUrl = None,
-    key_file: KeyFile = None,
+    budget: BudgetTokens,
     model: Model = None,
     source: Source = None,
     reserve: Reserve = 0,
@@ -87,16 +76,10 @@ def explain(
     show: Annotated[bool, typer.Option("--show", help="print the content of the item, too")] = False,
     json: AsJson = False,
 ) -> None:
-    """Explain what became of one item of a history within a budget, or of a request that was sent.
+    """Explain what became of one item of a history within a budget.
 
     The exit status is 1 if there is no such item.
     """
-    if receipt is not None:
-        with at_store(store, key_file) as opened:
-            _explain_kept(session_at(opened, existing_place(opened, file)), receipt, item, show, json)
-        return
-    if budget is None:
-        raise typer.BadParameter("give --budget for a history, or --receipt for a conversation")
     with errors_reported():
         (found,) = _fitted([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
         number = _number([one.id for one in found.items], item)
@@ -108,35 +91,17 @@ def explain(
             write_json({**row, "content": content(meant)} if show else row)
             return
         which = f"{number:,}" if meant.id == str(number) else f"{number:,}, id {cut(meant.id)!r}"
-        _say_entry(which, entry, meant, show)
-
-
-def _explain_kept(session: Session, receipt: str, item: str, show: bool, json: bool) -> None:
-    """Explain what became of a candidate of a request that was sent."""
-    kept = request_named(session.receipts, receipt)
-    ids = [entry.item_id for entry in kept.entries]
-    entry = kept.explain(item if item in ids else ids[_number(ids, item) - 1])
-    where = transcript_with(session, entry.item_id)
-    meant = None if where is None else session.view(where).get(entry.item_id)
-    if json:
-        row = {"request": kept.version, **entry._asdict()}
-        write_json({**row, "content": content(meant)} if show and meant is not None else row)
-        return
-    _say_entry(f"id {cut(entry.item_id)!r}, of request {kept.version:,}", entry, meant, show)
-
-
-def _say_entry(which: str, entry: Entry, item: Item | None, show: bool) -> None:
-    rows = [
-        ("item", which),
-        ("kind", entry.kind if item is None else kind(item)),
-        *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
-        ("tokens", f"{entry.tokens:,}"),
-        ("reason", entry.reason),
-    ]
-    for name, value in rows:
-        say(f"{name:9}{value}")
-    if show and item is not None:
-        say(f"\n{content(item)}")
+        rows = [
+            ("item", which),
+            ("kind", kind(meant)),
+            *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
+            ("tokens", f"{entry.tokens:,}"),
+            ("reason", entry.reason),
+        ]
+        for name, value in rows:
+            say(f"{name:9}{value}")
+        if show:
+            say(f"\n{content(meant)}")
 
 
 class Fit(NamedTuple):

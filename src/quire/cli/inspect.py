@@ -87,7 +87,7 @@ def _serve(app: "Starlette", port: int, opened: Callable[[str], object]) -> None
 
 def _files_at(name: str | None) -> dict[str, bytes]:
     """The histories and logs at a path, by name: in a folder the newest; none where a store is."""
-    from quire.inspector.files import is_store
+    from quire.reading.files import is_store
 
     path = Path(name or "")
     if name is None or not path.exists() or (path.is_file() and path.suffix not in _HISTORIES):

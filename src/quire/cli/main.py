@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "migrate": ("upkeep", _STORES, "Make the tables of a database."),
     "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
+    "why": ("why", _STORES, "Say whether the model saw what has some words, and why not."),
     "inspect": ("inspect", _STORES, "Open a page that shows what the model saw of conversations, and why."),
     "mcp": ("mcp", _STORES, "Serve the conversations of a store to clients of the Model Context Protocol."),
 }

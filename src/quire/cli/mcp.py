@@ -46,7 +46,7 @@ def mcp(
     One client on standard input and output; with --port, any number by HTTP.
     """
     with errors_reported():
-        from quire.integrations.mcp import server
+        from quire.mcp import server
 
         if port is not None and host not in (_LOCAL, "localhost", "::1") and access_key is None:
             raise InvalidValue("other machines are answered with a key only: set QUIRE_MCP_KEY")

@@ -1,7 +1,6 @@
 """The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
 
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import msgspec
 import typer
@@ -24,7 +23,8 @@ from quire.memory import (
     term_worths,
 )
 from quire.memory.words import terms
-from quire.stores import Place, Store, place_at
+from quire.reading import Source
+from quire.stores import named_scope, place_at
 from quire.tokens import counter_for
 
 knowledge = typer.Typer(
@@ -32,7 +32,6 @@ knowledge = typer.Typer(
 )
 
 _BUDGET = 1_024
-_MOST_SCOPES = 10
 _LONGEST = 200
 
 
@@ -57,7 +56,10 @@ def recall(
 ) -> None:
     """List what a question would bring back, the best first, with scores, reasons and what would fit."""
     with at_store(store, key_file) as found:
-        place = _searched(found, scope, conversation)
+        place = place_at(scope=scope, conversation=conversation or "")
+        Source(found).scopes(scope if conversation is None else place.scope)
+        if conversation is not None:
+            Source(found).place(place)
         memory = Memory.of(found, place.scope, zone=zone)
         where, tiers = None if conversation is None else place.conversation, tier or ("knowledge",)
         quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
@@ -70,21 +72,6 @@ def recall(
         )
     else:
         _print(rows, budget, used, question)
-
-
-def _searched(store: Store, scope: str, conversation: str | None) -> Place:
-    """The scope or conversation to search, which exists."""
-    place = place_at(f"{scope}/{conversation or ''}")
-    names = store.conversations(place.scope)
-    if not names:
-        scopes = [one for one in store.scopes() if "//" not in f"/{one}"][:_MOST_SCOPES]
-        others = (
-            f"; --scope may be {', '.join(repr(quote(one, safe='')) for one in scopes)}" if scopes else ""
-        )
-        raise UnknownId(f"there is nothing in the scope {named(place.named)!r} of this store{others}")
-    if conversation is not None and place.conversation not in names:
-        raise UnknownId(f"there is no conversation {place} in this store")
-    return place
 
 
 def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) -> None:
@@ -121,7 +108,7 @@ def add(
         for path in paths:
             files_at(path, name)  # an error before anything is written
     with at_store(store, key_file, make=True) as found:
-        documents = Knowledge(found, place_at(f"{scope}/").named)
+        documents = Knowledge(found, named_scope(scope))
         reports = [documents.add(path, name=name, prune=prune) for path in paths]
     fields = {
         field: tuple(one for report in reports for one in getattr(report, field))
@@ -141,7 +128,7 @@ def add(
 def list_(scope: Scope, store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
     """List the documents of a scope. No content is shown."""
     with at_store(store, key_file) as found:
-        sources = Knowledge(found, place_at(f"{scope}/").named).sources()
+        sources = Knowledge(found, named_scope(scope)).sources()
     if json:
         write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
     elif not sources:
@@ -166,7 +153,7 @@ def remove(
 ) -> None:
     """Remove documents: their content is removed from the store."""
     with at_store(store, key_file) as found:
-        documents = Knowledge(found, place_at(f"{scope}/").named)
+        documents = Knowledge(found, named_scope(scope))
         known = {one.name for one in documents.sources()}
         for source in sources:
             if source not in known:

@@ -8,16 +8,11 @@ import msgspec
 from quire.cli.terminal import one_line
 from quire.errors import cut
 from quire.items import (
-    JSON,
-    ConfigChange,
-    Handoff,
     Hide,
     Item,
     Mask,
     Message,
-    Note,
     Pin,
-    Reasoning,
     Span,
     Summary,
     ToolCall,
@@ -28,8 +23,9 @@ from quire.items import (
     parts_of,
 )
 from quire.providers import fields_in
+from quire.reading.items import text_of
 from quire.state import View
-from quire.tokens import counter_for
+from quire.tokens import Counter
 
 _MOST_NAMED = 5
 _MOST_SPANS = 3
@@ -98,41 +94,26 @@ def kind(item: Item) -> str:
 
 
 def content(item: Item) -> str:
-    """What an item says: media as their kind, and what has no text as JSON."""
+    """What an item says: media as their kind, a call with its name."""
     match item:
         case Message() | ToolResult():
             parts = parts_of(item.content)
             return "\n".join(p if isinstance(p, str) else f"[{type(p).__name__.lower()}]" for p in parts)
         case ToolCall():
             return f"{item.name} {item.arguments}"
-        case Reasoning() | Summary():
-            return item.text
+        case Unknown():
+            return f"of a kind that this version does not know: {named(item.name)}"
         case _:
-            return JSON.encode_item(item).decode()
+            return text_of(item)
 
 
 def preview(item: Item) -> str:
     """The beginning of what an item says."""
-    match item:
-        case Handoff():
-            return beginning(f"to {item.to_agent}" + (f": {item.reason}" if item.reason else ""))
-        case ConfigChange():
-            tools = "" if item.tools is None else f"tools: {', '.join(item.tools)}"
-            return beginning("; ".join(filter(None, (tools, item.instructions))))
-        case Note():
-            text = (
-                item.content if isinstance(item.content, str) else msgspec.json.encode(item.content).decode()
-            )
-            return beginning(": ".join(filter(None, (item.key, item.description, text))))
-        case Unknown():
-            return f"of a kind that this version does not know: {named(item.name)}"
-        case _:
-            return beginning(content(item))
+    return beginning(content(item))
 
 
-def item_rows(items: Iterable[Item], model: str, view: View | None = None) -> list[str]:
+def item_rows(items: Iterable[Item], counter: Counter, view: View | None = None) -> list[str]:
     """The lines of a table of items: ids, kinds, tokens and previews; the first line is its header."""
-    counter = counter_for(model)
     rows = [("id", "kind", "tokens", "says")]
     for item in items:
         state = "shown" if view is None else view.fate(item.id).state

@@ -1,4 +1,4 @@
-"""Which store a command works on, and the conversation in it.
+"""Which store a command works on.
 
 A command that only reads makes nothing: a store that does not exist is an error, not an empty store.
 """
@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quire.cli.terminal import errors_reported, note, read_bytes
-from quire.errors import InvalidValue, StoreFailed, UnknownId
-from quire.session import Session
-from quire.stores import Place, Store, place_at
+from quire.errors import InvalidValue, StoreFailed
+from quire.stores import Store
 
 DEFAULT = "quire.db"
 _KEY_LENGTH = 32
@@ -67,16 +66,3 @@ def key_in(name: str | None) -> bytes | None:
     if len(key) != _KEY_LENGTH:
         raise InvalidValue(f"the key file {name} holds neither 32 bytes nor 64 hexadecimal digits")
     return key
-
-
-def existing_place(store: Store, address: str) -> Place:
-    """The place of a conversation that exists."""
-    place = place_at(address)
-    if not store.version(place):
-        raise UnknownId(f"there is no conversation {place} in this store")
-    return place
-
-
-def session_at(store: Store, place: Place) -> Session:
-    """The session of a place."""
-    return Session.open(str(place), store=store)

@@ -1,6 +1,7 @@
 """The commands `export`, `import` and `copy`, and the check of a store."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -8,14 +9,18 @@ import typer
 from quire.cli.histories import note_downgrades, read_histories
 from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
-from quire.cli.stores import at_store, existing_place, key_in, path_of, session_at
+from quire.cli.stores import at_store, key_in, path_of
 from quire.cli.terminal import errors_reported, note, say, write_json
-from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed
+from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, Unencodable
 from quire.integrations.logs import FORMATS as LOGS
 from quire.integrations.logs.histories import OWN, History, known_format
 from quire.integrations.logs.repair import located, render
 from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
+from quire.reading import Source
+from quire.reading.archive import write_archive
+from quire.reading.files import append_history
+from quire.session import Session
 from quire.state import Transcript as Log
 from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
@@ -30,11 +35,16 @@ _MOST_NOTED = 20
 
 
 def export(
-    address: Address,
+    address: Annotated[
+        str | None, typer.Argument(help="scope/conversation, in place of --scope", show_default=False)
+    ] = None,
     format: Annotated[
         str, typer.Option(help="items, openai, openai-responses, anthropic or gemini")
     ] = _ITEMS,
     output: Output = None,
+    scope: Annotated[
+        str | None, typer.Option(help="write all of a scope, and of those nested in it, as one archive")
+    ] = None,
     store: StoreUrl = None,
     transcript: Transcript = "main",
     key_file: KeyFile = None,
@@ -44,12 +54,26 @@ def export(
     What a format cannot carry is reported on standard error.
     """
     with at_store(store, key_file) as found:
+        if address is None:
+            _archive(Source(found), scope, output)
+            return
         wanted = _wire(format)
-        view = session_at(found, existing_place(found, address)).view(transcript)
+        view = Source(found).session(address).view(transcript)
         items = view.recorded() if wanted == OWN else list(view)
         payload, downgrades = render(items, wanted)
         write_json(payload, output)
         note_downgrades(History(None), downgrades)
+
+
+def _archive(source: Source, scope: str | None, output: str | None) -> None:
+    if scope is None or output in (None, "-"):
+        raise InvalidValue("name a conversation, or a scope with the file to write: --scope S --output S.zip")
+    try:
+        contents = write_archive(source, scope, Path(output or ""))
+    except OSError as fault:
+        raise Unencodable(f"cannot be written: {fault.strerror}", output) from None
+    entries = plural(sum(one.entries for one in contents), "entry", "entries")
+    say(f"{output}: {entries} of {plural(sum(one.conversations for one in contents), 'conversation')}")
 
 
 def import_(
@@ -80,7 +104,8 @@ def import_(
         if there := [place for place in versions if versions[place] and not append]:
             raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
         for one in read:
-            session_at(found, one.place).append(*one.items, expected=versions[one.place])
+            session = Session.open(str(one.place), store=found)
+            append_history(session, one.history, one.items, versions[one.place])
     if json:
         write_json(
             [
@@ -127,6 +152,7 @@ class _Read(NamedTuple):
     title: str
     format: str
     place: Place
+    history: History
     items: list[Item]
     definitions: int
     faults: list[Fault]
@@ -145,7 +171,7 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
         target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
         found = history.log.format if history.log is not None else history.format(source)
         broken = _broken(history, source, items)
-        yield _Read(where, found, target, items, len(history.tools), *broken)
+        yield _Read(where, found, target, history, items, len(history.tools), *broken)
 
 
 def _broken(

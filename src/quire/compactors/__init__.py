@@ -5,9 +5,12 @@ beginning makes a provider read a conversation again. A summary is requested, fo
 """
 
 from quire.compactors.ledger import (
-    SHORTENED as SHORTENED,
     Evidence as Evidence,
+    Pointer as Pointer,
+    is_read as is_read,
+    is_short_form as is_short_form,
     ledger_of as ledger_of,
+    no_pointer as no_pointer,
     short_form as short_form,
 )
 from quire.compactors.plan import (
@@ -24,6 +27,11 @@ from quire.compactors.plan import (
     plan_around_undone,
     record,
 )
+from quire.compactors.regret import (
+    Regret as Regret,
+    regrets_in as regrets_in,
+    shown_again as shown_again,
+)
 from quire.compactors.results import (
     CLEARED,
     HANDLE as HANDLE,
@@ -32,6 +40,8 @@ from quire.compactors.results import (
     ClearToolResults,
     Offload,
     handle_for as handle_for,
+    kept_under as kept_under,
+    number_handle as number_handle,
     read_back,
 )
 from quire.compactors.summarize import (

@@ -71,7 +71,10 @@ def fields_of(item: Item) -> list[Field]:
     """Return the fields of a call's arguments, of a result, or of a message."""
     if isinstance(item, ToolCall):
         return _fields(item.arguments)
-    return _fields(item.text) if isinstance(item, Message | ToolResult) else []
+    if not isinstance(item, Message | ToolResult):
+        return []
+    texts = [part for part in item.parts if isinstance(part, str)]
+    return _fields(item.text) if len(texts) < 2 else [field for text in texts for field in _fields(text)]
 
 
 @lru_cache(maxsize=2048)

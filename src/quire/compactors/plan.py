@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 import msgspec
 from msgspec.structs import replace
 
+from quire.compactors.proof import proved
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
 from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary
 from quire.state import (
@@ -252,8 +253,8 @@ def record(
 ) -> Outcome:
     """Record a plan, with `text` as the summary it requests. All of it is recorded, or nothing.
 
-    A summary is discarded if it is empty, if the items it is about have changed since, or if it is no shorter
-    than they are.
+    What a summary has lost is added to it, as far as its size allows. It is discarded if it is empty, if the
+    items it is about have changed since, or if it is no shorter than they are.
     """
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
@@ -267,6 +268,7 @@ def record(
             if fault is not None:
                 logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
                 return Outcome("discarded", fault)
+            text = _proved(text, plan, plan.request, transcript.view)
             edits = (*edits, Summary(text, plan.request.spans))
         if plan.forced:
             edits = tuple(replace(edit, extras={**edit.extras, FORCED: True}) for edit in edits)
@@ -279,6 +281,19 @@ def record(
             pool.add(note)
     logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
     return Outcome("kept", plan.reason, edits)
+
+
+def _proved(text: str, plan: Plan, request: Request, view: View) -> str:
+    """Return a summary with what it lost of its range and the view does not have otherwise."""
+    if request.room is None:
+        return text
+    own, counter = set(request.items), request.room.counter
+    without = view_after(view, plan.edits)
+    after = view_after(without, (Summary(text, request.spans),))
+    kept = [item for item in after if item.id not in own and not isinstance(item, Summary)]
+    items = [view.get(item_id) for item_id in request.items]
+    replaced = without.tokens(counter) - after.tokens(counter) + counter.count(Summary(text))
+    return proved(text, items, kept, counter, min(request.size, replaced - 1))
 
 
 def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -> str | None:

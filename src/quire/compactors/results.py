@@ -1,5 +1,6 @@
 """Tool results: clearing old ones, moving bulky ones to the pool, and reading these back."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,8 +13,8 @@ from msgspec.structs import replace
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
-from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolResult
-from quire.state import Pool, View, truncate, view_after
+from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult
+from quire.state import Pool, View, listed, truncate, view_after
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -23,6 +24,8 @@ HANDLE = "output-"
 """The beginning of the key of a note that holds a long output."""
 
 HANDLE_DIGITS = 10  # short enough for a model to copy, long enough for one pool
+
+_NUMBER = re.compile(r"#?(\d{1,9})")
 
 
 class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
@@ -133,6 +136,12 @@ def handle_for(result_id: str) -> str:
     return HANDLE + sha256(result_id.encode("utf-8", "surrogatepass")).hexdigest()[:HANDLE_DIGITS]
 
 
+def number_handle(view: View, item_id: str) -> str:
+    """Return the handle of an item of a view that no pool keeps: its number in the log."""
+    position = view.log.find(item_id, view.end)
+    return "" if position is None else f"#{position}"
+
+
 def _is_due(held: int, ceiling: Size, room: Room) -> bool:
     return room.early or held > min(tokens_of(ceiling, room), room.tokens)
 
@@ -184,13 +193,13 @@ def shown_tokens(view: View, item: Item, counter: Counter) -> int:
 READ_BACK: Definition = {
     "name": "read_back",
     "description": (
-        "Read a long output that was moved out of the conversation. What took its place names its handle. "
-        "Of an output that is too long a piece is given, with the place where to go on."
+        "Read an output that was shortened, left out or moved out of the conversation. What took its place "
+        "names its handle. Of an output that is too long a piece is given, with the place where to go on."
     ),
     "parameters": {
         "type": "object",
         "properties": {
-            "handle": {"type": "string", "description": "The handle, such as output-0123456789."},
+            "handle": {"type": "string", "description": "The handle, such as #12 or output-0123456789."},
             "start": {
                 "type": "integer",
                 "minimum": 0,
@@ -200,20 +209,42 @@ READ_BACK: Definition = {
         "required": ["handle"],
     },
 }
-"""The tool that lets a model read what `Offload` moved; `read_back` implements it."""
+"""The tool that lets a model read what is not shown, or not whole; `read_back` implements it."""
+
+
+def item_words(item: ToolCall | ToolResult) -> str:
+    """Return the text of a result, or the arguments of a call."""
+    return item.arguments if isinstance(item, ToolCall) else item.text
+
 
 _DENSEST = 16  # the most characters of a token that are expected
 
 
-def read_back(pool: Pool, handle: str, counter: Counter, tokens: int, start: int = 0) -> str:
-    """Return a piece of a note that fits a tool result of so many tokens, and where to go on.
+def kept_under(handle: str, pool: Pool, view: View) -> Note | ToolCall | ToolResult | None:
+    """Return what a handle names: a note of a pool, or a call or a result of a view that no edit hides."""
+    if handle in pool:
+        return pool.get(handle)
+    number = _NUMBER.fullmatch(handle.strip())
+    position = view.end if number is None else int(number[1])
+    if position >= view.end or view.fate_at(position).state in ("hidden", "edit"):
+        return None
+    item = view.log.item(position)
+    return item if isinstance(item, ToolCall | ToolResult) else None
 
-    A wrong handle or start is a mistake of the model, and is answered in words.
+
+def read_back(
+    pool: Pool, handle: str, counter: Counter, tokens: int, start: int = 0, view: View | None = None
+) -> str:
+    """Return a piece of what a handle names that fits a tool result of so many tokens, and where to go on.
+
+    A handle of a number, such as `#12`, names an item of the `view`. A wrong handle or start is a mistake of
+    the model, and is answered in words.
     """
     whole(tokens, "tokens", least=1)
-    if handle not in pool:
+    kept = kept_under(handle, pool, listed(()) if view is None else view)
+    if kept is None:
         return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
-    text = note_text(pool.get(handle).content)
+    text = note_text(kept.content) if isinstance(kept, Note) else item_words(kept)
     if not 0 <= start < len(text):
         return f"There are {len(text)} characters: none from {start} on."
 

@@ -31,6 +31,9 @@ _SHORTEST = 32
 """A summary of fewer tokens says nothing."""
 
 _USUAL_SIZE = 2_048
+_ADDED = 4
+"""One part in so many of a summary is for what its writer loses."""
+
 _LEAST_READ = 4_096
 """Tokens that every model can read."""
 
@@ -94,7 +97,10 @@ class Summarize(Limits, frozen=True, kw_only=True):
             size, after = _size_and_after(view, part, size, before - 1, counter)
         if after >= before:
             return None
-        prompt = summary_prompt(part, size, self.guidance, self.prompt, longest=_longest(room))
+        # What it asks for is less than there is room for: what the writer loses is added.
+        prompt = summary_prompt(
+            part, size - size // _ADDED, self.guidance, self.prompt, longest=_longest(room)
+        )
         ids, is_part = tuple(item.id for item in part), len(part) < len(items)
         request = Request(prompt, size, spans_over(view, part), ids, view.revision, room, is_part)
         return Plan(self.name, self.excess(held, extent), before, after, request=request)

@@ -7,6 +7,7 @@ from quire.context.context import (
     shared_prefix as shared_prefix,
 )
 from quire.context.entries import (
+    VISIBLE as VISIBLE,
     Entry,
     Explained as Explained,
     Explanation as Explanation,

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from quire.compactors import Room
 from quire.context.entries import Entry, Explanation, Part, parts_of
-from quire.context.fit import ANSWER, TOOLS, Fitted
+from quire.context.fit import ANSWER, TOOLS, Fitted, Shown
 from quire.context.html import receipt_html
 from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Item, Message
+from quire.items import Item, Mask, Message
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Selection
 from quire.state import Cut, Scroll, View
@@ -38,7 +38,6 @@ class Receipt:
         advice: Sequence[str] = (),
         reserve: int | None = None,
     ) -> None:
-        self._fitted = fitted
         self.counter = counter
         self.available = available
         self.reserve = reserve
@@ -50,6 +49,8 @@ class Receipt:
         """The counts of all that is sent, tool definitions and the answer schema included."""
         self.tokens = counter.total(self.counted)
         """The tokens of the whole request, as the counter totalled them then: it may learn later."""
+        free = max(available - self.tokens, 0)
+        self._fitted = [one._replace(free=min(one.free, free)) for one in fitted]
         self.error: float | None = getattr(counter, "error", None)
         """How far off the counter was at most with the latest requests, as a share; None if not known."""
 
@@ -67,8 +68,7 @@ class Receipt:
 
     def lines(self) -> list[Line]:
         """Return a line for each section."""
-        free = self.available - self.tokens
-        return [line for fitted in self._fitted for line in _lines(fitted, self.counter, free)]
+        return [line for fitted in self._fitted for line in _lines(fitted, self.counter)]
 
     def parts(self) -> list[Part]:
         """Return what explains the request, section by section."""
@@ -102,15 +102,17 @@ class Receipt:
         return receipt_html(self)
 
 
-def _lines(fitted: Fitted, counter: Counter, free: int) -> Iterator[Line]:
+def _lines(fitted: Fitted, counter: Counter) -> Iterator[Line]:
     """Yield the line of a section, and one for the ledger of a history that has one."""
-    note = fitted.piece.failure or fitted.rule
-    if fitted.shortened:
-        note = "; ".join(filter(None, (note, f"{len(fitted.shortened)} results are shortened")))
-    if fitted.cut and fitted.free:
-        note += f"; {free:,} tokens are free for the next turns"
-    if fitted.answers:
-        note = "; ".join(filter(None, (note, f"{fitted.answers:,} tokens answer calls that wait")))
+    masked, shortened = _masked(fitted), len(fitted.shortened)
+    of_these = ", ".join(f"{n:,} {how}" for n, how in ((masked, "masked"), (shortened, "shortened")) if n)
+    notes = (
+        fitted.piece.failure or fitted.rule,
+        of_these and f"of those shown, {of_these}",
+        f"{fitted.free:,} tokens are free for the next turns" if fitted.cut and fitted.free else "",
+        f"{fitted.answers:,} tokens answer calls that wait" if fitted.answers else "",
+    )
+    note = "; ".join(filter(None, notes))
     shown = len(fitted.shown) if fitted.selection is None else len(fitted.selection)
     ledger = 0 if fitted.ledger is None else counter.count(fitted.ledger)
     shown -= fitted.ledger is not None
@@ -119,8 +121,18 @@ def _lines(fitted: Fitted, counter: Counter, free: int) -> Iterator[Line]:
         yield Line(ledger_name(fitted.name), ledger, 1, 0, "what was left out and still holds")
 
 
+def _masked(fitted: Fitted) -> int:
+    """Return how many of the items shown are stubs."""
+    view = fitted.shown.view
+    if view is None or not view.was_edited:
+        return 0
+    masks = {edit.target for edit in view.edits_in_force.edits.values() if isinstance(edit, Mask)}
+    shown = Shown(fitted.shown)
+    return sum(name in shown and view.fate(name).state == "masked" for name in masks)
+
+
 def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
-    return {line.section: line.tokens for line in _lines(fitted, counter, 0)}
+    return {line.section: line.tokens for line in _lines(fitted, counter)}
 
 
 class Observer(Protocol):

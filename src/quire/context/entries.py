@@ -7,11 +7,11 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from quire.compactors import FORCED, FORCED_REASON, SHORTENED
+from quire.compactors import FORCED, FORCED_REASON, is_short_form
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.context.shrink import LEDGER, SOURCES, is_ledger, ledger_name
 from quire.errors import UnknownId, cut
-from quire.items import Item, ToolResult, kind_of
+from quire.items import Item, kind_of
 from quire.state import EDIT, Cut, View, groups
 from quire.tokens import Counter
 
@@ -33,7 +33,10 @@ _HELD = (
     "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
-_TOO_LARGE = "it is before the cut of {name!r}: the next group needs {needed:,} tokens, and {left:,} are left"
+_TOO_LARGE = (
+    "it is before the cut of {name!r}: to show it, at least {needed:,} more tokens are needed, and {free:,} "
+    "are free"
+)
 
 Identity = tuple[str, float]
 """An item by its id and time: two conversations may use one id for two items."""
@@ -127,26 +130,30 @@ class Part(NamedTuple):
         for number, group in enumerate(groups(items)):
             left = (item for item in group.items if item.id not in shown)
             rows += [(number, self._left_out(item, counter.count(item))) for item in left]
-        return self._with_reasons(rows)
+        return self._with_reasons(rows, counter)
 
     def _left_out(self, item: Item, tokens: int) -> Explained:
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
-    def _with_reasons(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
-        """Return entries that are given with their groups; those before the cut say what holds them."""
+    def _with_reasons(self, rows: Sequence[tuple[int, Explained]], counter: Counter) -> list[Explained]:
+        """Return entries that are given with their groups; those before the cut say what holds them.
+
+        What is needed for one is all from it to the cut, if that is more than what is free.
+        """
         before_cut = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
         if not (self.cut and self.free and before_cut):
             return [row for _, row in rows]
         sizes: dict[int, int] = {}  # by group, the last one first
         for group, entry in reversed(before_cut):
             sizes[group] = sizes.get(group, 0) + entry.tokens
-        reason_of, left = dict[int, str](), self.free
+        reason_of, counted, is_free = dict[int, str](), 0, True
         reason = _HELD.format(name=self.name, free=self.free)
         for group, size in sizes.items():
-            if left >= 0 and size > left:
-                reason = _TOO_LARGE.format(name=self.name, needed=size, left=left)
+            counted += size
+            if is_free and (needed := counter.total(counted)) > self.free:
+                is_free = False
+                reason = _TOO_LARGE.format(name=self.name, needed=needed, free=self.free)
             reason_of[group] = reason
-            left -= size
         reasons = {entry.item_id: reason_of[group] for group, entry in before_cut}
         return [
             Explained(at, entry._replace(reason=reasons.get(entry.item_id, entry.reason)))
@@ -163,7 +170,7 @@ class Part(NamedTuple):
             told = shown.get(item.id) or view.shown_at(position) or item
             is_whole = told is item  # then its tokens may be known
             tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(told)
-            if fate == "shown" and item.id in shown and not is_whole and _is_shortened(told):
+            if fate == "shown" and item.id in shown and not is_whole and is_short_form(told):
                 fate, rule, reason = "shortened", self.rule, _REASONS["shortened"]
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
@@ -173,17 +180,13 @@ class Part(NamedTuple):
             else:
                 row = self._left_out(item, tokens)
             rows.append((view.log.head(position), row))
-        return self._with_reasons(rows)
+        return self._with_reasons(rows, counter)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]
         return Explained(
             item.created_at, Entry(item.id, kind_of(item), self.name, fate, rule, tokens, reason)
         )
-
-
-def _is_shortened(item: Item) -> bool:
-    return isinstance(item, ToolResult) and item.text.endswith(SHORTENED)
 
 
 def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
+from quire.compactors import Pointer, no_pointer, number_handle
 from quire.context.shrink import Shrinking, Shrunk, plainly_cut, shorter_results
 from quire.errors import Irreducible, OverBudget, cut
-from quire.items import Item, Message
+from quire.items import Item, Message, ToolResult
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
 from quire.state import (
     Cut,
@@ -151,11 +152,13 @@ def fit(
     count: Count | None = None,
     cuts: Mapping[str, Cut] | None = None,
     shortens_new: bool = False,
+    readable: View | None = None,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
     Raises `OverBudget` if what is required does not fit. With `shortens_new`, results that were just given
-    are shortened before that. `count` counts one item, if there is a faster way than the counter's. `cuts`
+    are shortened before that. What is shortened or left out of the view that is `readable` by a tool has a
+    handle for it. `count` counts one item, if there is a faster way than the counter's. `cuts`
     say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
     caches hold. An input that ends a history is fitted as its last item, and then shown by its own section.
     If something follows it, it stays in the history: at the end it would be a new question.
@@ -168,9 +171,7 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(
-        _Fit(others, budget, counter, beside, count, cuts or {}, shortens_new=shortens_new).fitted()
-    )
+    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable).fitted())
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
@@ -240,12 +241,12 @@ class _Fit:
         beside: dict[str, int],
         count: Count,
         cuts: Mapping[str, Cut],
-        *,
         shortens_new: bool,
+        readable: View | None,
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
-        self._shortens_new = shortens_new
+        self._shortens_new, self._readable = shortens_new, readable
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
@@ -296,7 +297,8 @@ class _Fit:
             piece, items = self._pieces[index], self._protected[index]
             shorter: dict[str, Item] = {}
             if piece.section.shortens and self._shortens_new:
-                shorter = shorter_results(items, self._pinned_ids(piece), piece.content, self._plain, surplus)
+                pinned, pointer = self._pinned_ids(piece), self._pointer(piece)
+                shorter = shorter_results(items, pinned, piece.content, self._plain, surplus, pointer)
             shown = tuple(shorter.get(item.id, item) for item in items)
             counted, answers = self._counted(index, shown), self._sizes[index][1]
             surplus -= needed[index] - answers - counted
@@ -421,7 +423,15 @@ class _Fit:
             self._sums,
             ledger_tokens=tokens,
             shortens=piece.section.shortens,
+            pointer=self._pointer(piece),
         )
+
+    def _pointer(self, piece: Piece) -> Pointer:
+        """Return what gives the handles of a piece: none if no tool reads its view."""
+        view, origin = self._readable, piece.origin
+        if view is None or origin is None or origin.log is not view.log:
+            return no_pointer
+        return lambda item: number_handle(view, item.id)
 
     @cached_property
     def _ledger_tokens(self) -> int:
@@ -452,7 +462,7 @@ class _Fit:
                 target=target,
                 reach=_READ * granted + grown,
             )
-        except Irreducible:
+        except Irreducible:  # results that came late take more than a cut can know of
             stays = piece.protected_ids()
             return plainly_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
 
@@ -543,10 +553,19 @@ class _Fit:
         over = self._counter.total(sum(sizes.values())) - self._budget.available
         worst = [index for index in self._protected if self._pieces[index].section.name in parts[:1]]
         largest = max((i for index in worst for i in self._protected[index]), key=self._count, default=None)
-        item = f"; the largest is item {cut(largest.id)!r} with {self._count(largest):,}" if largest else ""
+        total, room = self._counter.total, self._budget.available
+        rows = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
+        item, way = "", "a larger Budget(window=…) has room for it"
+        if largest is not None:
+            item = f"; the largest is item {cut(largest.id)!r} with {total(self._count(largest)):,}"
+            pinned = {name for index in worst for name in self._pinned_ids(self._pieces[index])}
+            if largest.id in pinned:
+                way = f"undo its pin, or {way}"
+            elif isinstance(largest, ToolResult):
+                way = f"a session with compactor=Offload() moves it to the pool, or {way}"
         return OverBudget(
-            f"what is required takes {over:,} tokens more than the {self._budget.available:,} available: "
-            f"{', '.join(f'{name} {sizes[name]:,}' for name in parts)}{item}",
+            f"what is required needs {room + over:,}, {over:,} tokens more than the {room:,} available: "
+            f"{rows}{item}. {way[0].upper()}{way[1:]}",
             over,
             tuple(parts),
         )

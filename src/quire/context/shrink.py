@@ -7,7 +7,7 @@ told in a ledger, right behind the instructions. All of it stays the same until 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from quire.compactors import Evidence, ledger_of, short_form
+from quire.compactors import Evidence, Pointer, ledger_of, no_pointer, short_form
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections import stable_id
@@ -32,6 +32,9 @@ _SIZES = (256, 128, 64, 48)
 """The tokens that short forms have: the most with which all fits. The last if some is left out anyway."""
 
 _TRIES = 3
+
+_PARTS = (1, 2, 4, 8, 0)
+"""A ledger has all of its tokens, or one part in so many if there is no room for more."""
 
 _REMEMBERED = 400
 """So many items before the cut are read for the ledger."""
@@ -74,7 +77,7 @@ class _Forms(NamedTuple):
 
 
 class Shrinking:
-    """Shrinks one history, with a ledger of at most so many tokens."""
+    """Shrinks one history, with a ledger of at most so many tokens, and handles by which it is read back."""
 
     def __init__(
         self,
@@ -85,9 +88,11 @@ class Shrinking:
         *,
         ledger_tokens: int,
         shortens: bool,
+        pointer: Pointer = no_pointer,
     ) -> None:
         self._name, self._view, self._stays = name, view, stays
         self._counter, self._ledger_tokens, self._shortens = counter, ledger_tokens, shortens
+        self._pointer = pointer
 
     def since(self, cut: Cut) -> Shrunk | None:
         """Return what a cut of an earlier turn shows; None if it does not apply any more."""
@@ -142,23 +147,29 @@ class Shrinking:
             if at in results:
                 item = items[at]
                 assert isinstance(item, ToolResult)
-                rows[at] = short_form(item, evidence, counter, size) or item
+                rows[at] = self._short(item, evidence, size) or item
             shown += counter.count(rows[at])
             if shown > most:
                 break
         whole = items[newest_whole].id if newest_whole < len(items) else known
         least -= spare if results else 0
-        within = most - self._ledger_tokens
-        for _ in range(_TRIES):
-            bounds = min(least, within), min(usual, within), within
-            cut = newest_between(rows, *bounds, counter=counter, stays=protected)
-            first = cut.view[cut.start].id if cut.view is not None and cut.start < len(cut.view) else whole
-            found = self._since(Cut(first, whole, known, size))
-            surplus = found.shown.counted(counter) - most
-            if surplus <= 0:
-                return found
-            within -= surplus  # a list does not know which results came late
-        raise Irreducible("there is no room for a ledger and short results", ())
+        late = 0
+        for part in _PARTS:
+            ledger = self._ledger_tokens // part if part else 0
+            for _ in range(_TRIES):
+                within = most - ledger - late
+                bounds = min(least, within), min(usual, within), within
+                try:
+                    cut = newest_between(rows, *bounds, counter=counter, stays=protected)
+                except Irreducible:
+                    break
+                first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else whole
+                found = self._since(Cut(first, whole, known, size, ledger))
+                surplus = found.shown.counted(counter) - most
+                if surplus <= 0:
+                    return found
+                late += surplus  # a list does not know which results came late
+        raise Irreducible("what must stay takes all the room", ())
 
     def _shortened(
         self,
@@ -174,11 +185,14 @@ class Shrinking:
         for last, before in results.items():
             item = items[last]
             assert isinstance(item, ToolResult)
-            short = short_form(item, evidence, self._counter, size)
+            short = self._short(item, evidence, size)
             surplus -= 0 if short is None else before - self._counter.count(short)
             if surplus <= 0:
                 break
         return self._since(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
+
+    def _short(self, result: ToolResult, evidence: Evidence, size: int) -> ToolResult | None:
+        return short_form(result, evidence, self._counter, size, pointer=self._pointer)
 
     def _since(self, cut: Cut) -> Shrunk:
         found = self.since(cut)
@@ -207,7 +221,9 @@ class Shrinking:
     def _forms(self, cut: Cut, zone: Sequence[Item]) -> _Forms:
         """Return the short forms and the ledger of a cut; they are made once."""
         view = self._view
-        key = (LEDGER, self._name, cut, self._ledger_tokens, self._shortens, self._counter.key)
+        has_pointers = self._pointer is not no_pointer
+        tokens = min(cut.ledger, self._ledger_tokens)
+        key = (LEDGER, self._name, cut, tokens, self._shortens, has_pointers, self._counter.key)
         forms = memos(view).get(key)
         if isinstance(forms, _Forms) and forms.shape is view.shape:
             return forms
@@ -215,26 +231,31 @@ class Shrinking:
         begin = first if first is not None else (view.position_at(0) if len(view) else 0)
         evidence = self._evidence(begin, cut.known)
         results = (item for item in zone if self._shortens and isinstance(item, ToolResult))
-        made = ((item.id, short_form(item, evidence, self._counter, cut.size)) for item in results)
+        made = ((item.id, self._short(item, evidence, cut.size)) for item in results)
         short = {item_id: form for item_id, form in made if form is not None}
-        ledger = (
-            None
-            if first is None or not self._ledger_tokens
-            else self._ledger(first, cut, evidence, short, zone)
-        )
+        ledger = None
+        if first is not None and tokens:
+            ledger = self._ledger(first, cut, evidence, short, zone, tokens)
         forms = _Forms(view.shape, short, ledger)
         keep_memo(view, key, forms)
         return forms
 
     def _ledger(
-        self, first: int, cut: Cut, evidence: Evidence, short: dict[str, ToolResult], zone: Sequence[Item]
+        self,
+        first: int,
+        cut: Cut,
+        evidence: Evidence,
+        short: dict[str, ToolResult],
+        zone: Sequence[Item],
+        tokens: int,
     ) -> Message | None:
         view = self._view
         start = view.log.locate(cut.whole, view.end)
         known = view.log.locate(cut.known, view.end)
         left_out = list(self._left_out(first))
-        shown = [*(short.get(item.id, item) for item in zone), *view.log.items(start, known + 1)]
-        found = ledger_of(left_out, shown, evidence, self._counter, self._ledger_tokens)
+        newest = view.log.items(start, known + 1)
+        shown = [*view.summaries(), *(short.get(item.id, item) for item in zone), *newest]
+        found = ledger_of(left_out, shown, evidence, self._counter, tokens, self._pointer)
         if found is None:
             return None
         text, sources = found
@@ -250,7 +271,12 @@ class Shrinking:
 
 
 def shorter_results(
-    items: Sequence[Item], pinned: Collection[str], history: Sequence[Item], counter: Counter, surplus: int
+    items: Sequence[Item],
+    pinned: Collection[str],
+    history: Sequence[Item],
+    counter: Counter,
+    surplus: int,
+    pointer: Pointer = no_pointer,
 ) -> dict[str, Item]:
     """Return short forms of the largest results among some items, until so many tokens are saved."""
     evidence = Evidence(history[-_REMEMBERED:])
@@ -260,7 +286,7 @@ def shorter_results(
         whole = saved = counter.count(result)
         size = max(whole - surplus, _SIZES[-1])
         while surplus > 0 and size >= _SIZES[-1] // 2:
-            short = short_form(result, evidence, counter, size, least=0)
+            short = short_form(result, evidence, counter, size, least=0, pointer=pointer)
             saved = 0 if short is None else whole - counter.count(short)
             if short is not None:
                 found[result.id] = short

@@ -4,13 +4,24 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from quire.compactors import READ_BACK
 from quire.context.context import Context, Observer, Receipt
 from quire.context.fit import Fitted, Piece, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, Content, History, Section, Settings, items_of, settings_of
 from quire.state import Cut, View
-from quire.tokens import Budget, Calibrated, Counter, answer_tokens, counter_for, schema_tokens
+from quire.tokens import (
+    Budget,
+    Calibrated,
+    Counter,
+    Definition,
+    answer_tokens,
+    counter_for,
+    read_definition,
+    schema_tokens,
+    single_definitions,
+)
 
 T = TypeVar("T")
 
@@ -107,6 +118,7 @@ class Template:
             count=self._counts.of_items(counter),
             cuts=cuts if previous is None else previous.cuts,
             shortens_new=shortens_new,
+            readable=ask.views.get("main") if _reads_back(ask.tools) else None,
         )
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         available, reserve = self.budget.available, self.budget.reserve
@@ -166,6 +178,11 @@ def _check_share(section: Settings, budget: Budget) -> None:
         f"section {cut(section.name)!r} is required, so it is shown whole: a maximum is for "
         'an optional section, or for one that keeps="newest"'
     )
+
+
+def _reads_back(tools: Sequence[Definition]) -> bool:
+    """Whether the tool is offered by which a model reads what is not shown whole."""
+    return any(read_definition(tool)[0] == READ_BACK["name"] for tool in single_definitions(tools))
 
 
 def _absent_input(fitted: Sequence[Fitted], item: Item | None) -> Iterator[str]:

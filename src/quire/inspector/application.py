@@ -1,15 +1,16 @@
-"""The application: an address with a token, the files of the page, and what the page asks for as JSON.
+"""The application: the files of the page, and what the page asks for as JSON.
 
-Every answer is computed by a plain function of a source and a query, or, where something is written, of a
-source and a JSON body. The tables `READS` and `WRITES` name them all.
+The tables `READS` and `WRITES` name all that it answers: functions of `quire.reading`, whose parameters are
+those of a query or the fields of a JSON body.
 """
 
+import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 from starlette.applications import Starlette
@@ -30,44 +31,55 @@ from quire.errors import (
     UnknownKey,
     cut,
 )
-from quire.inspector import compactions, conversation, conversations, requests, steps, what_if
-from quire.inspector.files import add as add_file, faults, opened as opened_files
 from quire.inspector.guard import LOOPBACK, PAGE, Guard, import_map
-from quire.inspector.source import Query, Source
+from quire.items import without_content
+from quire.reading import (
+    Source,
+    calls,
+    changes,
+    compactions,
+    conversations,
+    files as histories,
+    requests,
+    transcripts,
+    trials,
+    why,
+)
 from quire.session import open_store
 from quire.stores import Store
 from quire.stores.threads import FOLLOWING
 
 T = TypeVar("T")
-Read = Callable[[Source, Query], Any]
-Write = Callable[[Source, Mapping[str, Any]], Any]
+Function = Callable[..., Any]
 
-READS: dict[str, Read] = {
-    "conversations": conversations.page,
+READS: dict[str, Function] = {
+    "conversations": conversations.list_conversations,
     "search": conversations.search,
-    "conversation": conversation.head,
-    "transcript": conversation.transcript,
-    "tokens": conversation.tokens,
-    "item": conversation.item,
-    "compare": conversation.compare,
-    "compactions": compactions.listed,
-    "sources": compactions.sources,
-    "preview": compactions.preview,
-    "steps": steps.listed,
-    "requests": requests.listed,
-    "request": requests.request,
-    "bytes": requests.sent_bytes,
-    "what-if": what_if.tried,
-    "bill": what_if.bill,
-    "faults": faults,
+    "words": why.explain_words,
+    "conversation": transcripts.describe_conversation,
+    "transcript": transcripts.read_transcript,
+    "tokens": transcripts.measure,
+    "item": transcripts.read_item,
+    "why": why.explain,
+    "compare": transcripts.compare,
+    "compactions": compactions.list_compactions,
+    "sources": compactions.read_sources,
+    "preview": compactions.preview_compaction,
+    "steps": calls.list_calls,
+    "requests": requests.list_requests,
+    "request": requests.read_request,
+    "bytes": requests.read_bytes,
+    "what-if": trials.try_settings,
+    "bill": trials.compare_bills,
+    "faults": histories.find_faults,
 }
 """What can be read of a source, by name."""
 
-WRITES: dict[str, Write] = {
-    "undo": conversation.undo,
-    "fork": conversation.fork,
-    "compact": compactions.run,
-    "decide": steps.decide,
+WRITES: dict[str, Function] = {
+    "undo": changes.undo,
+    "fork": changes.fork,
+    "compact": changes.compact,
+    "decide": changes.decide,
 }
 """What can be changed in a writable source, by name."""
 
@@ -97,11 +109,12 @@ def app(
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
 ) -> Starlette:
-    """Make the inspector of a store, to run or to mount; `app.state.path` is the path of its page.
+    """Make the inspector of a store, to run or to mount; `app.state.path` is the path that leads into it.
 
     With a `scope`, nothing outside of it can be named or seen. Only with `write` can the page change
-    something. The path begins with a `token`, by default a new one; an empty token leaves the protection to
-    the application that mounts it, as do other `hosts`. `files` are histories to show read-only, by name.
+    something. The path has a `token`, by default a new one, which a browser exchanges for a cookie; an empty
+    token leaves the protection to the application that mounts it, as do other `hosts`. `files` are histories
+    to show read-only, by name.
     """
     token = secrets.token_urlsafe(24) if token is None else token
     inspector = _Inspector()
@@ -121,9 +134,7 @@ def app(
         Route("/api/{source}/{name}", inspector.read, methods=["GET"]),
         Route("/api/{source}/{name}", inspector.write, methods=["POST"]),
     ]
-    made = Starlette(
-        routes=[Mount(f"/{token}" if token else "", routes=routes)], exception_handlers={QuireError: _fault}
-    )
+    made = Starlette(routes=routes, exception_handlers={QuireError: _fault})
     made.add_middleware(Guard, token=token, hosts=hosts)
     made.state.path = f"/{token}/" if token else "/"
     return made
@@ -139,7 +150,7 @@ class _Inspector:
     def add_files(self, given: Mapping[str, bytes], label: str) -> dict[str, str]:
         """Open histories and logs as a source of their own, and return the name of the source."""
         name = f"file-{next(self._numbers)}"
-        self.sources[name] = opened_files(given, label)
+        self.sources[name] = histories.open_files(given, label)
         return {"source": name}
 
     async def index(self, request: Request) -> Response:
@@ -156,30 +167,32 @@ class _Inspector:
         )
 
     async def read(self, request: Request) -> Response:
-        return await _computed(_named(READS, request), self._source(request), Query(request.query_params))
+        function, source = _named(READS, request), self._source(request)
+        asked = {name: text for name, text in request.query_params.items() if text}
+        return await _computed(partial(function, source, **_checked(function, asked, strict=False)))
 
     async def write(self, request: Request) -> Response:
-        write, source = _named(WRITES, request), self._source(request)
+        function, source = _named(WRITES, request), self._source(request)
         if not source.is_writable:
             return _answer({"error": "this is read-only: start the inspector with --write"}, 403)
         try:
             body = msgspec.json.decode(await _body(request, _LARGEST_BODY), type=dict[str, Any])
         except msgspec.MsgspecError as fault:
             raise InvalidValue(f"the body is a JSON object: {fault}") from None
-        return await _computed(write, source, body)
+        return await _computed(partial(function, source, **_checked(function, body, strict=True)))
 
     async def open_file(self, request: Request) -> Response:
         data, given = await _body(request, _LARGEST), request.query_params
         name, into = given.get("name", "file"), self.sources.get(given.get("into", ""))
         if into is not None:
-            return await _computed(add_file, into, name, data)
-        return await _computed(self.add_files, {name: data}, name)
+            return await _computed(partial(histories.add_file, into, name, data))
+        return await _computed(partial(self.add_files, {name: data}, name))
 
     async def events(self, request: Request) -> Response:
         """Tell when a conversation changes, or, without an address, when any does."""
         source, address = self._source(request), request.query_params.get("address")
         wait = (
-            partial(conversations.wait, source)
+            partial(conversations.wait_for_change, source)
             if address is None
             else partial(source.store.wait, source.place(address))
         )
@@ -212,8 +225,30 @@ def _named(table: Mapping[str, T], request: Request) -> T:
     return table[name]
 
 
-async def _computed(work: Callable[..., Any], *given: Any) -> Response:
-    return _answer(await run_in_threadpool(work, *given))
+def _checked(function: Function, given: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
+    """The parameters of a function, as far as they are given."""
+    try:
+        found = msgspec.convert(given, _parameters(function), strict=strict)
+    except msgspec.ValidationError as fault:
+        text, place = without_content(fault)
+        raise InvalidValue(f"{place.lstrip('.') or 'a parameter'}: {text}") from None
+    return {name: getattr(found, name) for name in given if hasattr(found, name)}
+
+
+@cache
+def _parameters(function: Function) -> type[msgspec.Struct]:
+    """The parameters of a function after its source, as a type that a query is converted to."""
+    hints, (_, *names) = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
+    defaults = {name: inspect.signature(function).parameters[name].default for name in names}
+    fields = [
+        (name, hints[name]) if default is inspect.Parameter.empty else (name, hints[name], default)
+        for name, default in defaults.items()
+    ]
+    return msgspec.defstruct(function.__name__, fields)
+
+
+async def _computed(work: Callable[[], Any]) -> Response:
+    return _answer(await run_in_threadpool(work))
 
 
 async def _body(request: Request, largest: int) -> bytes:

@@ -9,7 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PAGE = Path(__file__).with_name("page")
@@ -17,16 +18,22 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """Lets only this machine's own page in, and tells the browser what the page may do."""
+    """Lets only this machine's own page in, and tells the browser what the page may do.
+
+    The address with the token is exchanged for a cookie, so that no history, bookmark or screen shows it.
+    """
 
     def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
         self._app, self._token, self._hosts = app, token, hosts
+        self._cookie = f"quire-{hashlib.sha256(token.encode()).hexdigest()[:8]}"  # cookies do not tell ports
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope, Headers(scope=scope))
+        root: str = scope.get("root_path", "")
+        path = scope["path"].removeprefix(root)
+        refusal = self._refusal(scope, path, Headers(scope=scope))
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -35,18 +42,21 @@ class Guard:
 
         if refusal is not None:
             await PlainTextResponse(refusal, status_code=403)(scope, receive, send_guarded)
+        elif self._token and path == f"/{self._token}/":
+            answer = RedirectResponse(f"{root}/", 303)
+            answer.set_cookie(self._cookie, self._token, path=f"{root}/", httponly=True, samesite="lax")
+            await answer(scope, receive, send_guarded)
         else:
             await self._app(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> str | None:
+    def _refusal(self, scope: Scope, path: str, headers: Headers) -> str | None:
         """Why a request is refused; `None` if it is not."""
         host = headers.get("host", "")
         if _name_of(host) not in self._hosts:
             return "This address is not served here."
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        first = path.partition("/")[2].partition("/")[0] if self._token else ""
-        if not hmac.compare_digest(first.encode(), self._token.encode()):
-            return "The address lacks its token: open the address that `quire inspect` printed."
+        known = [path.strip("/"), cookie_parser(headers.get("cookie", "")).get(self._cookie, "")]
+        if self._token and not any(hmac.compare_digest(one.encode(), self._token.encode()) for one in known):
+            return "Open the address that `quire inspect` printed: it has a token."
         is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
         is_navigation = headers.get("sec-fetch-dest") == "document" and is_page
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_navigation:

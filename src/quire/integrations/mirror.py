@@ -194,7 +194,8 @@ class Mirror(Generic[M]):
         template = self._template
         counter = counter_for((template.model if template else None) or DEFAULT_MODEL)
         room = template.budget.available // 4 if template else _TOKENS_BACK
-        return read_back(self.session.pool.copy(), handle, counter, min(room, _TOKENS_BACK), start)
+        pool, view = self.session.pool.copy(), self.session.view()
+        return read_back(pool, handle, counter, min(room, _TOKENS_BACK), start, view)
 
     def recorded(self) -> dict[int, list[Item]]:
         """The items of the messages that are recorded and not hidden, by the number of the message."""

@@ -169,7 +169,9 @@ class QuireSession(RunHooks[Any]):
         given, mirrors = json.loads(arguments), (self._main, *self._lines.values())
         pools = [mirror.session.pool.copy() for mirror in mirrors]
         pool = next((one for one in pools if given["handle"] in one), pools[0])
-        return read_back(pool, given["handle"], counter_for(DEFAULT_MODEL), _PIECE, given.get("start", 0))
+        view = self._main.session.view() if len(mirrors) == 1 else None  # numbers of several would clash
+        counter, start = counter_for(DEFAULT_MODEL), given.get("start", 0)
+        return read_back(pool, given["handle"], counter, _PIECE, start, view)
 
     def _line(self, agent: str, given: list[Json]) -> tuple[Mirror[Json], list[Json]]:
         """The conversation that a request belongs to, and its whole list."""

@@ -13,7 +13,7 @@ from quire.memory.knowledge import (
     on_removed as on_removed,
 )
 from quire.memory.leaf import KNOWLEDGE as KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, Wish
+from quire.memory.memory import Memory
 from quire.memory.quotes import (
     Quote as Quote,
     Quotes as Quotes,
@@ -21,8 +21,10 @@ from quire.memory.quotes import (
     Shorten as Shorten,
     quote_rows as quote_rows,
 )
-from quire.memory.recall import Recall, Wishes, recalled
+from quire.memory.recall import Recall, recalled
+from quire.memory.standing import Wishes
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
+from quire.memory.wishes import Wish
 
 __all__ = [
     "Episode",

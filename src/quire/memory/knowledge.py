@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from threading import RLock
 from time import sleep
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from quire.errors import (
     Conflict,
     InvalidValue,
-    NewerStore,
     QuireError,
     StoreDamaged,
     StoreError,
@@ -40,8 +39,7 @@ Listener = Callable[[Store, Place, Collection[str]], None]
 _DOCUMENTS = ".documents"
 """The stream of the log. No transcript begins with a dot."""
 
-_FORMAT = 2
-_READING = "8"
+_READING = "9"
 """Changed whenever the same file would be read or cut otherwise: then it is read again."""
 
 _MAX_NAME = 4_096
@@ -117,9 +115,6 @@ class Knowledge:
         self._store = store
         self._lock = RLock()
         self._log = _Log(self.place)
-
-    def __repr__(self) -> str:
-        return f"<Knowledge {self.place}>"
 
     def add_text(self, text: str, *, source: str, title: str | None = None) -> Report:
         """Keep a text under a name, in place of what was kept under it before.
@@ -282,7 +277,6 @@ class _Kept(msgspec.Struct, frozen=True, gc=False):
     chunks: tuple[Chunk, ...]
     added_at: float
     updated_at: float
-    format: int = _FORMAT
 
     @property
     def tokens(self) -> int:
@@ -343,11 +337,8 @@ def _emptied(key: str, **fields: Any) -> Note:
 
 
 def _content(note: Item, place: Place) -> _Kept:
-    content = note.content if isinstance(note, Note) else None
-    if isinstance(content, Mapping) and cast("Mapping[str, int]", content).get("format", 0) > _FORMAT:
-        raise NewerStore(f"{place} was written by a newer version of Quire")
     try:
-        return msgspec.convert(content, _Kept)
+        return msgspec.convert(note.content if isinstance(note, Note) else None, _Kept)
     except msgspec.ValidationError as fault:
         raise StoreDamaged(f"{place}: the note {note.id!r} is damaged: {fault}") from None
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from quire.errors import WrongType
@@ -19,7 +19,7 @@ from quire.memory.ranking import Question
 from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
-from quire.memory.wishes import is_of_conversation, is_replaced, wishes_in
+from quire.memory.wishes import Wish, in_force, wishes_of
 from quire.stores import Place, Store, named_scope
 from quire.tokens import MOST, number, whole
 
@@ -31,19 +31,11 @@ MOST_LEAVES = 20_000
 were not used for longest are released, and read again when somebody asks."""
 
 _OWN_WEIGHT = 10
+_MOST_WISHES = 500
 _TRIES = 3
 _DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
 _lock = Lock()
-
-
-class Wish(NamedTuple):
-    """A standing instruction or a preference, and the message or note that it is from."""
-
-    text: str
-    leaf: Leaf
-    is_of_conversation: bool
-    """Whether it holds for its conversation only, not for the whole scope."""
 
 
 class Memory:
@@ -131,18 +123,14 @@ class Memory:
     def wishes(self, conversation: str | None = None, limit: int = WISHES) -> list[Wish]:
         """Return what users want in general, newest first: standing instructions and preferences.
 
-        What was said for one conversation only holds there. Of two about the same, the newer holds.
+        What was said for one conversation only holds there. Of two about the same, the newer holds. Those in
+        sentences of their own come before those in passing.
         """
         most = whole(limit, "a limit", least=1)
-        found = self._with_index(lambda index: index.wishes(WISHES * _OWN_WEIGHT))
-        said = [(leaf, text) for leaf in found for text in reversed([*wishes_in(leaf.text)])]
-        wishes: list[Wish] = []
-        for leaf, text in said:
-            is_here = is_of_conversation(text)
-            is_other = is_here and conversation not in (None, leaf.source)
-            if not is_other and not any(is_replaced(text, one.text) for one in wishes):
-                wishes.append(Wish(text, leaf, is_here))
-        return wishes[:most]
+        leaves = self._with_index(lambda index: index.wishes(_MOST_WISHES))
+        said = (wish for leaf in leaves for wish in reversed(wishes_of(leaf)))
+        here = (one for one in said if not one.is_of_conversation or conversation in (None, one.leaf.source))
+        return in_force(here)[:most]
 
     def search(
         self,

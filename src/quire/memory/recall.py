@@ -13,10 +13,9 @@ from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
-from quire.memory.memory import Memory, Wish, checked_question
+from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
     BAR,
-    PART,
     Key,
     Quote,
     Quotes,
@@ -101,54 +100,6 @@ class Recall(Settings):
 
 _EARLIER = "earlier"
 """The remark on a quote of what has changed since."""
-
-_WISH_TOKENS = 300
-_WISHED = "What the user asked for earlier, in general; of two that differ the last holds:"
-
-
-class Wishes(Settings):
-    """The section of standing instructions and preferences that are no longer in view, newest first.
-
-    They are those of the scope and of the conversation. It changes when more of them leave the view.
-    """
-
-    def __init__(
-        self,
-        *,
-        tokens: int = _WISH_TOKENS,
-        memory: Memory | None = None,
-        name: str = "wishes",
-        **options: Unpack[Options],
-    ) -> None:
-        """Without a `memory`, use that of the session in which the context is built."""
-        super().__init__(name, **(Options(required=False, independent=True, stability="slow") | options))
-        self._tokens, self._memory = whole(tokens, "tokens for wishes", least=1), memory
-
-    async def items(self, ask: Ask) -> Quotes:
-        """Return the wishes that may be shown; which are is decided when the rest of the context is known."""
-        memory = self._memory or (ask.memory() if ask.memory is not None else None)
-        if not isinstance(memory, Memory):
-            raise InvalidValue("there is no memory to take wishes from: build in a session, or give one")
-        find = partial(memory.wishes, ask.conversation)
-        wishes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
-        quotes = [quote_wish(wish, nth) for nth, wish in enumerate(wishes)]
-        return Quotes(quotes, name=self.name, opening=_WISHED, closing="", tokens=self._tokens)
-
-
-def quote_wish(wish: Wish, nth: int) -> Quote:
-    """Quote a wish, the nth of all."""
-    leaf = wish.leaf
-    return Quote(
-        id=f"{PART}{leaf.key}/{nth}",
-        line=quote_line(BAR, wish.text),
-        heading="",
-        at=leaf.at,
-        order=leaf.order,
-        covers=leaf.ids,
-        why=lambda: "a standing instruction or preference",
-        source=leaf.source,
-        text=leaf.text,
-    )
 
 
 def _question_of(ask: Ask) -> Message | None:

@@ -2,110 +2,166 @@
 
 "Always cite in APA" and "I prefer the quiet floor" share no words with the requests they apply to, so a
 search does not find them. They are recognised by how they are put, in English, and only in the user's own
-words: not in code or quotations.
+words: not in code, quotations or long pasted texts. What is asked for once ("Send it today") is not one.
+
+What is forbidden ("Don't touch the production database") holds in the conversation in which it was said.
 """
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from quire.memory.leaf import WISH
+from quire.memory.leaf import WISH, Leaf
 from quire.memory.words import terms
 
 _LONGEST = 600
-"""Characters of a sentence that are kept, from the one that begins the clause."""
+"""Characters of a sentence that are kept."""
 
-_READ = 4_000
+_LONG_MESSAGE = 2_000
+"""Characters beyond which only the first and the last paragraph are read: the rest is likely to be pasted."""
 
 _PASTED = re.compile(
     r"""```.*?(?:```|\Z) | ^\s*>.*?$ | ["\u201c][^"\u201d\n]{12,}["\u201d]""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 _SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
-_DO = (
-    "add address answer ask assume avoid be begin book bring call change check cite commit confirm "
-    "convert copy create delete disable do double-check draft edit enable end explain find format give "
-    "go highlight include keep leave let limit list maintain make mention name offer omit order pick "
-    "prefix provide push put quote refer remind reply respond return round run schedule send share show "
-    "sign skip sort speak spell start state stick stop suggest summarise summarize talk tell touch "
-    "translate use wait warn wrap write"
-)
-_PARTS = {
-    "DO": f"(?:{'|'.join(_DO.split())})",
-    "LEAD": r"""(?:(?:please|also|and|but|so|hey|ok|okay|oh|btw|by\ the\ way|note|just|reminder|for\ now|today
-        |in\ this\ (?:chat|conversation))[,:]?\s+)*""",
-    "AGAIN": r"""(?:from\ now\ on|from\ here\ on|going\ forward|from\ this\ point|in\ (?:the\ )?future
-        |until\ further\ notice|whenever|every\ time|each\ time|(?:when|any\ ?time)\ (?:i|you|we)\b)""",
-}
+
+_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wishes.toml").read_text("utf-8"))
 
 
-def _pattern(text: str) -> "re.Pattern[str]":
-    for name, part in _PARTS.items():
-        text = text.replace(name, part)
-    return re.compile(text, re.VERBOSE | re.IGNORECASE)
+def _pattern(name: str, lead: str = "") -> "re.Pattern[str]":
+    text = f"{lead}(?:{'|'.join(_LISTS['rules'][name])})"
+    for part, words in reversed(_LISTS["parts"].items()):
+        text = text.replace(part, f"(?:{words})")
+    return re.compile(text.replace("\n", ""), re.IGNORECASE)
 
 
-_INSTRUCTION = _pattern(
-    r"""^LEAD(?:
-    (?:always|never)\s+(?!(?:mind|ever|a|been|had|thought|wanted|knew|heard|saw|seen|here|again)\b)\w
-    | (?:do\ not|don't)\ ever\s+\w
-    | AGAIN,?\s.*\b(?:please|always|never|don't|do\ not|DO|you\ (?:should|must)|i\ (?:want|prefer)
-        |i'd\ like)\b
-    | DO\b.*\b(?:AGAIN|every\ (?:answer|reply|response|message|mail|email|report))\b
-    | (?:do\ not|don't|stop|avoid)\s+(?:\w+ing|DO)\b.*
-        \b(?:any\ ?more|again|ever|unless|until|before|without)\b
-    | (?:make\ sure|be\ sure|remember|don't\ forget)\s+(?:to|you|that\ you)\s+(?:always|never)\b
-    | (?:you\ (?:should|must)|i\ (?:want|need|expect|would\ like)\ you\ to|i'd\ like\ you\ to)
-        \s+(?:always|never)\b
-    | call\ me\s+\w)"""
-)
-_PREFERENCE = _pattern(
-    r"""\bi(?:\s+(?:really|much|always|generally|usually|still|strongly|also|do|just|definitely|tend\ to))*
-        \s+prefer\b
-    | \bi(?:'d|\ would)\ (?:always|generally|usually)\ (?:prefer|rather)\b
-    | \bmy\ (?:\w+\ )?(?:preference\ (?:is|for|of)|preferred)\b
-    | \bi(?:'m|\ am)\ (?:severely\ |very\ |highly\ |a\ |strictly\ )*
-        (?:allergic\ to|vegan|vegetarian|lactose|colou?r-?blind)
-    | \bi\ (?:really\ )?(?:like|hate|love|appreciate)\ it\ when\ you\b
-    | \bi\ (?:don't|do\ not|never|can't|cannot)
-        \ (?:eat|drink|fly|take\ (?:calls|meetings)|work\ (?:on|before|after))\b"""
-)
-_NOT_OWN = _pattern(
-    r"""^\W*(?:do|does|did|would|should|which|what|who|why|how|is|are|have|has|if)\b[^,]*$
-    | \b(?:he|she|they|people|customers|users|my\ \w+)\ (?:says?|said|told|thinks?|always|never|prefers?)\b
-    | \bused\ to\b"""
-)
-_HERE = _pattern(
-    r"\b(?:in|for)\ this\ (?:chat|conversation|session|thread|task)\b | \bfor\ now\b | \btoday\b"
-)
+_INSTRUCTION = _pattern("instructions")
+_PREFERENCE = _pattern("preferences", lead=r"\b(?=[imw])")
+_NOT_OWN = _pattern("not_own")
+_LEAD = _pattern("lead")
+_REQUEST = _pattern("requests")
+_FORBIDS = _pattern("forbids")
+_PROHIBITION = _pattern("prohibitions")
+_OF_CONVERSATION = _pattern("of_conversation")
+_CLAUSE_END = _pattern("ends")
 _COMMON = frozenset(
     terms("always never please prefer include use ask make sure when whenever show give like want")
 )
 
 
-def wishes_in(text: str) -> Iterator[str]:
+class Phrase(NamedTuple):
+    """A sentence that holds for later requests too, the clause of it that says so, and its number."""
+
+    sentence: str
+    clause: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A standing instruction or a preference, and the message or note that it is from."""
+
+    text: str
+    clause: str
+    """The part of the text that says it: "I prefer trains" of "I prefer trains, so can you book one?"."""
+    number: int
+    """Its place among the sentences of the message."""
+    leaf: Leaf
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """What it is about."""
+        return frozenset(terms(self.clause)) - _COMMON
+
+    @property
+    def is_of_conversation(self) -> bool:
+        """Whether it says that it is for one conversation; others hold for the scope."""
+        return _OF_CONVERSATION.search(self.text) is not None
+
+    @property
+    def is_in_passing(self) -> bool:
+        """Whether its sentence begins with something else."""
+        return not self.text.startswith(self.clause)
+
+    @property
+    def forbids(self) -> bool:
+        """Whether it says what is not wanted."""
+        return _FORBIDS.search(self.clause) is not None
+
+
+def wishes_of(leaf: Leaf, *, prohibitions: bool = False) -> list[Wish]:
+    """Return the wishes that a leaf says, in order; with `prohibitions`, also what it forbids."""
+    return [Wish(*phrase, leaf) for phrase in wishes_in(leaf.text, prohibitions=prohibitions)]
+
+
+def in_force(wishes: Iterable[Wish]) -> list[Wish]:
+    """Return those of some wishes, the newest first, that hold: those in sentences of their own come first.
+
+    Of two about the same, the newer holds. One that is said again stays as it was first said.
+    """
+    held, by_term = list[Wish](), defaultdict[str, list[int]](list)
+    for wish in wishes:
+        near = dict.fromkeys(nth for term in wish.terms for nth in by_term[term])
+        newer = next((nth for nth in near if _is_replaced(wish, held[nth])), None)
+        if newer is None:
+            for term in wish.terms:
+                by_term[term].append(len(held))
+            held.append(wish)
+        elif wish.terms == held[newer].terms and wish.forbids == held[newer].forbids:
+            held[newer] = wish
+    return sorted(held, key=lambda wish: wish.is_in_passing)
+
+
+def _is_replaced(older: Wish, newer: Wish) -> bool:
+    """Whether a newer wish takes the place of an older one: it differs in a word or so.
+
+    What is forbidden or not borne adds up: of two such both hold.
+    """
+    most = 0 if older.forbids and newer.forbids else max(1, len(older.terms) // 4)
+    return max(len(older.terms - newer.terms), len(newer.terms - older.terms)) <= most
+
+
+def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
     """Yield the sentences of a user's message that hold for later requests too."""
     if text.startswith(WISH):  # a note that a person keeps
-        yield " ".join(text.removeprefix(WISH)[:_LONGEST].split())
+        kept = " ".join(text.removeprefix(WISH)[:_LONGEST].split())
+        yield Phrase(kept, kept, 0)
         return
-    for found in _SENTENCE.finditer(_PASTED.sub(" \n", text[:_READ])):
-        sentence = found[0].strip(" -*\u2022\t")
-        if is_wish(sentence):
-            yield " ".join(sentence[:_LONGEST].split())
+    for number, found in enumerate(_SENTENCE.finditer(_own_words(text))):
+        sentence = " ".join(found[0].strip(" -*\u2022\t").split())
+        plain = sentence.replace("\u2019", "'")
+        if clause := _clause_in(sentence, plain):
+            yield Phrase(sentence if len(sentence) <= _LONGEST else clause, clause, number)
+        elif prohibitions and not plain.endswith("?") and _PROHIBITION.match(plain):
+            yield Phrase(sentence[:_LONGEST], sentence[:_LONGEST], number)
 
 
-def is_wish(sentence: str) -> bool:
-    """Whether a sentence is a standing instruction or a preference."""
-    if _INSTRUCTION.match(sentence):
-        return not sentence.rstrip().endswith("?")
-    return _PREFERENCE.search(sentence) is not None and _NOT_OWN.search(sentence) is None
+def _own_words(text: str) -> str:
+    """Return a message without what is likely to be pasted."""
+    if len(text) > _LONG_MESSAGE:
+        paragraphs = [one for one in text.split("\n\n") if one.strip()] or [""]
+        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys((paragraphs[0], paragraphs[-1])))
+    return _PASTED.sub(" \n", text)
 
 
-def is_of_conversation(wish: str) -> bool:
-    """Whether a wish says that it is for one conversation; others hold for the scope."""
-    return _HERE.search(wish) is not None
-
-
-def is_replaced(older: str, newer: str) -> bool:
-    """Whether a newer wish is about the same as an older one, and so takes its place."""
-    one, other = (frozenset(terms(text)) - _COMMON for text in (older, newer))
-    return bool(one and other) and 2 * len(one & other) >= max(len(one), len(other))
+def _clause_in(sentence: str, plain: str) -> str | None:
+    """Return the part of a sentence that is a standing instruction or a preference, if there is one."""
+    lead = _LEAD.match(plain)
+    start = 0 if lead is None else lead.end()
+    if last := _INSTRUCTION.match(plain, start):
+        is_wish, start = not plain.endswith("?") or bool(_REQUEST.match(plain, start)), 0
+    elif preferences := [*_PREFERENCE.finditer(plain)]:
+        last = preferences[-1]
+        is_wish, start = not _NOT_OWN.search(plain), preferences[0].start()
+    else:
+        return None
+    if not is_wish:
+        return None
+    end = _CLAUSE_END.search(plain, last.end())
+    return sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]

@@ -8,7 +8,7 @@ from functools import partial
 from quire.agent import Agent, Asking, Delta, Done
 from quire.errors import Conflict, QuireError, Stopped, StoreError, TurnBusy
 from quire.items import ToolResult
-from quire.session import Outcome, Taken, parts_of, take_job, transcript_with
+from quire.session import Behind, Outcome, Taken, parts_of, take_job, transcript_with
 
 logger = logging.getLogger("quire.node")
 
@@ -28,31 +28,36 @@ async def run_job(
     was begun and has not ended goes first.
     """
     again = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
-    async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
-        if taken.outcome is None and taken.unfinished is None and taken.is_cancelled:
-            await taken.end("cancelled")  # by who did it before
-        if taken.outcome is None and taken.unfinished is None:
-            try:
-                async with aclosing(_deltas(agent, taken)) as deltas:
-                    async for delta in deltas:
-                        if isinstance(delta, Done):
-                            reply = delta.reply
-                            if reply.stop == "interrupted" and is_stopped():
-                                raise Stopped("the node was stopped before the job had ended")
-                            stop = "cancelled" if taken.is_cancelled else reply.stop
-                            await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
-                        yield delta
-            except (*NOT_ENDED, *raises):
-                raise
-            except Exception as fault:
-                await fail_job(taken, fault)
-        if taken.outcome is not None:
-            yield taken.outcome
-            return
-    assert taken.unfinished is not None
-    async with aclosing(again(taken.unfinished, force=False)) as events:  # `TurnBusy` while somebody does it
-        async for _ in events:
-            pass
+    first: str | None = None
+    try:
+        async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
+            first = taken.unfinished
+            if taken.outcome is None and first is None and taken.is_cancelled:
+                await taken.end("cancelled")  # by who did it before
+            if taken.outcome is None and first is None:
+                try:
+                    async with aclosing(_deltas(agent, taken)) as deltas:
+                        async for delta in deltas:
+                            if isinstance(delta, Done):
+                                reply = delta.reply
+                                if reply.stop == "interrupted" and is_stopped():
+                                    raise Stopped("the node was stopped before the job had ended")
+                                stop = "cancelled" if taken.is_cancelled else reply.stop
+                                await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
+                            yield delta
+                except (*NOT_ENDED, *raises):
+                    raise
+                except Exception as fault:
+                    await fail_job(taken, fault)
+            if taken.outcome is not None:
+                yield taken.outcome
+                return
+    except Behind:  # what others did is known now
+        pass
+    if first is not None:
+        async with aclosing(again(first, force=False)) as events:  # `TurnBusy` while somebody does it
+            async for _ in events:
+                pass
     async with aclosing(again(job_id)) as events:
         async for event in events:
             yield event

@@ -192,7 +192,7 @@ class Worker:
         for task in (idle, hurried):
             task.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
-        await self._agent.session.aio.close("hand over")
+        await self._agent.session.aio.close(0)
 
     async def _begin_turn(self) -> Agent:
         """The agent, once the messages before are answered. The caller ends the turn with `_end_turn`."""

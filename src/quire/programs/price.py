@@ -15,7 +15,7 @@ _UNKNOWN_MODEL_MONEY = 0.01
 _TIMES = 10
 """How often a loop counts: its length is seldom in the text."""
 
-_MOST = 1e12
+_MAX_PRICE = 1e12
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -35,9 +35,9 @@ def estimate(code: str, task: Task) -> Price:
     try:
         counts = _counts(parse(code), {*task.tools, *task.models})
     except RecursionError:  # functions that call each other in a very long chain
-        return Price(_MOST, _MOST)
+        return Price(_MAX_PRICE, _MAX_PRICE)
     money = sum(counts.get(name, 0.0) * _money(model.name) for name, model in task.models.items())
-    return Price(min(money, _MOST), min(sum(counts.values()), _MOST))
+    return Price(min(money, _MAX_PRICE), min(sum(counts.values()), _MAX_PRICE))
 
 
 def _money(model: str) -> float:
@@ -58,7 +58,7 @@ def _counts(tree: ast.Module, functions: Collection[str]) -> Mapping[str, float]
                 known[name] = {}  # while its own body is read: how often it calls itself is not in the text
                 known[name] = mentioned(own[name].body)
             for one, count in known.get(name, {}).items():
-                counts[one] = min(counts.get(one, 0.0) + count * times, _MOST)
+                counts[one] = min(counts.get(one, 0.0) + count * times, _MAX_PRICE)
         return counts
 
     return mentioned(tree.body)

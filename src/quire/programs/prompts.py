@@ -48,10 +48,10 @@ these are not made again, and fail again."""
 RUN = "The program passed the checks, and is run."
 """Stands between a program and its calls, which are not calls of the model's reply."""
 
-_MOST_SHOWN = 4_000
+_MAX_SHOWN = 4_000
 """Characters of an input, of printed text, and of the calls that were made."""
 
-_MOST_OF_CALL = 300
+_MAX_OF_CALL = 300
 
 _INCOMPLETE: Mapping[Finish, str] = {
     "length": "it was cut off at the most tokens that an answer may have",
@@ -61,7 +61,7 @@ _INCOMPLETE: Mapping[Finish, str] = {
 
 _PYTHON = frozenset(("python", "py", "python3"))
 _OPENING = re.compile(r"^[ \t]*+(```++|~~~++)[ \t]*+([\w+-]*+)[^\n]*+\n", re.MULTILINE)
-_MOST_CLOSINGS = 20
+_MAX_CLOSINGS = 20
 """Lines of backticks that are tried as the end of one block."""
 
 
@@ -94,7 +94,7 @@ def calls_message(calls: Sequence[PastCall]) -> Message:
     lines: list[str] = []
     for one in calls:
         line = _call_line(one)
-        if sum(map(len, lines)) + len(line) > _MOST_SHOWN:
+        if sum(map(len, lines)) + len(line) > _MAX_SHOWN:
             lines.append(f"- and {len(calls) - len(lines)} more")
             break
         lines.append(line)
@@ -108,7 +108,7 @@ def code_message(code: str) -> Message:
 
 
 def _call_line(past: PastCall) -> str:
-    arguments, result = (_shortened(text, _MOST_OF_CALL) for text in (past.call.arguments, past.result.text))
+    arguments, result = (_shortened(text, _MAX_OF_CALL) for text in (past.call.arguments, past.result.text))
     if not past.result.is_error:
         ending = "gave"
     elif not past.has_effect:
@@ -118,7 +118,7 @@ def _call_line(past: PastCall) -> str:
     return f"- {past.call.name} {arguments} {ending}: {result}"
 
 
-def _shortened(text: str, most: int = _MOST_SHOWN) -> str:
+def _shortened(text: str, most: int = _MAX_SHOWN) -> str:
     if len(text) <= most:
         return text
     beginning, ending = ends(text, most)
@@ -177,7 +177,7 @@ def _blocks(reply: str) -> Iterator[_Block]:
     while opening := _OPENING.search(reply, start):
         closing = re.compile(rf"^[ \t]*+{re.escape(opening[1])}[ \t]*+$", re.MULTILINE)
         language, begin = opening[2].lower(), opening.end()
-        ends_at = [found.span() for found in islice(closing.finditer(reply, begin), _MOST_CLOSINGS)]
+        ends_at = [found.span() for found in islice(closing.finditer(reply, begin), _MAX_CLOSINGS)]
         if not ends_at:
             yield _Block(language, _unindented(reply[begin:]), False)
             return

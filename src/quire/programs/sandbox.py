@@ -108,13 +108,12 @@ class Sandbox:
         inputs: Mapping[str, Any] = MappingProxyType({}),
         functions: Mapping[str, HostFunction] = MappingProxyType({}),
         bounds: Bounds = Bounds(),  # noqa: B008  # it is frozen
-        tell: Callable[[str], object] | None = None,
     ) -> Ran:
         """Run a program to its answer or to a `ProgramFault`; no host call is running afterwards."""
         values, text = await COMPUTING.do(lambda: (_input_values(inputs), _with_ending(code)))
         workers = await self._workers.get()
         worker = workers.worker(_limits(bounds))
-        printed = _Printed(bounds.printed, tell, worker.stop)
+        printed = _Printed(bounds.printed, worker.stop)
         run = _Run(worker, code, functions, bounds, printed)
 
         def begin(session: "MontySession") -> Any:
@@ -300,13 +299,11 @@ def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Printed:
-    """The printed text of one run, up to a limit. The worker's thread adds to it; `tell` runs in the loop."""
+    """The printed text of one run, up to a limit. The worker's thread adds to it."""
 
-    def __init__(self, most: int, tell: Callable[[str], object] | None, stop: Callable[[], None]) -> None:
-        self._left = most
-        self._tell = tell
+    def __init__(self, limit: int, stop: Callable[[], None]) -> None:
+        self._left = limit
         self._stop = stop
-        self._loop = asyncio.get_running_loop()
         self._texts: list[str] = []
         self._is_over = False
 
@@ -317,10 +314,7 @@ class _Printed:
         """Keep what there is room for; beyond it the program is stopped."""
         kept = text[: self._left]
         self._left -= len(kept)
-        if kept:
-            self._texts.append(kept)
-            if self._tell is not None:
-                self._loop.call_soon_threadsafe(self._tell, kept)
+        self._texts.append(kept)
         if len(kept) < len(text):
             self._is_over = True
             self._stop()

@@ -33,7 +33,7 @@ from quire.providers.schema import (
     schema_for as schema_for,
 )
 from quire.providers.state import pack as pack
-from quire.providers.stream import NO_NAME as NO_NAME
+from quire.providers.stream import NO_NAME as NO_NAME, usage_from as usage_from
 from quire.providers.tools import Tool as Tool, read_tools as read_tools
 from quire.providers.types import (
     HARMLESS as HARMLESS,

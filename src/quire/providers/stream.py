@@ -67,7 +67,7 @@ _USAGE: dict[str, dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name
 """Where each wire reports its usage; input and output are sums of several fields."""
 
 
-def _usage_from(wire: str, report: Json) -> Usage | None:
+def usage_from(wire: str, report: Json) -> Usage | None:
     """The usage that a wire reports. A part is never more than its whole."""
     if not report:
         return None
@@ -296,7 +296,7 @@ class ReplyReader(ABC):
         if not self.made.has_kept and all(isinstance(item, Reasoning) for item in whole):
             # No wire takes thoughts alone back, and they must not join the next answer.
             whole = [replace(cast("Reasoning", item), state=None) for item in whole]
-        model, usage = replace_surrogates(self.model) or None, _usage_from(self.wire, self.usage)
+        model, usage = replace_surrogates(self.model) or None, usage_from(self.wire, self.usage)
         return Parsed(tuple(whole), usage, "other" if error is not None else finish, model, error)
 
     def _failure(self) -> str | None:

@@ -1,9 +1,9 @@
 """The application: the agents of a node over HTTP. Each route says itself what it takes and answers."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Annotated, Any
-from urllib.parse import unquote
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Meta, Raw
@@ -11,27 +11,30 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from quire.agent import Agent
 from quire.errors import InvalidValue, StoreError, UnknownId, cut
 from quire.items import JSON, Content, Item, Message, now, prepared
-from quire.memory import is_reserved
 from quire.node import Node
+from quire.reading import Source
+from quire.reading.conversations import Conversation, list_conversations
+from quire.reading.requests import Request as SentRequest, RequestRow, list_requests, read_request
+from quire.reading.source import Fields
 from quire.service.boundary import Boundary
-from quire.service.events import Answer, Cursor, EventResponse, answered
+from quire.service.events import Answer, Cursor, EventResponse, StoredItem, answered
 from quire.service.keys import Keys
 from quire.service.metrics import CONTENT_TYPE
-from quire.service.openai import openai_routes
-from quire.service.openapi import description, operation, operations_of
+from quire.service.openai import OpenAI
+from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
-from quire.service.service import Address, Service, digest_of, job_id_of, json_response
-from quire.session import Job, Kept, Session, log_of, version_before_job, version_before_work
+from quire.service.service import Address, Service, digest_of, job_id_of
+from quire.session import Job, Session, Spending, log_of, version_before_job, version_before_work
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
 _ROWS, _MOST_ROWS = 50, 200
+_LARGEST = 10**15
 _LONGEST_WAIT = 600.0
 _READY = 5.0
 """Seconds within which the store answers where the service is ready."""
@@ -71,9 +74,79 @@ class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: int | str | None = None
 
 
+# What is answered
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How the service is."""
+
+    status: Literal["ok", "ready"]
+
+
+class ConversationPage(msgspec.Struct, frozen=True):
+    """Conversations, the latest first; `next` is the cursor of the page after it."""
+
+    conversations: Sequence[Conversation]
+    next: str | None
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a conversation stands; `events` is where it is followed from."""
+
+    conversation: str
+    version: int
+    items: int
+    state: Literal["running", "waiting", "idle"]
+    waiting: Sequence[StoredItem]
+    jobs: Sequence[str]
+    spending: Spending
+    events: str
+
+
+class ItemPage(msgspec.Struct, frozen=True):
+    """Items in the order of their record, of `length` in all; `next` is `after` of the page after it."""
+
+    items: Sequence[StoredItem]
+    next: int | None
+    length: int
+    events: str
+
+
+class WaitingCalls(msgspec.Struct, frozen=True):
+    """The calls that wait for a person, or for the client."""
+
+    calls: Sequence[StoredItem]
+
+
+class Forked(msgspec.Struct, frozen=True):
+    """A conversation with the past of another."""
+
+    conversation: str
+    version: int
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model would see: items, sections, and what became of each candidate."""
+
+    model: str | None
+    tokens: int
+    available: int
+    items: Sequence[StoredItem]
+    sections: Sequence[Fields]
+    entries: Sequence[Fields]
+
+
+class RequestPage(msgspec.Struct, frozen=True):
+    """Requests that were sent to models, newest first; `next` is the cursor of the page after it."""
+
+    receipts: Sequence[RequestRow]
+    next: str | None
+
+
 _ALL = "/agents/{agent}/conversations"
 _ONE = f"{_ALL}/{{conversation}}"
 _LIMIT = {"limit": f"how many, at most {_MOST_ROWS}"}
+_PAGE = {**_LIMIT, "cursor": "`next` of the page before"}
 
 
 def app(
@@ -94,11 +167,10 @@ def app(
     When the server ends, running turns have `grace` seconds.
     """
     service = Service(node, runner or LocalRunner(node), most, grace)
-    native = _Routes(service)
     made = Starlette(
         routes=[
-            *(Route(one.path, getattr(native, one.name), methods=[one.method]) for one in OPERATIONS),
-            *openai_routes(service),
+            *routes_of(_Routes(service)),
+            *routes_of(OpenAI(service)),
         ],
         exception_handlers={HTTPException: _refused},
         lifespan=lambda _: service.running(),
@@ -122,12 +194,12 @@ class _Routes:
     # The service itself
 
     @operation("GET", "/health")
-    async def health(self, request: Request) -> Response:
+    async def health(self, request: Request) -> Status:
         """Whether the process answers."""
-        return json_response({"status": "ok"})
+        return Status("ok")
 
     @operation("GET", "/ready")
-    async def ready(self, request: Request) -> Response:
+    async def ready(self, request: Request) -> Status:
         """Whether the store answers, and messages are accepted."""
         if self._service.is_stopping:
             raise unavailable("the service is stopping")
@@ -136,7 +208,7 @@ class _Routes:
                 await STORE.do(self._service.node.store.version, place_at(conversation="ready"))
         except TimeoutError:
             raise unavailable("the store does not answer") from None
-        return json_response({"status": "ready"})
+        return Status("ready")
 
     @operation("GET", "/metrics")
     async def metrics(self, request: Request) -> Response:
@@ -146,105 +218,87 @@ class _Routes:
         return Response(self._service.metrics.text(), media_type=CONTENT_TYPE)
 
     @operation("GET", "/openapi.json")
-    async def openapi(self, request: Request) -> Response:
+    async def openapi(self, request: Request) -> dict[str, Any]:
         """This description."""
-        return json_response(description(OPERATIONS))
+        return description(request.app.routes)
 
     # Conversations
 
-    @operation("GET", _ALL, query={**_LIMIT, "cursor": "`next` of the page before"})
-    async def conversations(self, request: Request) -> Response:
+    @operation("GET", _ALL, query=_PAGE)
+    async def conversations(self, request: Request) -> ConversationPage:
         """The conversations, by last activity."""
         address, limit = self._service.address(request, _name(request, "agent"), "list"), _limit(request)
-        named = address.place.named  # it ends with a slash where each conversation is a scope of its own
-        recent = await STORE.do(self._service.node.store.recent, None if named.endswith("/") else named)
-        found = [
-            one for one in recent if one.place.named == named and not is_reserved(one.place.conversation)
-        ]
-        if cursor := request.query_params.get("cursor"):
-            time, _, name = cursor.partition("~")
-            try:
-                after = -float(time)
-            except ValueError:
-                raise InvalidValue("the cursor is `next` of the page before") from None
-            found = [one for one in found if (-(one.time or 0.0), one.place.conversation) > (after, name)]
-        rows = [
-            {"conversation": one.place.conversation, "version": one.version, "at": one.time or 0.0}
-            for one in found[:limit]
-        ]
-        following = f"{rows[-1]['at']!r}~{rows[-1]['conversation']}" if len(found) > limit else None
-        return json_response({"conversations": rows, "next": following})
+        named, after = address.place.named, request.query_params.get("cursor", "")
+        # It ends with a slash where each conversation is a scope of its own.
+        source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
+        within = f"{quote(named, safe='')}/"
+        page = await STORE.do(list_conversations, source, within, after=after, limit=limit)
+        return ConversationPage(page.rows, page.next)
 
     @operation("GET", _ONE)
-    async def head(self, request: Request) -> Response:
+    async def head(self, request: Request) -> Head:
         """Where a conversation stands."""
         address = self._address(request)
         session = await self._service.session(address)
         calls = await self._waiting(address, session)
-        return json_response(
-            {
-                "conversation": address.conversation,
-                "version": session.version,
-                "items": session.view().end,
-                "state": "running" if session.jobs.current else "waiting" if calls else "idle",
-                "waiting": _raw(calls),
-                "jobs": [job.id for job in session.jobs.pending()],
-                "spending": session.spending,
-                "events": f"{address.path}/events?after={version_before_work(log_of(session))}",
-            }
+        return Head(
+            conversation=address.conversation,
+            version=session.version,
+            items=session.view().end,
+            state="running" if session.jobs.current else "waiting" if calls else "idle",
+            waiting=_raw(calls),
+            jobs=[job.id for job in session.jobs.pending()],
+            spending=session.spending,
+            events=_events_of(address, session),
         )
 
-    @operation("DELETE", _ONE, status=204)
-    async def forget(self, request: Request) -> Response:
+    @operation("DELETE", _ONE)
+    async def forget(self, request: Request) -> None:
         """Erase the content of a conversation."""
         session = await self._service.session(self._address(request))
         await session.aio.forget()
-        return Response(status_code=204)
 
     @operation("GET", f"{_ONE}/items", query={**_LIMIT, "after": "how many to leave out"})
-    async def items(self, request: Request) -> Response:
+    async def items(self, request: Request) -> ItemPage:
         """The items, in the order of their record."""
         address = self._address(request)
         after, limit = _number(request, "after", 0), _limit(request)
         session = await self._service.session(address)
-        events = f"{address.path}/events?after={version_before_work(log_of(session))}"
+        events = _events_of(address, session)
 
-        def read() -> dict[str, Any]:
+        def read() -> ItemPage:
             view = session.view()
             end = min(after + limit, view.end)
             items = _raw(view.log.items(after, end)) if after < end else []
-            following = end if end < view.end else None
-            return {"items": items, "next": following, "length": view.end, "events": events}
+            return ItemPage(items, end if end < view.end else None, view.end, events)
 
-        return json_response(await STORE.do(read))
+        return await STORE.do(read)
 
-    @operation("DELETE", f"{_ONE}/items/{{item}}", status=204)
-    async def forget_item(self, request: Request) -> Response:
+    @operation("DELETE", f"{_ONE}/items/{{item}}")
+    async def forget_item(self, request: Request) -> None:
         """Erase the content of an item, and of what was made of it."""
         session = await self._service.session(self._address(request))
         await session.aio.forget(_name(request, "item"))
-        return Response(status_code=204)
 
     @operation("GET", f"{_ONE}/waiting")
-    async def waiting(self, request: Request) -> Response:
+    async def waiting(self, request: Request) -> WaitingCalls:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
-        return json_response(
-            {"calls": _raw(await self._waiting(address, await self._service.session(address)))}
-        )
+        session = await self._service.session(address)
+        return WaitingCalls(_raw(await self._waiting(address, session)))
 
     @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
-    async def fork(self, request: Request) -> Response:
+    async def fork(self, request: Request) -> Forked:
         """Begin another conversation with the past of this one."""
         session = await self._service.session(self._address(request))
         asked = await self._service.body(request, NewFork)
         made = await session.aio.fork(asked.name, at=asked.at)
-        return json_response({"conversation": made.place.conversation, "version": made.version}, 201)
+        return Forked(made.place.conversation, made.version)
 
     # Jobs
 
-    @operation("POST", f"{_ONE}/messages", body=NewMessage, answer=Answer, is_job=True)
-    async def message(self, request: Request) -> Response | EventResponse:
+    @operation("POST", f"{_ONE}/messages", body=NewMessage, is_job=True)
+    async def message(self, request: Request) -> Answer | Accepted | EventResponse:
         """Send a message."""
         address, asked = self._address(request), await self._service.body(request, NewMessage)
         if not asked.content:
@@ -253,8 +307,8 @@ class _Routes:
         given = {"message": Message("user", asked.content), "not_before": begins}
         return await self._answer(request, address, asked, **given)
 
-    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, answer=Answer, is_job=True)
-    async def decide(self, request: Request) -> Response | EventResponse:
+    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, is_job=True)
+    async def decide(self, request: Request) -> Answer | Accepted | EventResponse:
         """Approve or refuse calls that wait."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         session = await self._service.session(address)
@@ -268,7 +322,7 @@ class _Routes:
 
     async def _answer(
         self, request: Request, address: Address, asked: NewMessage | NewDecisions, **given: Any
-    ) -> Response | EventResponse:
+    ) -> Answer | Accepted | EventResponse:
         """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
         given["is_streamed"] = asked.stream or _wants_events(request)
         given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
@@ -281,11 +335,10 @@ class _Routes:
             try:
                 async with asyncio.timeout(seconds):
                     if (answer := await answered(reader, job.id)) is not None:
-                        return json_response(answer)
+                        return answer
             except TimeoutError:
                 pass
-        events = f"{address.path}/events?after={version}"
-        return json_response({"job": job.id, "version": version, "events": events}, 202)
+        return Accepted(job=job.id, version=version, events=f"{address.path}/events?after={version}")
 
     @operation("GET", f"{_ONE}/events", query={"after": "the id of an event"})
     async def events(self, request: Request) -> EventResponse:
@@ -299,33 +352,41 @@ class _Routes:
     # What the model sees
 
     @operation("GET", f"{_ONE}/context")
-    async def context(self, request: Request) -> Response:
+    async def context(self, request: Request) -> Preview:
         """What the model would see now, and why."""
         address = self._address(request)
         await self._service.session(address)
         made = await (await self._agent(address)).preview()
-        seen = {"model": made.model, "tokens": made.receipt.tokens, "available": made.receipt.available}
-        return json_response({**seen, "items": _raw(made.items), **_explained(made.receipt)})
+        receipt = made.receipt
+        return Preview(
+            model=made.model,
+            tokens=receipt.tokens,
+            available=receipt.available,
+            items=_raw(made.items),
+            sections=[line._asdict() for line in receipt.lines()],
+            entries=[entry._asdict() for entry in receipt.entries],
+        )
 
-    @operation("GET", f"{_ONE}/receipts", query=_LIMIT)
-    async def receipts(self, request: Request) -> Response:
+    @operation("GET", f"{_ONE}/receipts", query=_PAGE)
+    async def receipts(self, request: Request) -> RequestPage:
         """The requests that were sent to models, newest first."""
-        session, limit = await self._service.session(self._address(request)), _limit(request)
-        rows = await STORE.do(lambda: [_row(kept) for kept in reversed(session.receipts[-limit:])])
-        return json_response({"receipts": rows})
+        address, limit = self._address(request), _limit(request)
+        before = _number(request, "cursor", _LARGEST)
+
+        def read() -> RequestPage:
+            source, place = self._service.source(address), str(address.place)
+            newer = sum(version >= before for version in source.session(place).receipts.versions())
+            page = list_requests(source, place, limit=limit, skip=newer, brief=True)
+            rows = page["rows"][::-1]
+            return RequestPage(rows, str(rows[-1].version) if page["has_more"] else None)
+
+        return await STORE.do(read)
 
     @operation("GET", f"{_ONE}/receipts/{{receipt}}")
-    async def receipt(self, request: Request) -> Response:
+    async def receipt(self, request: Request) -> SentRequest:
         """One request, by its version: its sections, and what became of each candidate."""
-        session, asked = await self._service.session(self._address(request)), _name(request, "receipt")
-
-        def found() -> dict[str, Any]:
-            kept = next((one for one in session.receipts if str(one.version) == asked), None)
-            if kept is None:
-                raise UnknownId("no such request was kept in this conversation")
-            return {**_row(kept), **({} if kept.is_bare else _explained(kept))}
-
-        return json_response(await STORE.do(found))
+        address, version = self._address(request), _whole(_name(request, "receipt"), "receipt")
+        return await STORE.do(read_request, self._service.source(address), str(address.place), version)
 
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
@@ -345,10 +406,6 @@ class _Routes:
             raise Problem(500, f"the agent cannot be made: {type(fault).__name__}") from fault
 
 
-OPERATIONS = operations_of(_Routes)
-"""All that can be asked of the service, apart from the OpenAI-compatible routes."""
-
-
 # Requests and answers
 
 
@@ -362,8 +419,10 @@ def _name(request: Request, part: str) -> str:
 
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name)
-    if given is None:
-        return default
+    return default if given is None else _whole(given, name)
+
+
+def _whole(given: str, name: str) -> int:
     if not (given.isascii() and given.isdecimal() and len(given) <= 15):
         raise InvalidValue(f"{name} is a whole number of at least 0")
     return int(given)
@@ -386,20 +445,10 @@ def _preferred_wait(request: Request) -> float:
     return 0.0
 
 
+def _events_of(address: Address, session: Session) -> str:
+    """Where a conversation is followed from: the turn that runs, or now."""
+    return f"{address.path}/events?after={version_before_work(log_of(session))}"
+
+
 def _raw(items: Iterable[Item]) -> list[Raw]:
     return [Raw(JSON.encode_item(item)) for item in items]
-
-
-def _explained(receipt: Any) -> dict[str, Any]:
-    """The sections of a request, and what became of every candidate."""
-    return {
-        "sections": [line._asdict() for line in receipt.lines()],
-        "entries": [entry._asdict() for entry in receipt.entries],
-    }
-
-
-def _row(kept: Kept) -> dict[str, Any]:
-    names = ("id", "version", "provider", "model", "tokens", "available", "reserve", "digest", "is_bare")
-    spent = kept.spending
-    used = {"usage": spent.usage, "cost": spent.cost} if spent.requests else {}
-    return {**{name: getattr(kept, name) for name in names}, "at": kept.created_at, **used}

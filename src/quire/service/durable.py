@@ -10,24 +10,26 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from math import ceil
+from typing import Any, NamedTuple
 
 import msgspec
 
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Accepted, Shared, Told
-from quire.session import Job, accept_job, log_of, parts_of, version_before_job
+from quire.service.runner import Accepted, Address, Shared, Told
+from quire.session import Job, Session, accept_job, log_of, open_log, parts_of, version_before_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
 try:
     import dbos as dbos
-    import sqlalchemy
+    import sqlalchemy as sqlalchemy
     from sqlalchemy.exc import SQLAlchemyError
 
     from quire.service.words import COUNTS, ENDED, read_words
+    from quire.stores.link import Connection
     from quire.stores.postgres import PostgresStore
 except ImportError as missing:
     raise MissingExtra("dbos", "durable") from missing
@@ -46,6 +48,11 @@ _COUNTED = 1.0
 WORK = "quire_work"
 """The channel on which workers that sleep are woken."""
 
+# The database's own verb, for the transactions of others: it is the interface that DBOS keeps stable.
+_ENQUEUE = """
+    SELECT dbos.enqueue_workflow(%(workflow)s, %(queue)s, %(arguments)s::text[]::json[],
+        workflow_id => %(id)s, priority => %(priority)s::int, queue_partition_key => %(partition)s,
+        delay_until_epoch_ms => %(delay_until)s::bigint)"""
 _WAITING = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND status = ANY(%s)"
 
 
@@ -78,26 +85,13 @@ def _digest(parts: tuple[str, ...]) -> str:
 
 
 class Database:
-    """The PostgreSQL of a node, as DBOS uses it: the queue is beside the logs, for their transactions."""
+    """The PostgreSQL of a node: the queue of DBOS is beside the logs, for their transactions."""
 
-    def __init__(self, node: Node, connections: int) -> None:
+    def __init__(self, node: Node) -> None:
         store = node.store.inside if isinstance(node.store, Sealed) else node.store
         if not isinstance(store, PostgresStore):
             raise InvalidValue("durable turns need PostgreSQL: Node(store='postgresql://…')")
         self.node, self.store = node, store
-        self.engine = sqlalchemy.create_engine(
-            "postgresql+psycopg://",
-            creator=self._connected,
-            pool_size=connections,
-            max_overflow=0,
-        )
-        self.client = dbos.DBOSClient(
-            system_database_engine=self.engine,
-            serializer=dbos.DBOSPortableJSONSerializer(),
-            application_name=APPLICATION,
-            lazy=True,
-            retry_connection_errors=False,
-        )
         # DBOS logs as the application does, not to the terminal.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
 
@@ -111,39 +105,32 @@ class Database:
         try:
             return self._accept(reference, job, wakes)
         except StoreFailed:  # connections were lost; should it be kept already, it is known by its id
-            self.engine.dispose()
             return self._accept(reference, job, wakes)
 
     def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
-        session = self.node.session(*reference[:3])
-        log, known = log_of(session), version_before_job(log_of(session), job.id)
-        if known is not None:  # both were kept when it was sent first
-            return Accepted(known, session)
-        try:
-            # What a turn of this process has staged is not part of this transaction.
-            with log.lock, guarded(), self.engine.begin() as connection:
-                log.flush()
-                with self.store.joining(cast(Any, connection.connection.driver_connection)):
-                    version = accept_job(parts_of(session).writer, job)
-                order = _order(reference, job, version)
-                self.client.enqueue_in_transaction(connection, order, *reference)
+        place = Address(*reference[:3]).place
+        session = Session(open_log(self.node.store, place, catches_up=False))
+        log = log_of(session)
+
+        def keep(connection: Connection[Any]) -> int:
+            with connection.transaction(), self.store.joining(connection):
+                log.catch_up()
+                if (known := version_before_job(log, job.id)) is not None:
+                    return known  # both were kept when it was sent first
+                version = accept_job(parts_of(session).writer, job)
+                connection.execute(_ENQUEUE, _order(reference, job, version))
                 if wakes:
-                    connection.exec_driver_sql(f"NOTIFY {WORK}")
-        except BaseException:
-            with suppress(StoreError):
-                session.refresh()  # it knows a job that was not kept
-            raise
-        return Accepted(version, session)
+                    connection.execute(f"NOTIFY {WORK}".encode())
+                return version
 
-    def close(self) -> None:
-        """Close the connections."""
-        self.client.destroy()
-        self.engine.dispose()
-
-    def _connected(self) -> Any:
-        connection = self.store.link.connected()
-        connection.autocommit = False  # SQLAlchemy begins transactions itself
-        return connection
+        with log.lock:  # nobody here takes it for kept before it is
+            log.flush()  # what a turn of this process has staged is no part of the transaction
+            try:
+                return Accepted(self.store.link.run(keep), session)
+            except BaseException:
+                with suppress(StoreError):
+                    log.catch_up()  # it knows a job that was not kept
+                raise
 
 
 @contextmanager
@@ -158,11 +145,11 @@ def guarded() -> Generator[None, None, None]:
 class DurableRunner:
     """Accepts jobs, and leaves them to workers: see `Worker`, and the command `quire work`.
 
-    The store of the node is PostgreSQL. `connections` is how many this process may use to accept jobs.
+    The store of the node is PostgreSQL.
     """
 
-    def __init__(self, node: Node, *, connections: int = 4) -> None:
-        self._database = Database(node, connections)
+    def __init__(self, node: Node) -> None:
+        self._database = Database(node)
         self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
         self._signals = self._database.store.signals
@@ -187,12 +174,12 @@ class DurableRunner:
                 wake.clear()
                 has_ended = self._signals.count(reference.key) == ENDED
                 read = partial(read_words, self._database.store, reference.id, after)
-                is_open, pieces = await self._shared.do((reference, after), read)
+                is_open, pieces, has_more = await self._shared.do((reference, after), read)
                 for piece in pieces:
                     yield piece
                     after = piece.number
-                is_open = bool(pieces) or (is_open and not has_ended)  # there may be more than were read
-                if pieces:
+                is_open = has_more or (is_open and not has_ended)
+                if has_more:
                     wake.set()
 
     async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
@@ -234,7 +221,6 @@ class DurableRunner:
         """See `Runner.stop`. The workers go on."""
         if self._counting is not None:
             self._counting.cancel()
-        await FOLLOWING.do(self._database.close)
 
     async def _count(self) -> None:
         def counted(connection: Any) -> int:
@@ -248,15 +234,14 @@ class DurableRunner:
             await asyncio.sleep(_COUNTED)
 
 
-def _order(reference: Reference, job: Job, version: int) -> dbos.EnqueueOptions:
-    order = dbos.EnqueueOptions(
-        workflow_name=TURN,
-        queue_name=QUEUE,
-        workflow_id=reference.id,
-        queue_partition_key=reference.partition,
-        priority=version + 1,  # the order of the log: clocks of machines differ
-        serialization_type=dbos.WorkflowSerializationFormat.PORTABLE,
-    )
-    if job.not_before > now():
-        order["delay_seconds"] = job.not_before - now()
-    return order
+def _order(reference: Reference, job: Job, version: int) -> dict[str, Any]:
+    """The order to do a job; the log gives the order of jobs, as clocks of machines differ."""
+    return {
+        "workflow": TURN,
+        "queue": QUEUE,
+        "arguments": [msgspec.json.encode(part).decode() for part in reference],
+        "id": reference.id,
+        "priority": version + 1,
+        "partition": reference.partition,
+        "delay_until": ceil(job.not_before * 1e3) if job.not_before > now() else None,
+    }

@@ -13,13 +13,13 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
 from starlette.responses import StreamingResponse
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, StoreDamaged
 from quire.items import JSON, Message, Note
 from quire.service.runner import Address, Runner, Shared, Slices, woken
 from quire.session import AcceptedJob, EndedJob, JobEntry, Spending, TakenJob, job_entry
@@ -83,6 +83,14 @@ class Event(NamedTuple):
         return head + msgspec.json.encode(self.data) + b"\n\n"
 
 
+ITEM = "Item"
+"""The name of the schema of items in the description of the service."""
+
+_SCHEMA = {"$ref": f"#/components/schemas/{ITEM}"}
+StoredItem = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_SCHEMA)]
+"""An item as it is stored: its JSON is passed on."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a job."""
 
@@ -91,7 +99,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the turn ended: done, waiting for a person or the client, failed, or a limit that was reached."""
     text: str
     """The last text of the model."""
-    items: list[msgspec.Raw]
+    items: list[StoredItem]
     """All items that the turn recorded, the message that it answers included."""
     waiting: tuple[str, ...] = ()
     """The call ids of calls that wait for a decision or a result."""
@@ -293,7 +301,12 @@ class Reader:
                 return found, found[-1].version
             last = store.version(place)
             end = min(last, after + self._at_once)
-            return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
+            try:
+                return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
+            except StoreDamaged:  # it may have been removed since
+                if (last := store.version(place)) >= end:
+                    raise
+                return [], last
 
         at_once = 0 if is_fresh else self._at_once
         page, last = await self._readers.read(self._place, after, at_once, read)

@@ -9,30 +9,32 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response as Answer
-from starlette.routing import BaseRoute, Route
 
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
 from quire.service.events import ALIVE_SIGN, Cursor, EventResponse
-from quire.service.openai_shapes import Body, Json
+from quire.service.openai_shapes import Body
+from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
+from quire.service.openapi import operation
 from quire.service.problems import Problem, problem_of, unavailable
 from quire.service.service import Address, Service, digest_of, job_id_of, json_response
-from quire.session import Job, Session, log_of, version_before_job
+from quire.session import Job, Session, log_of, said_since, version_before_job
 from quire.stores.streams import MAIN
 from quire.stores.threads import COMPUTING, STORE
 
 _CONVERSATION = "quire-conversation"
 """The header that names the conversation of a chat completion, percent-encoded."""
 
+_RESUMED = {"stream": "`true`: its events", "starting_after": "the number of an event"}
+
 _Encode = Callable[[Json], bytes]
-_Shape = Callable[[Sequence[Json]], Json]
+_Shape = Callable[[Sequence[Json]], Any]
 
 
 class Ticket(NamedTuple):
@@ -59,17 +61,6 @@ class Ticket(NamedTuple):
             raise UnknownId(f"there is no response {cut(response_id)!r} here") from None
 
 
-def openai_routes(service: Service) -> list[BaseRoute]:
-    """The routes of OpenAI's APIs."""
-    api = _Api(service)
-    return [
-        Route("/v1/models", api.models),
-        Route("/v1/chat/completions", api.complete, methods=["POST"]),
-        Route("/v1/responses", api.respond, methods=["POST"]),
-        Route("/v1/responses/{response}", api.response),
-    ]
-
-
 class _Asked(NamedTuple):
     """What a client asks."""
 
@@ -83,19 +74,23 @@ class _Asked(NamedTuple):
     """The names of the client's tools."""
 
 
-class _Api:
+class OpenAI:
+    """The routes of OpenAI's APIs."""
+
     def __init__(self, service: Service) -> None:
         self._service = service
 
     # Routes
 
-    async def models(self, request: Request) -> Answer:
+    @operation("GET", "/v1/models")
+    async def models(self, request: Request) -> ServedModels:
+        """The agents, as models."""
         caller = self._service.caller(request)
         names = [one for one in self._service.node.agents if caller.agents is None or one in caller.agents]
-        about = {"object": "model", "created": 0, "owned_by": "quire"}
-        return json_response({"object": "list", "data": [{"id": name, **about} for name in names]})
+        return ServedModels(data=[ServedModel(id=name) for name in names])
 
-    async def complete(self, request: Request) -> Answer:
+    @operation("POST", "/v1/chat/completions", body=Body)
+    async def complete(self, request: Request) -> Completion | EventResponse:
         """A chat completion: the client sends its history again with each request."""
         asked = await self._read(request)
         body, key = asked.body, asked.key
@@ -107,7 +102,8 @@ class _Api:
         encode = chat.encoded if body.stream else None
         return await self._answer(address, job, asked, shapes.completion, encode)
 
-    async def respond(self, request: Request) -> Answer:
+    @operation("POST", "/v1/responses", body=Body)
+    async def respond(self, request: Request) -> ServedResponse | EventResponse:
         """A response: the client sends what is new."""
         asked = await self._read(request)
         body, key = asked.body, asked.key
@@ -119,7 +115,8 @@ class _Api:
         encode = shapes.encoded if body.stream else None
         return await self._answer(address, job, asked, lambda events: events[-1]["response"], encode)
 
-    async def response(self, request: Request) -> Answer:
+    @operation("GET", "/v1/responses/{response}", query=_RESUMED)
+    async def response(self, request: Request) -> ServedResponse | EventResponse:
         """A response that was accepted before, or its events behind one of them."""
         ticket = Ticket.read(request.path_params["response"])
         address = self._service.address(request, ticket.agent, ticket.conversation)
@@ -135,7 +132,8 @@ class _Api:
                 raise InvalidValue("starting_after is the number of an event")
             return EventResponse(self._sent(ticket, address, partial(shapes.encoded, after=int(after))))
         events = await self._all(ticket, address) if outcome is not None else _response(ticket).begin()
-        return json_response(events[-1]["response"])
+        found: ServedResponse = events[-1]["response"]
+        return found
 
     # Requests
 
@@ -176,7 +174,9 @@ class _Api:
         outcome = await session.jobs.outcome(before.job)
         if outcome is None:
             raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
-        is_last = not session.jobs.pending() and not await STORE.do(_said_since, session, outcome.version)
+        is_last = not session.jobs.pending() and not await STORE.do(
+            said_since, log_of(session), outcome.version
+        )
         if is_last or await _accepted(session, key) is not None:
             return address, session
         name = key or new_id()
@@ -189,7 +189,7 @@ class _Api:
 
     async def _answer(
         self, address: Address, job: Job, asked: _Asked, shape: _Shape, encode: _Encode | None
-    ) -> Answer:
+    ) -> Any:
         """Submit a job, and answer with its events as they come, or with all of them in one shape."""
         if job.id == asked.key:
             job = job._replace(digest=asked.digest)
@@ -232,7 +232,7 @@ class _Api:
     async def _all(self, ticket: Ticket, address: Address) -> list[Json]:
         """The events of a response, once it has ended."""
         events = [event async for event in self._events(ticket, address) if event is not None]
-        if events[-1].get("response", {}).get("usage") is None:
+        if events[-1]["type"].removeprefix("response.") not in shapes.ENDED:
             raise unavailable("the service is stopping")
         return events
 
@@ -285,10 +285,3 @@ def _continued(session: Session, body: Body, key: str | None) -> Job:
     if job.results:
         return job._replace(id=key or f"{job.results[-1].call_id} of {last}")
     return Job.of(job.message, id=last) if is_known else job
-
-
-def _said_since(session: Session, version: int) -> bool:
-    """Whether something was said or done in a conversation after a version."""
-    view = session.view()
-    added = view.log.items(log_of(session).state.revision_at(version, MAIN), view.revision)
-    return any(isinstance(item, Message | ToolCall | ToolResult) for item in added)

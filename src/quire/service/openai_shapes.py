@@ -17,12 +17,30 @@ from msgspec.structs import replace
 from quire.errors import Conflict, InvalidValue, ModelFailed, cut
 from quire.items import Content, Item, Message, ToolCall, ToolResult, prepared
 from quire.providers import entries_in, fields_in, provider_for, read_part, read_tools
+from quire.service.openai_types import (
+    CachedTokens,
+    CalledFunction,
+    ChatCall,
+    ChatMessage,
+    ChatUsage,
+    Choice,
+    Completion,
+    InputDetails,
+    Json,
+    Output,
+    OutputCall,
+    OutputDetails,
+    OutputMessage,
+    OutputText,
+    ResponseError,
+    ResponseUsage,
+    ServedResponse,
+    State,
+)
 from quire.service.problems import Problem
 from quire.session import Job
 from quire.stores.streams import CALLERS
 from quire.tokens import Usage
-
-Json = dict[str, Any]
 
 # Requests
 
@@ -186,18 +204,15 @@ class Response:
         self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
         self._is_open, self._said, self._held = False, "", ""  # the open text, and its end, not told yet
         self._early = ""  # words that were told before their message was recorded
-        self._output: list[Json] = []
-        self._body: Json = {
-            **{"id": response_id, "object": "response", "created_at": created, "status": "in_progress"},
-            **{"model": model, "conversation": {"id": conversation}, "error": None, "usage": None},
-            **{"incomplete_details": None, "instructions": None, "metadata": {}, "tools": []},
-            **{"parallel_tool_calls": True, "temperature": None, "top_p": None, "tool_choice": "auto"},
-        }
+        self._output: list[Output] = []
+        self._body = ServedResponse(
+            id=response_id, created_at=created, model=model, conversation={"id": conversation}
+        )
 
     @property
-    def body(self) -> Json:
+    def body(self) -> ServedResponse:
         """The response as it is now."""
-        return {**self._body, "output": list(self._output)}
+        return replace(self._body, output=tuple(self._output))
 
     def begin(self) -> list[Json]:
         """It is accepted."""
@@ -225,16 +240,20 @@ class Response:
 
     def end(self, stop: str, error: str, usage: Usage) -> list[Json]:
         """The job has ended."""
-        events, body = list(self._close()), self._body
-        has_calls = stop == "waiting" and any(item["type"] == "function_call" for item in self._output)
-        status = "completed" if stop == "done" or has_calls else "incomplete"
+        events = list(self._close())
+        has_calls = stop == "waiting" and any(isinstance(item, OutputCall) for item in self._output)
+        body = replace(self._body, status="completed", usage=_usage(usage))
         if stop in ("failed", "removed"):
             message = error if stop == "failed" else "the conversation was removed"
-            status, body["error"] = "failed", {"code": "server_error", "message": message}
-        elif status == "incomplete":
-            body["incomplete_details"] = {"reason": _INCOMPLETE.get(stop, stop)}
-        body |= {"status": status, "usage": _usage(usage)}
-        return [*events, self._event(f"response.{status}", response=self.body)]
+            body = replace(body, status="failed", error=ResponseError(message=message))
+        elif stop == "cancelled":
+            body = replace(body, status="cancelled")
+        elif stop != "done" and not has_calls:
+            body = replace(
+                body, status="incomplete", incomplete_details={"reason": _INCOMPLETE.get(stop, stop)}
+            )
+        self._body = body
+        return [*events, self._event(f"response.{body.status}", response=self.body)]
 
     # Texts
 
@@ -254,43 +273,47 @@ class Response:
         if not self._is_open:
             self._is_open, self._index = True, self._index + 1
             yield self._item("added", self._message("in_progress"))
-            yield self._of_text("content_part.added", part=_part(""))
+            yield self._of_text("content_part.added", part=OutputText(text=""))
         self._said += text
         *pieces, self._held = _PIECE.findall(self._held + text)
         for piece in pieces:
             yield self._of_text("output_text.delta", delta=piece, logprobs=[])
 
-    def _close(self, status: str = "completed") -> Iterator[Json]:
+    def _close(self, status: State = "completed") -> Iterator[Json]:
         """End the open text."""
         if self._is_open:
             item = self._message(status)
             yield self._of_text("output_text.delta", delta=self._held, logprobs=[])
             yield self._of_text("output_text.done", text=self._said, logprobs=[])
-            yield self._of_text("content_part.done", part=_part(self._said))
+            yield self._of_text("content_part.done", part=OutputText(text=self._said))
             yield self._item("done", item)
             self._output += [item] if status == "completed" else []
             self._is_open, self._said, self._held = False, "", ""
 
-    def _message(self, status: str) -> Json:
-        content = [_part(self._said)] if self._said else []
-        told = {"type": "message", "role": "assistant", "status": status, "content": content}
-        return {"id": f"msg_{self._name}{self._index}", **told}
+    def _message(self, status: State) -> OutputMessage:
+        content = [OutputText(text=self._said)] if self._said else []
+        return OutputMessage(id=f"msg_{self._name}{self._index}", status=status, content=content)
 
     # Events
 
     def _call(self, call: ToolCall) -> Iterator[Json]:
         self._index += 1
-        made = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
-        item = {"id": f"fc_{self._name}{self._index}", "type": "function_call", "status": "completed", **made}
-        place = {"item_id": item["id"], "output_index": self._index}
+        item = OutputCall(
+            id=f"fc_{self._name}{self._index}",
+            status="completed",
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments,
+        )
+        place = {"item_id": item.id, "output_index": self._index}
         name = "response.function_call_arguments"
-        yield self._item("added", {**item, "arguments": "", "status": "in_progress"})
+        yield self._item("added", replace(item, arguments="", status="in_progress"))
         yield self._event(f"{name}.delta", delta=call.arguments, **place)
         yield self._event(f"{name}.done", arguments=call.arguments, name=call.name, **place)
         yield self._item("done", item)
         self._output.append(item)
 
-    def _item(self, name: str, item: Json) -> Json:
+    def _item(self, name: str, item: Output) -> Json:
         return self._event(f"response.output_item.{name}", output_index=self._index, item=item)
 
     def _of_text(self, name: str, **fields: Any) -> Json:
@@ -309,20 +332,22 @@ def encoded(event: Json, after: int = -1) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), msgspec.json.encode(event))
 
 
-def _part(text: str) -> Json:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def _usage(usage: Usage) -> Json:
-    details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
-    return {
-        **{"input_tokens": usage.input, "input_tokens_details": details},
-        **{"output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": usage.reasoning}},
-        "total_tokens": usage.input + usage.output,
-    }
+def _usage(usage: Usage) -> ResponseUsage:
+    return ResponseUsage(
+        input_tokens=usage.input,
+        input_tokens_details=InputDetails(
+            cached_tokens=usage.cache_read, cache_write_tokens=usage.cache_write
+        ),
+        output_tokens=usage.output,
+        output_tokens_details=OutputDetails(reasoning_tokens=usage.reasoning),
+        total_tokens=usage.input + usage.output,
+    )
 
 
 # Chat completions: the events of a response in fewer words
+
+ENDED = ("completed", "incomplete", "failed", "cancelled")
+"""The states of a response that has ended."""
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -335,36 +360,37 @@ class Chat:
 
     def chunks(self, event: Json) -> list[Json]:
         """The chunks of an event."""
-        response, item = event.get("response", {}), event.get("item", {})
-        match event["type"], item.get("type"):
+        response, item = event.get("response"), event.get("item")
+        match event["type"], item:
             case "response.created", _:
-                self._head = {"id": f"chatcmpl-{response['id']}", "object": "chat.completion.chunk"}
-                self._head |= {"created": response["created_at"], "model": response["model"]}
+                self._head = {"id": f"chatcmpl-{response.id}", "object": "chat.completion.chunk"}
+                self._head |= {"created": response.created_at, "model": response.model}
                 return [self._chunk({"role": "assistant", "content": ""})]
-            case "response.output_item.added", "message":
+            case "response.output_item.added", OutputMessage():
                 self._texts += 1
                 return [self._chunk({"content": "\n\n"})] if self._texts > 1 else []
             case "response.output_text.delta", _:
                 return [self._chunk({"content": event["delta"]})]
-            case "response.output_item.done", "function_call":
-                function = {"name": item["name"], "arguments": item["arguments"]}
-                call = {"id": item["call_id"], "type": "function", "function": function}
+            case "response.output_item.done", OutputCall():
+                function = CalledFunction(name=item.name, arguments=item.arguments)
+                call = {"id": item.call_id, "type": "function", "function": function}
                 self._calls += 1
                 return [self._chunk({"tool_calls": [{"index": self._calls - 1, **call}]})]
-            case (("response.completed" | "response.incomplete"), _):
-                details: Json = response["incomplete_details"] or {}
-                finish = "tool_calls" if self._calls else _FINISH.get(details.get("reason", ""), "stop")
-                last: Json = {**self._head, "choices": [], "usage": _chat_usage(response["usage"])}
+            case (("response.completed" | "response.incomplete" | "response.cancelled"), _):
+                reason = (response.incomplete_details or {}).get("reason", "")
+                finish = "tool_calls" if self._calls else _FINISH.get(reason, "stop")
+                last: Json = {**self._head, "choices": [], "usage": _chat_usage(response.usage)}
                 return [self._chunk({}, finish), *([last] if self._has_usage else [])]
             case "response.failed", _:
-                return [{"error": {**response["error"], "type": "server_error", "param": None}}]
+                told = {"code": response.error.code, "message": response.error.message}
+                return [{"error": {**told, "type": "server_error", "param": None}}]
             case _:
                 return []
 
     def encoded(self, event: Json) -> bytes:
         """The chunks of an event as they are sent."""
         sent = [b"data: %b\n\n" % msgspec.json.encode(chunk) for chunk in self.chunks(event)]
-        is_last = event["type"] in ("response.completed", "response.incomplete", "response.failed")
+        is_last = event["type"].removeprefix("response.") in ENDED
         return b"".join([*sent, b"data: [DONE]\n\n"] if is_last else sent)
 
     def _chunk(self, delta: Json, finish: str | None = None) -> Json:
@@ -372,26 +398,36 @@ class Chat:
         return {**self._head, "choices": [choice], **({"usage": None} if self._has_usage else {})}
 
 
-def completion(events: Sequence[Json]) -> Json:
+def completion(events: Sequence[Json]) -> Completion:
     """The events of a response as a chat completion; `ModelFailed` if it failed."""
-    if events[-1]["type"] == "response.failed":
-        raise ModelFailed(events[-1]["response"]["error"]["message"])
+    response: ServedResponse = events[-1]["response"]
+    if response.error is not None:
+        raise ModelFailed(response.error.message)
     chat = Chat(has_usage=True)
     chunks = [chunk for event in events for chunk in chat.chunks(event)]
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     texts = [choice["delta"].get("content", "") for choice in choices]
-    calls = [call for choice in choices for call in choice["delta"].get("tool_calls", ())]
-    message: Json = {"role": "assistant", "content": "".join(texts) or None, "refusal": None}
-    if calls:
-        message["tool_calls"] = [{name: call[name] for name in call if name != "index"} for call in calls]
-    made = {"index": 0, "message": message, "finish_reason": choices[-1]["finish_reason"], "logprobs": None}
-    return {**chunks[-1], "object": "chat.completion", "choices": [made]}
+    calls = [
+        ChatCall(id=call["id"], function=call["function"])
+        for choice in choices
+        for call in choice["delta"].get("tool_calls", ())
+    ]
+    message = ChatMessage(role="assistant", content="".join(texts) or None, refusal=None, tool_calls=calls)
+    last = chunks[-1]
+    return Completion(
+        id=last["id"],
+        created=last["created"],
+        model=last["model"],
+        choices=[Choice(message=message, finish_reason=choices[-1]["finish_reason"])],
+        usage=last["usage"],
+    )
 
 
-def _chat_usage(usage: Json) -> Json:
-    return {
-        **{"prompt_tokens": usage["input_tokens"], "completion_tokens": usage["output_tokens"]},
-        "total_tokens": usage["total_tokens"],
-        "prompt_tokens_details": {"cached_tokens": usage["input_tokens_details"]["cached_tokens"]},
-        "completion_tokens_details": usage["output_tokens_details"],
-    }
+def _chat_usage(usage: ResponseUsage) -> ChatUsage:
+    return ChatUsage(
+        prompt_tokens=usage.input_tokens,
+        prompt_tokens_details=CachedTokens(cached_tokens=usage.input_tokens_details.cached_tokens),
+        completion_tokens=usage.output_tokens,
+        completion_tokens_details=usage.output_tokens_details,
+        total_tokens=usage.total_tokens,
+    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -51,15 +50,23 @@ def problem_of(fault: Exception) -> Problem:
     return Problem(500, "the service failed at this request")
 
 
+class ProblemDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a request was refused, or failed. Below `/v1` it has the `error` that OpenAI's clients read."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    error: dict[str, str | None] | None = None
+
+
 def document(problem: Problem, path: str) -> Response:
-    """The document of a problem. Below `/v1` it has the member that OpenAI's clients read."""
+    """The document of a problem."""
     title, status = HTTPStatus(problem.status).phrase, problem.status
-    told: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": problem.detail}
+    error = None
     if path.startswith("/v1/"):
-        told["error"] = {
-            "message": problem.detail,
-            "type": "server_error" if status >= 500 else "invalid_request_error",
-            "code": title.lower().replace(" ", "_"),
-            "param": None,
-        }
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        code = title.lower().replace(" ", "_")
+        error = {"message": problem.detail, "type": kind, "code": code, "param": None}
+    told = ProblemDocument(type="about:blank", title=title, status=status, detail=problem.detail, error=error)
     return Response(msgspec.json.encode(told), status, problem.headers, "application/problem+json")

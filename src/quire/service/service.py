@@ -9,10 +9,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from quire.errors import InvalidValue, TooLarge, UnknownId, UnknownKey, cut
+from quire.errors import InvalidValue, TooLarge, UnknownKey, cut
 from quire.items import without_content
 from quire.memory import is_reserved
 from quire.node import Node
+from quire.reading import Source
 from quire.service.boundary import CALLER
 from quire.service.events import Cursor, Reader, Readers
 from quire.service.keys import Caller
@@ -73,12 +74,15 @@ class Service:
             raise InvalidValue("the name of this conversation is reserved")
         return address
 
+    def source(self, address: Address) -> Source:
+        """Reads the conversation, and nothing outside of its scope."""
+        return Source(self.node.store, scope=address.place.scope)
+
     async def session(self, address: Address) -> Session:
         """A conversation that exists, with all that others wrote; `UnknownId` if it does not."""
 
         def opened() -> Session:
-            if not self.node.store.version(address.place):
-                raise UnknownId(f"there is no conversation {cut(address.conversation)!r} here")
+            self.source(address).place(address.place)
             return self.node.session(*address)
 
         return await STORE.do(opened)

@@ -20,6 +20,9 @@ logger = logging.getLogger("quire.service")
 _BATCHED = 0.1
 """Words within this time are written at once."""
 
+_AT_ONCE = 100
+"""Batches that are read at once."""
+
 _KEPT = 600
 """Seconds for which they are kept."""
 
@@ -42,12 +45,12 @@ COUNTS = f"""
     FROM unnest(%s::bytea[]) AS key LEFT JOIN dbos.workflow_status ON workflow_uuid = encode(key, 'hex')
     WHERE length(key) = 20"""
 # A workflow ends after all its words were written, so whoever reads that it has ended reads them too.
-_READ = """
+_READ = f"""
     SELECT is_open, told.number, told.body
     FROM (SELECT EXISTS (SELECT FROM dbos.workflow_status WHERE workflow_uuid = %(job)s
         AND status IN ('ENQUEUED', 'PENDING', 'DELAYED'))) AS workflow (is_open)
     LEFT JOIN LATERAL (SELECT number, body FROM quire.told WHERE job = %(job)s AND number > %(after)s
-        ORDER BY number LIMIT 100) AS told ON true
+        ORDER BY number LIMIT {_AT_ONCE}) AS told ON true
     ORDER BY told.number"""
 _REMOVE = "DELETE FROM quire.told WHERE at < now() - make_interval(secs => %s)"
 
@@ -94,10 +97,10 @@ class Words:
             logger.warning("words of an answer are not told: %s", fault)
 
 
-def read_words(store: PostgresStore, job: str, after: int) -> tuple[bool, list[Told]]:
-    """Whether a job may tell more, and what it tells next after a number."""
+def read_words(store: PostgresStore, job: str, after: int) -> tuple[bool, list[Told], bool]:
+    """Whether a job may tell more, what it tells next after a number, and whether there is more of it."""
     asked = {"job": job, "after": after}
-    rows = store.link.run(lambda connection: connection.execute(_READ, asked).fetchall())
+    rows = store.link.run(lambda connection: connection.execute(_READ.encode(), asked).fetchall())
     batches = [(last, _pieces_in(body)) for _, last, body in rows if body is not None]
     pieces = [
         Told(number, *piece)
@@ -105,7 +108,7 @@ def read_words(store: PostgresStore, job: str, after: int) -> tuple[bool, list[T
         for number, piece in enumerate(batch, last - len(batch) + 1)
         if number > after
     ]
-    return rows[0][0], pieces
+    return rows[0][0], pieces, len(rows) == _AT_ONCE
 
 
 def remove_words(store: PostgresStore) -> None:

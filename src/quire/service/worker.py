@@ -36,6 +36,7 @@ from quire.service.durable import (
     Reference,
     dbos,
     guarded,
+    sqlalchemy,
 )
 from quire.service.lease import Lease
 from quire.service.words import ENDED, Words, remove_words
@@ -50,6 +51,9 @@ PASSING = (RateLimited, Overloaded, ModelTimeout)
 
 _MOST_FAILURES, _PAUSE, _LONGEST_PAUSE = 5, 1.0, 30.0
 """How often a job is tried again, and after how many seconds: the first time, and at most."""
+
+_CONNECTIONS = 6
+"""How many connections DBOS may use."""
 
 _POLLED = 1.0
 """Seconds between two polls of the leases."""
@@ -120,8 +124,18 @@ class Worker:
         self.id = new_id()
         self._node, self._schedules = node, schedules
         self._concurrency, self._poll, self._keep, self._grace = concurrency, poll, keep, grace
-        self._database = Database(node, 6)
-        self._store, self._client = self._database.store, self._database.client
+        self._database = Database(node)
+        self._store = self._database.store
+        self._engine = sqlalchemy.create_engine(
+            "postgresql+psycopg://", creator=self._connected, pool_size=_CONNECTIONS, max_overflow=0
+        )
+        self._client = dbos.DBOSClient(
+            system_database_engine=self._engine,
+            serializer=dbos.DBOSPortableJSONSerializer(),
+            application_name=APPLICATION,
+            lazy=True,
+            retry_connection_errors=False,
+        )
         self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
         self._turns: set[asyncio.Task[Outcome]] = set()
@@ -156,7 +170,8 @@ class Worker:
                 await FOLLOWING.do(self._lease.leave, self._put_back)
             await ending
             self._lease.end()
-            self._database.close()
+            self._client.destroy()
+            self._engine.dispose()
         if holding is not None and is_lost:
             holding.result()
 
@@ -173,13 +188,18 @@ class Worker:
         )
         self._keep_schedules()
 
+    def _connected(self) -> Any:
+        connection = self._store.link.connected()
+        connection.autocommit = False  # SQLAlchemy begins transactions itself
+        return connection
+
     def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin DBOS, which takes some hundredths of a second; if it fails, it can be tried again."""
         config = dbos.DBOSConfig(
             name=APPLICATION,
             application_version=VERSION,
             executor_id=self.id,
-            system_database_engine=self._database.engine,
+            system_database_engine=self._engine,
             serializer=dbos.DBOSPortableJSONSerializer(),
             use_listen_notify=False,
             run_migrations=False,
@@ -251,9 +271,11 @@ class Worker:
 
     async def _try(self, reference: Reference) -> Outcome:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
-        pause, left, is_lost = _PAUSE, _MOST_FAILURES, False
+        pause, left, is_lost, error = _PAUSE, _MOST_FAILURES, False, ""
         while True:
             try:
+                if error:
+                    return await self._fail(reference, error)
                 return await self._run(reference, PASSING if left else (), force=not is_lost)
             except (UnknownId, Stopped):
                 raise
@@ -266,8 +288,8 @@ class Worker:
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
                     if not left:  # no failure of the turn, which would have ended the job
-                        return await self._fail(reference, f"no agent: {type(fault).__name__}")
-                    left -= 1
+                        pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
+                    left = max(left - 1, 0)
                 logger.warning("a job of %r is tried again: %s", reference.agent, type(fault).__name__)
                 asked = fault.retry_after if isinstance(fault, RateLimited) else None
                 await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), asked or 0.0))
@@ -320,7 +342,7 @@ class Worker:
                 elif not is_asleep and now - busy > _IDLE:
                     is_asleep = True
                     await self._sleep()
-            except (StoreError, TurnLost) as fault:
+            except (StoreError, Conflict) as fault:
                 logger.warning("a worker does not see to the others: %s", fault)
 
     async def _is_scheduler(self) -> bool:

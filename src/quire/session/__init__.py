@@ -58,6 +58,7 @@ from quire.session.hooks import (
     hook,
 )
 from quire.session.jobs import (
+    Behind as Behind,
     Job,
     Jobs as Jobs,
     OpenJob as OpenJob,
@@ -65,7 +66,10 @@ from quire.session.jobs import (
     Taken as Taken,
     accept_job as accept_job,
     digest_of_job as digest_of_job,
+    job_entries as job_entries,
     open_jobs as open_jobs,
+    open_jobs_of as open_jobs_of,
+    said_since as said_since,
     take_job as take_job,
     version_before_job as version_before_job,
     version_before_work as version_before_work,
@@ -80,6 +84,11 @@ from quire.session.log import (
 from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.provenance import link_quotes as link_quotes, trace as trace, tracing as tracing
 from quire.session.receipts import Kept, request_named as request_named
+from quire.session.scopes import (
+    ScopeContents as ScopeContents,
+    erase_scopes as erase_scopes,
+    survey_scopes as survey_scopes,
+)
 from quire.session.session import (
     AioSession,
     Session,
@@ -95,7 +104,7 @@ from quire.session.session import (
     turn_of as turn_of,
 )
 from quire.session.spending import Caps, Spending
-from quire.session.state import Written, is_receipt as is_receipt
+from quire.session.state import Written
 from quire.session.trials import Trial
 from quire.session.turn import Outdated as Outdated, Turn as Turn
 from quire.session.turns import BuildOptions as BuildOptions, Request as Request

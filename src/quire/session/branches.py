@@ -20,7 +20,7 @@ from quire.session.log import Entries, Guard, Log, open_log
 from quire.session.pool import dropping, handle_of, handles_named, keeping
 from quire.session.receipts import bare, renumbered
 from quire.session.spending import Spending
-from quire.session.state import State, Written, is_receipt
+from quire.session.state import SKIMMED, State, Written
 from quire.state import Transcript, View, fork_scoped, merge_all, merge_result, plan_summary
 from quire.stores import MemoryStore, Place, Store, items_in
 from quire.stores.store import checked_name, is_own
@@ -346,16 +346,16 @@ class Draft(Generic[S]):
             _check_answers(entries, state)
             receipts = _bare_receipts(entries)
         else:  # they come first, so that it is known which versions they will have
-            versions = {old: state.version + n for n, old in enumerate(draft.versions_of(RECEIPTS), 1)}
-            sent = [item for stream, item in entries if stream == RECEIPTS]
-            receipts = [Written(RECEIPTS, renumbered(item, versions)) for item in sent]
+            sent = [(old, entry) for old, entry in enumerate(entries, 1) if entry.stream in SKIMMED]
+            versions = {old: state.version + n for n, (old, _) in enumerate(sent, 1)}
+            receipts = [renumbered(entry, versions) for _, entry in sent]
         changes = [Change(receipts), self._pool_change(draft, entries, state)]
         for stream, found in groupby(entries, key=lambda entry: entry.stream):
             written = list(found)
             if not is_own(stream):
                 items = [item for _, item in written]
                 changes.append(Change.adding(self._writer.place, stream, items))
-            elif stream not in (POOL, RECEIPTS):
+            elif stream not in (POOL, *SKIMMED):
                 changes.append(Change(written))
         return Change.joined(changes)
 
@@ -393,5 +393,5 @@ def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries
 
 
 def _bare_receipts(entries: Entries) -> Entries:
-    receipts = [item for _, item in entries if is_receipt(item)]
+    receipts = [item for stream, item in entries if stream == RECEIPTS and isinstance(item, Note)]
     return [Written(RECEIPTS, bare(item)) for item in receipts]

@@ -19,7 +19,7 @@ import msgspec
 from quire.errors import QuireError, StoreFailed
 from quire.items import Item, Note
 from quire.session.spending import Spending
-from quire.session.state import ITEM_WEIGHT, State, Versions, Written, weight_of
+from quire.session.state import ITEM_WEIGHT, SKIMMED, State, Versions, Written, weight_of
 from quire.state import (
     MOST_KEPT,
     MOST_PAGES,
@@ -37,13 +37,13 @@ from quire.state import (
 )
 from quire.stores import Opening, Place, Store, Stored, items_in
 from quire.stores.store import items_of
-from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN, RECEIPTS
+from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN
 
 _IN_MEMORY = 4
 """Bytes of memory for each byte of a head or page that was read."""
 
 _FORMAT = 3
-_MOST_TRANSCRIPTS = 256
+_MAX_TRANSCRIPTS = 256
 _WINDOW = 512
 """Items that an opening reads at once if no request says how many are shown."""
 
@@ -84,9 +84,9 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     calls: list[int]
     named: list[str]
     spending: Spending
-    made: list[tuple[bytes, int]]
+    receipt_parts: list[tuple[bytes, int]]
     cuts: dict[str, Cut]
-    gone: list[str]
+    erased_names: list[str]
     unwiped: list[str]
     forgotten: int
     latest: dict[str, int]
@@ -164,8 +164,9 @@ class Checkpoint:
         state.jobs.take(jobs)
         own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((named.items[version].id, version) for version in own)
-        state.named, state.spending, state.made = set(head.named), head.spending, dict(head.made)
-        state.cuts, state.gone, state.unwiped = head.cuts, set(head.gone), set(head.unwiped)
+        state.named, state.spending, state.cuts = set(head.named), head.spending, head.cuts
+        state.receipt_parts = dict(head.receipt_parts)
+        state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
         state.forgotten, state.latest = head.forgotten, head.latest
 
     def drop(self) -> None:
@@ -176,7 +177,7 @@ class Checkpoint:
     def write(self, state: State, last: bytes) -> bool:
         """Write a checkpoint of a state whose last entry has this body; return whether it is the newest."""
         self.version = state.version  # if it fails, it is not tried again at once
-        if len(state.transcripts) > _MOST_TRANSCRIPTS:
+        if len(state.transcripts) > _MAX_TRANSCRIPTS:
             return False
         parts: dict[int, bytes] = {}
         needs: set[int] = set()
@@ -200,9 +201,9 @@ class Checkpoint:
             calls=sorted(state.versions_by_id[item_id] for item_id in calls),
             named=sorted(state.named),
             spending=state.spending,
-            made=list(state.made.items()),
+            receipt_parts=list(state.receipt_parts.items()),
             cuts=state.cuts,
-            gone=sorted(state.gone),
+            erased_names=sorted(state.erased_names),
             unwiped=sorted(state.unwiped),
             forgotten=state.forgotten,
             latest=state.latest,
@@ -239,7 +240,7 @@ class _Named:
     """What a checkpoint names."""
 
     def __init__(self, place: Place, opening: Opening) -> None:
-        last = [one for one in opening.entries[:1] if one.stream != RECEIPTS]  # a receipt is never named
+        last = [one for one in opening.entries[:1] if one.stream not in SKIMMED]  # these are never named
         named = [opening.named] if opening.needs else []
         versions = [*opening.needs, *(one.version for one in last)]
         bodies = b",".join([*named, *(one.body for one in last)])
@@ -365,7 +366,7 @@ def _window(view: View, cuts: Mapping[str, Cut]) -> range:
 
 def _part_of(number: int, index: int) -> int:
     """The part of a checkpoint for a page of the transcript of an index; part 0 is the head."""
-    return number * _MOST_TRANSCRIPTS + index + 1
+    return number * _MAX_TRANSCRIPTS + index + 1
 
 
 def _digest(body: bytes) -> bytes:

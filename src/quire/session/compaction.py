@@ -21,15 +21,18 @@ from quire.compactors import (
     Compactor,
     Outcome,
     Plan,
+    Regret,
     Request,
     Room,
     checked_compactor,
     plan_around_undone,
     record,
+    regrets_in,
+    shown_again,
 )
 from quire.context import DEFAULT_MODEL
 from quire.errors import InvalidValue, Irreducible, QuireError, WindowExceeded
-from quire.items import Note, now, prepared
+from quire.items import Note, ToolResult, now, prepared
 from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.entries import Lease
@@ -41,11 +44,10 @@ from quire.session.spending import Caps, PricesByName, Spending, check_priced
 from quire.session.state import State, Written, ended_plan
 from quire.state import View
 from quire.stores.streams import MAIN, PLANS, POOL, USAGE
-from quire.tokens import Usage, counter_for, facts_for
+from quire.tokens import Counter, Usage, counter_for, facts_for
 
 logger = logging.getLogger("quire.session")
 
-Close = Literal["wait", "hand over"]
 _Task = asyncio.Task[Outcome | None]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0  # seconds
@@ -73,7 +75,7 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     `before` and `after` are the tokens shown: of one that was kept as it was recorded, otherwise as it was
     planned. `model` was asked for a summary: it used `usage`,
     for `cost` USD if its price is known. `edits` are the ids of what was recorded. `reason` says why nothing
-    was; it never quotes the conversation.
+    was; it never quotes the conversation. `regrets` are the items that had to be shown again, and why.
     """
 
     by: str
@@ -88,6 +90,7 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()
     cost: float | None = None
     edits: Sequence[str] = ()
+    regrets: Sequence[Regret] = ()
 
 
 class _Known:
@@ -142,9 +145,9 @@ class AioCompaction:
         work.known.end_pause()
         return await work.make_room(view, guard, replace(room, early=True), compactor, is_asked=True)
 
-    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+    async def close(self, timeout: float | None = None) -> None:
         """Wait for what is running, or leave it to the next session of the conversation."""
-        await self._work.close(how, timeout)
+        await self._work.close(timeout)
 
 
 class Compaction:
@@ -178,7 +181,12 @@ class Compaction:
                 attempt = _attempt_in(note)
                 is_left = attempt.fate == "running" and not _is_leased(note)
                 found[ended_plan(note) or note.id] = _abandoned(attempt) if is_left else attempt
-        return list(found.values())
+        view, _ = self._work.shown()
+        regrets = regrets_in(view)
+        return [
+            replace(one, regrets=[regret for regret in regrets if regret.summary in one.edits])
+            for one in found.values()
+        ]
 
 
 class Compactions:
@@ -196,6 +204,8 @@ class Compactions:
         """Whether a forced plan was recorded since the last context."""
         self.compactor: Compactor | None = None
         self.model: AnyModel | None = None
+        self._watched = 0
+        """The revision of the main transcript up to which it is known what was needed again."""
 
     def checked_writer(self, model: AnyModel | str | None) -> AnyModel:
         """The model that writes summaries; `InvalidValue` if there is none, or its price is not known."""
@@ -218,6 +228,23 @@ class Compactions:
             self._begin(view, guard or Guard(self.log), room, self.compactor, raises=False)
         if waits:
             await self._wait(None)
+
+    async def show_again(self, io: IO, counter: Counter, tokens: int) -> None:
+        """Show again what is under a summary and turned out to be needed, in a part of so many tokens."""
+        view, _ = self.shown()
+        summaries = view.summaries()
+        since = max((view.position(one.id) for one in summaries if one.spans), default=view.end)
+        since, self._watched = max(since, self._watched), view.end
+        if self.writer.is_closed or not any(
+            isinstance(one, ToolResult) for one in view.log.items(since, view.end)
+        ):
+            return
+
+        def entries(state: State) -> Entries:
+            edits = shown_again(state.transcripts[MAIN].view, since, counter, tokens)
+            return [Written(MAIN, edit) for edit in self.writer.ready(edits)]
+
+        await io.do(self.log, lambda: self.log.commit(entries))
 
     async def make_room(
         self, view: View, guard: Guard, room: Room, by: Compactor, *, is_asked: bool = False
@@ -256,9 +283,9 @@ class Compactions:
         self._cancel()
         self._task = None
 
-    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
+    async def close(self, timeout: float | None = None) -> None:
         """Wait for what is running, or leave it to the next session of the conversation."""
-        await self._wait(timeout if how == "wait" else 0.0)
+        await self._wait(timeout)
         self._cancel()
         await self._wait(None)
 

@@ -70,7 +70,7 @@ def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
     missed = round((share - (kept.spending.cached or 0)) * kept.tokens) if is_missed else 0
     if cause is None or missed > again:
         cause = at_provider
-    return Comparison(items, tokens, share, cause, again + missed, _more(again + missed, facts))
+    return Comparison(items, tokens, share, cause, again + missed, _more(again + missed, kept, facts))
 
 
 def _is_cached(before: Kept, kept: Kept, facts: ModelFacts) -> bool:
@@ -78,12 +78,20 @@ def _is_cached(before: Kept, kept: Kept, facts: ModelFacts) -> bool:
     return before.tokens >= (facts.cache_minimum or 0) or kept.spending.usage.cache_read > 0
 
 
-def _more(tokens: int, facts: ModelFacts) -> float | None:
-    """What tokens cost more if they are written to a cache, or sent without one, than if they are read."""
-    prices = facts.prices.for_all_input()
-    if prices.cache_write is None or prices.cache_read is None:
+def _more(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
+    """What tokens cost more if they are written to a cache, or sent without one, than if they are read.
+
+    Where the provider reported what it charged, it is never more than that.
+    """
+    prices, usage = facts.prices.for_all_input(), kept.spending.usage
+    if prices.input is None or prices.cache_write is None or prices.cache_read is None:
         return None
-    return tokens * (prices.cache_write - prices.cache_read) / 1e6
+    written = tokens
+    if usage.input:
+        tokens = min(tokens, usage.input - usage.cache_read)
+        written = min(tokens, usage.cache_write)
+    paid = written * prices.cache_write + (tokens - written) * prices.input
+    return (paid - tokens * prices.cache_read) / 1e6
 
 
 # Tokens

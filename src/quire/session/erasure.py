@@ -23,11 +23,10 @@ import msgspec
 from quire.compactors import handle_for
 from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
-from quire.memory import KNOWLEDGE, Memory, on_removed
-from quire.memory.quotes import Quote
+from quire.memory import Memory, on_removed
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.state import State, Written, is_job, is_receipt, sources_of
+from quire.session.state import State, Written, is_job, sources_of
 from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
@@ -39,8 +38,7 @@ from quire.stores.streams import (
     MERGED,
     OUTPUTS,
     POOL,
-    RECALLED,
-    RECEIPTS,
+    RECEIPT_PARTS,
     WIPED,
     digest_of,
     forgetting,
@@ -90,33 +88,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-# Links between conversations
-
-
-def names_of(quotes: Iterable[Quote], conversation: str) -> list[str]:
-    """The names of quoted items, for `extras["quire.of"]` of what quotes them."""
-    return [
-        item_id if _source_of(quote) == conversation else f"{digest_of(_source_of(quote))}/{item_id}"
-        for quote in quotes
-        for item_id in quote.sources
-    ]
-
-
-def _source_of(quote: Quote) -> str:
-    """The conversation that a quote is kept in; chunks of documents, which have no time, are in one."""
-    return quote.source if quote.at else KNOWLEDGE
-
-
-def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
-    """Note for the scope that a conversation quotes others; false if one of them was not noted before."""
-    log = log.root
-    by = digest_of(log.place.conversation)
-    links = open_log(log.store, Place(log.place.scope, LINKS))
-    sources = {digest_of(_source_of(quote)) for quote in quotes} - {by}
-    new = sorted(source for source in sources if (source, by) not in links.state.quoting)
-    notes = [Note(content={"from": source, "by": by}, description="recalled") for source in new]
-    links.commit(lambda _: [Written(RECALLED, note) for note in notes])
-    return not new
+# Conversations that share items
 
 
 def merged_with(other: Place) -> Written:
@@ -235,8 +207,8 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
         _scrub(_relatives([log]), waits=waits)
     if log.state.origin is not None:  # what was forgotten where a fork began while it was being made
         parent = open_log(log.store, Place(log.place.scope, log.state.origin.content["conversation"]))
-        notes = log.read_stream(POOL) if parent.state.gone else []
-        gone = {note.id for note in notes if note.id in parent.state.gone and not is_tombstone(note)}
+        notes = log.read_stream(POOL) if parent.state.erased_names else []
+        gone = {note.id for note in notes if note.id in parent.state.erased_names and not is_tombstone(note)}
         if gone:
             forget(log, sorted(gone))
 
@@ -256,8 +228,7 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it holds content, and is no note of the session itself."""
-    is_note = stream == RECEIPTS and is_receipt(item)
-    is_note |= stream == JOBS and isinstance(item, Note) and item.key is not None and not is_job(item)
+    is_note = stream == JOBS and isinstance(item, Note) and item.key is not None and not is_job(item)
     return holds_content(stream) and not is_note
 
 
@@ -381,7 +352,7 @@ class _Erasing:
             is_made_of_all = one_went_before and ALL in names
             is_covering = isinstance(item, Summary) and stream in covered and covered[stream].by(item)
             if is_named or is_made_of_all or is_covering:
-                one_went_before = one_went_before or stream != RECEIPTS
+                one_went_before = one_went_before or stream != RECEIPT_PARTS
                 yield item
 
     def _is_gone(self, family: _Family, name: str) -> bool:

@@ -24,7 +24,7 @@ from quire.tokens import Definition, Usage, named
 
 logger = logging.getLogger("quire.session")
 
-_MOST_FAILURES = 100
+_MAX_FAILURES = 100
 
 
 class _OfItems(NamedTuple):
@@ -317,7 +317,7 @@ class Hooks:
 
     def _keep_failure(self, one: Hook, event: Event, fault: Exception) -> None:
         failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
-        self.failures = [*self.failures, failure][-_MOST_FAILURES:]
+        self.failures = [*self.failures, failure][-_MAX_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
 
 

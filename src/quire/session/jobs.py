@@ -7,12 +7,13 @@ travels. Whoever takes a job writes a new claim; from then on the writes of an o
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from quire.errors import Conflict, InvalidValue, QuireError, TurnBusy, TurnLost, UnknownId, cut
-from quire.items import Item, Message, Note, ToolResult, new_id
+from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
 from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
 from quire.session.leases import claimed, is_held, renewed
@@ -29,7 +30,7 @@ _MOST_READ = 256
 class Job(NamedTuple):
     """One piece of work: a message to answer, decisions on calls that wait, or results of the client's tools.
 
-    The message has the id of the job.
+    Without any of them, it goes on with a turn that failed. The message has the id of the job.
     """
 
     id: str
@@ -83,8 +84,6 @@ _OPTIONS = ("decisions", "tools", "parameters", "is_streamed", "not_before", "di
 
 
 def _items_of(job: Job) -> list[Item]:
-    if job.message is None and not job.decisions and not job.results:
-        raise InvalidValue("a job has a message, decisions or results")
     if job.message is not None and job.message.id != job.id:
         raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
     if job.steers and (job.message is None or any((job.decisions, job.results, job.before, job.tools))):
@@ -159,16 +158,20 @@ class OpenJob(NamedTuple):
 
 def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
     """The jobs of a scope that have not ended; those of all scopes are for the operator."""
+    places = store.with_open_jobs(scope)
+    return [one for place in places for one in open_jobs_of(open_log(store, place))]
+
+
+def open_jobs_of(log: Log) -> list[OpenJob]:
+    """The jobs of one conversation that have not ended, in order."""
     found: list[OpenJob] = []
-    for place in store.with_open_jobs(scope):
-        log = open_log(store, place)
-        with log.applying:
-            jobs = log.state.jobs
-            for job, pending in jobs.pending.items():
-                is_running = jobs.holder is not None and jobs.holder.job == job
-                progress: JobState = "running" if is_running else "waiting"
-                progress = "cancelled" if job in jobs.cancelled else progress
-                found.append(OpenJob(place, job, progress, pending.entry.not_before))
+    with log.applying:
+        jobs = log.state.jobs
+        for job, pending in jobs.pending.items():
+            is_running = jobs.holder is not None and jobs.holder.job == job
+            progress: JobState = "running" if is_running else "waiting"
+            progress = "cancelled" if job in jobs.cancelled else progress
+            found.append(OpenJob(log.place, job, progress, pending.entry.not_before))
     return found
 
 
@@ -207,6 +210,27 @@ class Jobs:
         work = self._log.at_work
         if work is not None and self.current == job_id:
             await work.interrupt()
+
+    async def retry(self, job_id: str) -> Job:
+        """A job that goes on with one that failed, to be submitted; for one job it is always the same.
+
+        `Conflict` if the job has not failed, or more was said since. `UnknownId` if there is none.
+        """
+        job = await AWAITED.do(self._log, lambda: _accepted(self._log, job_id))
+        outcome = await self.outcome(job_id)
+        if outcome is None or outcome.stop != "failed" or said_since(self._log, outcome.version):
+            raise Conflict(f"the job {cut(job_id)!r} has not failed, or the conversation went on since")
+        again = f"again_{sha256(job_id.encode()).hexdigest()[:32]}"
+        job, transcript = (
+            job._replace(id=again, not_before=0.0, digest="", steers=False),
+            self._log.state.transcripts[MAIN],
+        )
+        if job_id not in transcript:
+            message = job.message and msgspec.structs.replace(job.message, id=again)
+            return job._replace(message=message)
+        waiting = {name for call in transcript.view.pending() for name in (call.id, call.call_id)}
+        decisions = {name: job.decisions[name] for name in job.decisions if name in waiting}
+        return job._replace(message=None, before=(), decisions=decisions)
 
     def pending(self) -> list[Job]:
         """The jobs that were accepted and have not ended, in order."""
@@ -247,6 +271,15 @@ def version_before_job(log: Log, job_id: str) -> int | None:
     return log.look(lambda state: _known(job_id, state))
 
 
+def said_since(log: Log, version: int) -> bool:
+    """Whether something was said or done in a conversation after a version."""
+    with log.applying:
+        view, before = log.state.transcripts[MAIN].view, log.state.revision_at(version, MAIN)
+    return any(
+        isinstance(item, Message | ToolCall | ToolResult) for item in view.log.items(before, view.revision)
+    )
+
+
 def version_before_work(log: Log) -> int:
     """The version before the job that somebody has taken; if there is none, that of the conversation."""
     with log.applying:
@@ -261,10 +294,14 @@ async def digest_of_job(log: Log, job_id: str) -> str | None:
             return pending.entry.digest or None
 
     def find() -> str | None:
-        accepted = (one for _, one in _entries(log) if isinstance(one, AcceptedJob))
+        accepted = (one for _, one in job_entries(log) if isinstance(one, AcceptedJob))
         return next((one.digest or None for one in accepted if one.job == job_id), None)
 
     return await AWAITED.do(log, find)
+
+
+class Behind(Conflict):
+    """A job was taken by what was known of the conversation, and others had done more: take it again."""
 
 
 @asynccontextmanager
@@ -272,22 +309,25 @@ async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> Async
     """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
 
     `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
-    can write no more. `Conflict` if others went on with the job since the conversation was read: take it
-    again. Of a job that has ended, the outcome is given. `UnknownId` if there is none.
+    can write no more. The conversation is not read for it: the first write finds out whether others have
+    written since it was. If they did more than to accept jobs, nothing is stored, and `Behind` is raised. Of
+    a job that has ended, the outcome is given. `UnknownId` if there is none.
     """
     log = writer.log
     with claimed() as claim:
         first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
-        found: tuple[bool, TakenJob | None, str | None] | None = None
+        found: tuple[bool, TakenJob | None, str | None, Mapping[str, int]] | None = None
         lost: list[QuireError] = []
 
         def take(state: State) -> Entries:
             nonlocal job, since, found
             jobs = state.jobs
-            before, found = found, (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id))
+            done = {stream: version for stream, version in state.latest.items() if stream != JOBS}
+            before = found
+            found = (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id), done)
             if before is not None and found != before:
-                raise Conflict(f"others went on with the jobs of {log.place} meanwhile")
-            is_pending, _, unfinished = found
+                raise Behind(f"others went on in {log.place} meanwhile")
+            is_pending, _, unfinished, _ = found
             if not is_pending:
                 return []
             job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
@@ -297,11 +337,10 @@ async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> Async
 
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
-        # It is stored with what the turn writes first. If others went on with the job before that, what
-        # they did is not known here yet, and nothing is stored.
+        # It is stored with what the turn writes first, which was decided by what is known here.
         is_taken = await AWAITED.stage(log, lambda: writer.stage(take, lost.append))
         assert found is not None
-        _, begun, unfinished = found
+        _, begun, unfinished, _ = found
         if not is_taken:
             yield await _not_taken(writer, job_id, unfinished)
             return
@@ -347,17 +386,32 @@ def _find_outcome(log: Log, job_id: str) -> Outcome | None:
     if ended := state.jobs.ended.get(job_id):
         note, entry = ended
         return _outcome_of(entry, state.versions_by_id[note] - 1)
-    for version, one in _entries(log):
+    for version, one in job_entries(log):
         if one.job == job_id and not isinstance(one, TakenJob):
             return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
     return None
 
 
-def _entries(log: Log) -> Iterator[tuple[int, JobEntry]]:
-    """The entries of jobs with their versions, the last first."""
-    before, store, place = None, log.store, log.place
-    while versions := store.versions_of(place, JOBS, before=before, limit=_MOST_READ):
-        for version, item in reversed([*zip(versions, log.read_at(versions), strict=True)]):
-            if (entry := job_entry(item)) is not None:
-                yield version, entry
+def job_entries(log: Log, before: int | None = None) -> Iterator[tuple[int, JobEntry]]:
+    """The entries of jobs with their versions, the last first; only those `before` a version, if one is given."""
+    for version, item in _recorded(log, before):
+        if (entry := job_entry(item)) is not None:
+            yield version, entry
+
+
+def _recorded(log: Log, before: int | None = None) -> Iterator[tuple[int, Item]]:
+    """The items of the stream of jobs with their versions, the last first."""
+    while versions := log.store.versions_of(log.place, JOBS, before=before, limit=_MOST_READ):
+        yield from reversed([*zip(versions, log.read_at(versions), strict=True)])
         before = versions[0]
+
+
+def _accepted(log: Log, job_id: str) -> Job:
+    """A job as it was accepted; `UnknownId` if that is no more on record."""
+    brought: list[Item] = []
+    for _, item in _recorded(log):
+        entry = job_entry(item)
+        if isinstance(entry, AcceptedJob) and entry.job == job_id:
+            return _job_of(PendingJob(item.id, entry, brought))
+        brought = [] if entry is not None else [item, *brought]
+    raise UnknownId(f"there is no job {cut(job_id)!r} in {log.place}")

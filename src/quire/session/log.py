@@ -36,11 +36,11 @@ from quire.errors import (
 from quire.items import JSON, Item, Message, Note, ToolResult
 from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
-from quire.session.state import State, Written, weight_of
+from quire.session.state import SKIMMED, State, Written, weight_of
 from quire.state import Pool, Transcript, View
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.store import is_own
-from quire.stores.streams import FORGOTTEN, LINKS, MAIN, POOL, RECEIPTS, holds_content, tombstone
+from quire.stores.streams import FORGOTTEN, LINKS, MAIN, POOL, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
 
@@ -53,9 +53,9 @@ Entries = list[Written]
 Compute = Callable[[State], Entries]
 """What to write, given the state that it is written to; nothing is written if it raises."""
 
-_MOST_TRIES = 1_000
+_MAX_TRIES = 1_000
 _LONGEST_PAUSE = 0.02  # seconds
-_MOST_OPEN = 64 * 2**20
+_MAX_OPEN = 64 * 2**20
 """How many bytes the logs of one store may take that stay in memory though no session uses them."""
 
 _LARGE = 32 * 2**20
@@ -156,11 +156,11 @@ class Log:
         if opened is None:
             return False
         last, stored = opened
-        items = iter(items_in(self.place, [entry for entry in stored if entry.stream != RECEIPTS]))
+        items = iter(items_in(self.place, [entry for entry in stored if entry.stream not in SKIMMED]))
         for stream, run in groupby(stored, key=attrgetter("stream")):
             bodies = [entry.body for entry in run]
-            if stream == RECEIPTS:
-                state.take_receipts(bodies)
+            if stream in SKIMMED:
+                state.skim(stream, bodies)
             else:
                 self._apply(state, [Written(stream, item) for item in islice(items, len(bodies))])
         self.state, self._last = state, stored[-1].body if stored else last
@@ -392,7 +392,7 @@ class Log:
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
-            is_common = transcript is not None and item.id not in transcript and not state.gone
+            is_common = transcript is not None and item.id not in transcript and not state.erased_names
             self.check_claim(self._claim)
             if is_common and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
@@ -421,7 +421,7 @@ class Log:
         with self.lock:
             others_wrote = False
             open_before = frozenset[str]()  # the call ids that were open before others wrote
-            for attempt in range(_MOST_TRIES):
+            for attempt in range(_MAX_TRIES):
                 self._check_expected(expected)
                 try:
                     entries = self._computed(compute, self._claim)
@@ -461,7 +461,7 @@ class Log:
             entries = compute(state)
             if self.state is state and state.version == version:  # computing may have caught up
                 break
-        if state.gone:
+        if state.erased_names:
             entries = [_written(entry, state) for entry in entries]
         state.check(entries)
         return entries
@@ -509,7 +509,7 @@ class Log:
 
 
 def _written(entry: Written, state: State) -> Written:
-    is_gone = holds_content(entry.stream) and state.is_gone(entry.item)
+    is_gone = holds_content(entry.stream) and state.names_erased(entry.item)
     return Written(entry.stream, tombstone(entry.item)) if is_gone else entry
 
 
@@ -623,20 +623,20 @@ class _Open:
             self.latest[log.place] = log, log.weight
             self.weight += log.weight - known
             dropped: list[Log] = []
-            while self.weight > _MOST_OPEN and len(self.latest) > 1:
+            while self.weight > _MAX_OPEN and len(self.latest) > 1:
                 _, (oldest, weight) = self.latest.popitem(last=False)
                 self.weight -= weight
                 dropped.append(oldest)
             return dropped
 
 
-def open_log(store: Store, place: Place) -> Log:
-    """The log of a place, caught up."""
+def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
+    """The log of a place; unless it `catches_up`, one that is open as this process knows it."""
     opened: _Open = store.attached.setdefault("session", _Open())
     log = opened.all.get(place)
-    if log is not None:
+    if log is not None and catches_up:
         log.catch_up()
-    else:
+    elif log is None:
         log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
     with opened.lock:
         log = opened.all.setdefault(place, log)  # another thread may have been quicker

@@ -136,7 +136,7 @@ def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | No
         pool = state.pool.fork()
     changes = list[Change]()
     for note in notes:
-        if not state.is_gone(note):
+        if not state.names_erased(note):
             evicted = [] if pool is None else _put_into(pool, note, limit)
             kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
             changes += [dropping(place, evicted, note), Change(*kept)]

@@ -6,11 +6,10 @@ items of their own, and named by their version. What is the same is kept once.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import compress
 from operator import is_not
-from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 import msgspec
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 from quire.context import (
     DEFAULT_MODEL,
     LEDGER,
+    VISIBLE,
     Context,
     Entry,
     Explained,
@@ -33,33 +33,31 @@ from quire.context import (
 )
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Note, Unknown
+from quire.memory import Quote
+from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.sections import History, Settings
 from quire.session.log import Entries, Log
+from quire.session.provenance import names_of
 from quire.session.spending import Spending
 from quire.session.state import (
-    RECEIPT,
     State,
     Written,
     candidates,
     detail,
-    is_receipt,
-    is_receipt_body,
+    is_in,
     mark_of,
     sources_of,
 )
 from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
-from quire.stores.streams import ALL, OF, RECEIPTS, USAGE
+from quire.stores.streams import ALL, OF, RECEIPT_PARTS, RECEIPTS, USAGE
 from quire.tokens import Definition, counter_for
 
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
 """Arguments of SDKs that are no fields of the body of a request; some hold keys."""
 
 _COPY = "/copy"
-
-_AT_ONCE = 64
-"""Entries of the stream of receipts that are read at once, if not all are asked for."""
 
 _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
 """The fields of every receipt. The reserve and the error are there if they are known."""
@@ -68,7 +66,7 @@ _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sec
 class Kept:
     """The receipt of a request that was sent: when, to whom, how large, and the fate of each candidate."""
 
-    def __init__(self, version: int, note: Note, state: State, made: "_Made") -> None:
+    def __init__(self, version: int, note: Note, state: State, named: "_NamedItems") -> None:
         content = note.content
         self.id = note.id
         self.version = version
@@ -87,7 +85,7 @@ class Kept:
         """SHA-256 of the rendered payload as JSON."""
         self._content: Mapping[str, Any] = content
         self._state = state
-        self._made = made
+        self._named = named
 
     def __repr__(self) -> str:
         return f"<Kept request of version {self.version}, {self.tokens:,} tokens to {self.provider}>"
@@ -123,7 +121,7 @@ class Kept:
     @property
     def spending(self) -> Spending:
         """What the answers to the request used and cost, as far as it was reported."""
-        return self._made.spending.get(self.id, Spending())
+        return self._named.spending.get(self.id, Spending())
 
     @property
     def tools(self) -> Sequence[Definition]:
@@ -141,11 +139,35 @@ class Kept:
     def items(self) -> Scroll:
         """The items that the model saw, in order."""
         self._check_whole()
-        content, view = self._content, None
-        if content.get("transcript") is not None:
-            view = self._state.transcripts[content["transcript"]].at(content["revision"])
+        content = self._content
         before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
-        return Scroll(before, view, content["start"], after)
+        return Scroll(before, self.view, content["start"], after)
+
+    @property
+    def view(self) -> View | None:
+        """The history as it was then, if it was sent as it was shown."""
+        self._check_whole()
+        name = self._content.get("transcript")
+        return None if name is None else self._state.transcripts[name].at(self._content["revision"])
+
+    def shows(self, item: Item) -> bool | None:
+        """Whether the model saw an item: whole, by a stub or in a quote. `None` if that is not known."""
+        if self.is_bare or item.id in self._named:
+            return None if self.is_bare else True
+        view = self.view
+        position = None if view is None else view.log.find(item.id, view.end)
+        if view is None or position is None:
+            return None if item.created_at > self.created_at else False
+        is_in_view = view.fate_at(position).state in VISIBLE or view.shows_summary(position)
+        return is_in_view and view.index_of(position) >= self._content["start"]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The ids of the items beside the view, and of what those that sections made quote."""
+        names = (*self._content["before"], *self._content["after"])
+        made = [self._found(name) for name in names if isinstance(name, int)]
+        quoted = (one for item in made for one in (item.id, *sources_of(item)))
+        return frozenset((*quoted, *(name for name in names if isinstance(name, str))))
 
     def payload(self, *, cache: bool = True) -> Rendered:
         """The payload as it was rendered, without the parameters; without `cache`, with no cache fields.
@@ -192,7 +214,7 @@ class Kept:
         try:
             return self._explanation.of(item)
         except UnknownId:
-            named = [self._made[row["rows"]] for row in self._content.get("parts", ()) if "rows" in row]
+            named = [self._named[row["rows"]] for row in self._content.get("parts", ()) if "rows" in row]
             if any(map(is_tombstone, named)):
                 raise Forgotten("what explains the candidates of this request was forgotten") from None
             raise
@@ -241,7 +263,7 @@ class Kept:
                 row.get("is_filtered", False),
                 Cut(*row["cut"]) if "cut" in row else None,
                 row.get("free", 0),
-                list(_explained(row["name"], self._made[row["rows"]] if row.get("rows") else None)),
+                list(_explained(row["name"], self._named[row["rows"]] if row.get("rows") else None)),
             )
 
     def _check_whole(self) -> None:
@@ -251,14 +273,14 @@ class Kept:
     def _note(self, field: str, what: str) -> Any:
         """The content of an item that the receipt names; None if it names none."""
         version = self._content.get(field)
-        kept = self._made[version] if version is not None else None
+        kept = self._named[version] if version is not None else None
         if kept is not None and is_tombstone(kept):
             raise Forgotten(f"{what} of the request of version {self.version} were forgotten")
         return kept.content if isinstance(kept, Note) else None
 
     def _found(self, name: str | int) -> Item:
         if isinstance(name, int):
-            return _original(self._made[name])
+            return _original(self._named[name])
         for transcript in self._state.transcripts.values():
             if name in transcript:
                 return transcript.get(name)
@@ -290,19 +312,21 @@ class Receipts(Sequence[Kept]):
     """The receipts of a conversation, oldest first. The last ones are read without those before them."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self._state = log, log.state
-        self._made = _Made(log)
-        self._found: list[Kept] = []  # the newest first
-        self._end = self._before = log.version + 1  # all from `_before` on are found
+        self._log, self._state, self._end = log, log.state, log.version + 1
+        self._named = _NamedItems(log)
 
     def __len__(self) -> int:
         return len(self.versions())
 
-    def versions(self) -> list[int]:
-        """The versions of all receipts, which are not decoded for it."""
-        store, place = self._log.store, self._log.place
-        rows = store.read_at(place, store.versions_of(place, RECEIPTS, before=self._end))
-        return [row.version for row in rows if is_receipt_body(row.body)]
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self[:])
+
+    def __reversed__(self) -> Iterator[Kept]:
+        return reversed(self[:])
+
+    def versions(self, limit: int | None = None) -> list[int]:
+        """The versions of all receipts, or of the last so many. None is read for it."""
+        return self._log.store.versions_of(self._log.place, RECEIPTS, before=self._end, limit=limit)
 
     @overload
     def __getitem__(self, index: int) -> Kept: ...
@@ -310,25 +334,13 @@ class Receipts(Sequence[Kept]):
     def __getitem__(self, index: slice) -> list[Kept]: ...
     def __getitem__(self, index: int | slice) -> Kept | list[Kept]:
         first = index.start if isinstance(index, slice) else index
-        if isinstance(first, int) and first < 0:
-            self._find(-first)
-            known = self._found[:-first][::-1] if isinstance(index, slice) else self._found[::-1]
-            is_to_end = not isinstance(index, slice) or (index.stop is None and index.step is None)
-            if is_to_end:
-                return known if isinstance(index, slice) else known[first]
-        self._find()
-        return self._found[::-1][index]
-
-    def _find(self, count: int | None = None) -> None:
-        """Read receipts, newest first, until so many are known; without a count, all."""
-        while self._before > 1 and (count is None or len(self._found) < count):
-            limit = None if count is None else _AT_ONCE
-            store, place = self._log.store, self._log.place
-            versions = store.versions_of(place, RECEIPTS, before=self._before, limit=limit)
-            items = self._made.read(versions)
-            rows = zip(reversed(versions), reversed(items), strict=True)
-            self._found += [Kept(at, item, self._state, self._made) for at, item in rows if is_receipt(item)]
-            self._before = versions[0] if limit == len(versions) else 1
+        is_to_end = not isinstance(index, slice) or (index.stop is None and index.step is None)
+        limit = -first if isinstance(first, int) and first < 0 and is_to_end else None
+        found = self.versions(limit)[index]
+        versions = [found] if isinstance(found, int) else found
+        rows = zip(versions, self._named.read(versions), strict=True)
+        kept = [Kept(at, note, self._state, self._named) for at, note in rows if isinstance(note, Note)]
+        return kept[0] if isinstance(found, int) else kept
 
 
 def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
@@ -343,7 +355,7 @@ def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
     return named[asked]
 
 
-class _Made(dict[int, Item]):
+class _NamedItems(dict[int, Item]):
     """The items that receipts name, by their versions; what was not read before is read."""
 
     def __init__(self, log: Log) -> None:
@@ -360,21 +372,19 @@ class _Made(dict[int, Item]):
         return found
 
     def read(self, versions: Sequence[int]) -> list[Item]:
-        """Read several at once."""
-        items = self._log.read_at(versions)
-        self.update(zip(versions, items, strict=True))
-        return items
+        """Several at once."""
+        missing = [version for version in versions if version not in self]
+        self.update(zip(missing, self._log.read_at(missing), strict=True))
+        return [self[version] for version in versions]
 
     def __missing__(self, version: int) -> Item:
         return self.read([version])[0]
 
 
 class SentRequest(NamedTuple):
-    """A request that is sent.
+    """A request of a context, as its receipt tells of it.
 
-    `sources` are names of transcripts by the identity of their logs. `quoted` are the names of what items
-    quote, by the ids of the items; `found` are those of what a section found elsewhere, by its name.
-    `parameters` are what was sent beside the payload; None if nobody said.
+    `sources` are names of transcripts by the identity of their logs. `conversation` keeps the receipt.
     """
 
     context: Context
@@ -383,17 +393,18 @@ class SentRequest(NamedTuple):
     digest: Callable[[], str]
     plan: CachePlan
     sources: Mapping[int, str]
-    quoted: Mapping[str, Sequence[str]] = MappingProxyType({})
-    found: Mapping[str, Sequence[str]] = MappingProxyType({})
-    parameters: Mapping[str, Any] | None = None
+    conversation: str
 
-    def entries(self, state: State) -> Entries:
-        """The receipt, after what it names that was not kept before: the first entries that are written."""
-        return _Keeping(self, state).entries()
+    def entries(self, state: State, parameters: Mapping[str, Any] | None) -> Entries:
+        """The receipt, after what it names that was not kept before: the first entries that are written.
+
+        `parameters` are what was sent beside the payload; None if nobody said.
+        """
+        return _Keeping(self, state).entries(parameters)
 
     def bare_entries(self) -> Entries:
         """A receipt that says that something was sent, but not what."""
-        return [Written(RECEIPTS, bare(Note(content=self.summary(), description=RECEIPT)))]
+        return [Written(RECEIPTS, bare(Note(content=self.summary(), description="receipt")))]
 
     def summary(self) -> dict[str, Any]:
         """To whom the request was sent, and how large it was."""
@@ -408,6 +419,12 @@ class SentRequest(NamedTuple):
             "sections": dict(self.context.tokens),
             "digest": self.digest(),
         }
+
+
+def quotes_in(context: Context) -> dict[str, SelectedQuotes]:
+    """What was selected of quotes for a context, by section."""
+    selections = context.receipt.selections.items()
+    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
 
 
 def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -444,10 +461,17 @@ class _Keeping:
 
     def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
+        self._selected = quotes_in(request.context)
+        self._quoted = {
+            one.items[0].id: self._names(one.quotes) for one in self._selected.values() if one.items
+        }
         # By mark; the candidates of a section, which have none, by the name of the section.
         self._new: dict[bytes, Item] = {}
 
-    def entries(self) -> Entries:
+    def _names(self, quotes: Iterable[Quote]) -> list[str]:
+        return names_of(quotes, self._request.conversation)
+
+    def entries(self, parameters: Mapping[str, Any] | None) -> Entries:
         """The receipt, and before it what it names."""
         request, context = self._request, self._request.context
         receipt, lines = context.receipt, context.receipt.lines()
@@ -470,12 +494,12 @@ class _Keeping:
             content["advice"] = list(receipt.advice)
         if context.tools:
             content["tools"] = self._keep_detail(context.tools)
-        if request.parameters is not None:
-            content["parameters"] = self._keep_detail(request.parameters, [ALL])
+        if parameters is not None:
+            content["parameters"] = self._keep_detail(parameters, [ALL])
         if scroll.view is not None and source is not None:
             content |= {"transcript": source, "revision": scroll.view.revision}
-        note = Note(content=content, description=RECEIPT)
-        return [Written(RECEIPTS, item) for item in (*self._new.values(), note)]
+        note = Note(content=content, description="receipt")
+        return [*(Written(RECEIPT_PARTS, item) for item in self._new.values()), Written(RECEIPTS, note)]
 
     def _part(self, part: Part, line: Line) -> dict[str, Any]:
         """What explains a section: a history by its view, others by their candidates that are not shown."""
@@ -504,7 +528,10 @@ class _Keeping:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
         content = encode({"kinds": list(kinds), "rows": found}).decode()  # as values it would take long
-        self._new[name.encode()] = candidates(content, [ALL, *self._request.found.get(name, ())])
+        selected = self._selected.get(name)
+        others = () if selected is None else selected.found
+        elsewhere = self._names(one for one in others if one.source != self._request.conversation)
+        self._new[name.encode()] = candidates(content, [ALL, *elsewhere])
         return self._state.version + len(self._new)
 
     def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
@@ -514,9 +541,9 @@ class _Keeping:
     def _keep(self, item: Item) -> int:
         """The version under which an item is kept, from now on if it was not."""
         mark, state = mark_of(item), self._state
-        if mark not in state.made:
+        if mark not in state.receipt_parts:
             self._new.setdefault(mark, item)
-        return state.made.get(mark) or state.version + 1 + list(self._new).index(mark)
+        return state.receipt_parts.get(mark) or state.version + 1 + list(self._new).index(mark)
 
     def _name(self, item: Item, is_static: bool = False) -> str | int:
         """The id of an item that is in the log as it is, else the version under which it is kept."""
@@ -534,7 +561,7 @@ class _Keeping:
         """
         if isinstance(item, Unknown | Note):
             return item
-        sources = self._request.quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
+        sources = self._quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
         return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
 
 
@@ -554,16 +581,11 @@ def _original(item: Item) -> Item:
     return replace(item, id=item_id) if is_copy and not isinstance(item, Unknown) else item
 
 
-def is_in(view: View | None, item: Item) -> bool:
-    """Whether an item is in the log of a view as it is."""
-    position = None if view is None else view.log.find(item.id, view.end)
-    return view is not None and position is not None and view.log.item(position) == item
-
-
-def renumbered(item: Item, versions: Mapping[int, int]) -> Item:
-    """A receipt of a draft that names other versions; any other item as it is."""
-    if not isinstance(item, Note) or not is_receipt(item) or item.content.get("is_bare"):
-        return item
+def renumbered(entry: Written, versions: Mapping[int, int]) -> Written:
+    """A receipt of a draft that names other versions; any other entry as it is."""
+    stream, item = entry
+    if stream != RECEIPTS or not isinstance(item, Note) or item.content.get("is_bare"):
+        return entry
     content = dict(item.content)
     for part in ("before", "after"):
         content[part] = [versions[name] if isinstance(name, int) else name for name in content[part]]
@@ -573,7 +595,7 @@ def renumbered(item: Item, versions: Mapping[int, int]) -> Item:
     content["parts"] = [
         {**row, "rows": versions[row["rows"]]} if "rows" in row else row for row in content.get("parts", ())
     ]
-    return replace(item, content=content)
+    return Written(stream, replace(item, content=content))
 
 
 def bare(receipt: Note) -> Note:
@@ -582,8 +604,8 @@ def bare(receipt: Note) -> Note:
     return replace(receipt, content={**content, "is_bare": True})
 
 
-_STEP, _MOST_MARKS = 8, 16
-"""After how many messages a digest is kept, and how many: the last messages are often rendered anew."""
+_DIGESTED_ANEW = 8
+"""Messages at the end that are digested each time: they are often rendered anew."""
 
 
 class Digests:
@@ -609,31 +631,32 @@ class Digests:
         return cache(lambda: self._continued(wire, head, messages, tail))
 
     def _continued(self, wire: str, head: bytes, messages: list[Any], tail: bytes) -> str:
-        known = self._known.get(wire)
-        same = 0 if known is None or known.head != head else _count_same(known.messages, messages)
-        marks = [mark for mark in known.marks if mark[0] <= same] if known is not None else []
-        done, digest = marks[-1] if marks else (0, hashlib.sha256(head))
-        digest = digest.copy()
-        while done < len(messages):
-            digest.update((b"," if done else b"") + encode(messages[done : done + _STEP])[1:-1])
-            done = min(done + _STEP, len(messages))
-            if done % _STEP == 0:
-                marks.append((done, digest.copy()))
-        self._known[wire] = _Digested(head, messages, marks[-_MOST_MARKS:])
+        known, done, digest = self._known.get(wire), 0, hashlib.sha256(head)
+        if known is not None and known.head == head and _begin_alike(known.messages, messages, known.done):
+            done, digest = known.done, known.digest.copy()
+        fixed = max(len(messages) - _DIGESTED_ANEW, done)
+        _update(digest, messages[done:fixed], is_first=not done)
+        self._known[wire] = _Digested(head, messages, fixed, digest.copy())
+        _update(digest, messages[fixed:], is_first=not fixed)
         digest.update(tail)
         return str(digest.hexdigest())
 
 
 class _Digested(NamedTuple):
-    """The beginning of a payload, its messages, and the digest up to some of them."""
+    """The beginning of a payload and its messages, and the digest up to some of them."""
 
     head: bytes
     messages: Sequence[Any]
-    marks: Sequence[tuple[int, Any]]
+    done: int
+    digest: Any
 
 
-def _count_same(known: Sequence[Any], messages: Sequence[Any]) -> int:
-    """How many messages are the same; nearly all are the same objects, some are rendered anew."""
-    same = min(len(known), len(messages))
-    changed = compress(range(same), map(is_not, known, messages))
-    return next((index for index in changed if encode(known[index]) != encode(messages[index])), same)
+def _update(digest: Any, messages: Sequence[Any], *, is_first: bool) -> None:
+    if messages:
+        digest.update((b"" if is_first else b",") + encode(messages)[1:-1])
+
+
+def _begin_alike(known: Sequence[Any], messages: Sequence[Any], count: int) -> bool:
+    """Whether so many messages are the same; nearly all are the same objects, some are rendered anew."""
+    changed = compress(range(count), map(is_not, known, messages))
+    return len(messages) >= count and all(encode(known[at]) == encode(messages[at]) for at in changed)

@@ -10,7 +10,7 @@ from quire.context import Piece
 from quire.errors import WrongType
 from quire.items import Item
 from quire.sections import Candidates
-from quire.session.receipts import is_in
+from quire.session.state import is_in
 from quire.state import View
 
 Redact = Callable[[Item], Item]

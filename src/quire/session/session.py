@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import InvalidValue, TurnBusy, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
 from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
@@ -19,7 +19,7 @@ from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
 from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
 from quire.session.calls import AioCalls, Calls
-from quire.session.compaction import AioCompaction, Close, Compaction, Compactions
+from quire.session.compaction import AioCompaction, Compaction, Compactions
 from quire.session.erasure import find, finish_erasing, forget
 from quire.session.heard import Metered
 from quire.session.hooks import Hook, HookFailure, Hooks
@@ -242,17 +242,15 @@ class AioSession:
             await self._do(lambda: finish_erasing(root))
         return written
 
-    async def close(self, how: Close = "wait", timeout: float | None = None) -> None:
-        """Wait for a compaction that is running, or hand it over to the next session, and write no more.
+    async def close(self, timeout: float | None = None) -> None:
+        """Wait for a compaction that is running, and write no more.
 
-        What takes longer than `timeout` seconds is handed over. A closed session can be read. Its forks, and
-        other sessions of the conversation, stay open.
+        What takes longer than `timeout` seconds is left to the next session; with 0, that is done at once. A
+        closed session can be read. Its forks, and other sessions of the conversation, stay open.
         """
         checked_type(timeout, int | float | None, "a timeout is a number of seconds")
-        if how not in ("wait", "hand over"):
-            raise InvalidValue('a session is closed by "wait" or "hand over"')
         try:
-            await self._compaction.close(how, timeout)
+            await self._compaction.close(timeout)
             await self._io.do(self._log, self._log.let_go)
         finally:
             with self._log.lock:
@@ -494,14 +492,14 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._leave():
             # After a failure nobody waits for a model: the next session takes the compaction up.
-            self.close("wait" if kind is None else "hand over")
+            self.close(None if kind is None else 0)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._leave():
-            await self.aio.close("wait" if kind is None else "hand over")
+            await self.aio.close(None if kind is None else 0)
 
     def _leave(self) -> bool:
         """Leave a block; return whether it was the outermost of this session in this task or thread."""

@@ -42,14 +42,18 @@ from quire.stores.streams import (
     PLANS,
     POOL,
     RECALLED,
+    RECEIPT_PARTS,
     RECEIPTS,
     USAGE,
     WIPED,
 )
 from quire.tokens import whole
 
-RECEIPT, _DETAIL, _CANDIDATES = "receipt", "receipt detail", "receipt candidates"
-"""Descriptions of receipts, and of notes that receipts name."""
+_DETAIL, _CANDIDATES = "receipt detail", "receipt candidates"
+"""Descriptions of notes that receipts name."""
+
+SKIMMED = frozenset((RECEIPTS, RECEIPT_PARTS))
+"""The streams of which few fields are read: their entries may be large."""
 
 
 ITEM_WEIGHT = 900
@@ -71,11 +75,6 @@ def weight_of(entry: Entry | Stored) -> int:
     return len(entry.body) + ITEM_WEIGHT
 
 
-def is_receipt(item: Item) -> TypeGuard[Note]:
-    """Whether an item of the stream of receipts is one, and not something that one names."""
-    return isinstance(item, Note) and item.description == RECEIPT
-
-
 def detail(content: Any, sources: Sequence[str]) -> Note:
     """A note for receipts to name; notes of the same content have the same mark."""
     return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
@@ -86,41 +85,48 @@ def candidates(content: str, sources: Sequence[str]) -> Note:
     return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
 
 
-class _Skimmed(msgspec.Struct):
-    """An item of which little is read: it may be large."""
+class _SkimmedPart(msgspec.Struct):
+    """A part of a receipt, of which little is read."""
 
     description: str | None = None
     content: msgspec.Raw = msgspec.Raw()
     extras: msgspec.Raw = msgspec.Raw()
 
 
-class _PartCut(msgspec.Struct):
-    """A part of a receipt, and where its section was cut."""
+class _SectionCut(msgspec.Struct):
+    """A section in a receipt, and where it was cut."""
 
     name: str
     cut: Cut | None = None
 
 
-class _Parts(msgspec.Struct):
-    parts: list[_PartCut] = []
+class _Sections(msgspec.Struct):
+    parts: list[_SectionCut] = []
 
 
-_skim = msgspec.json.Decoder(_Skimmed).decode
-_cuts_in = msgspec.json.Decoder(_Parts).decode
+class _SkimmedReceipt(msgspec.Struct):
+    """A receipt, of which the cuts are read."""
+
+    content: _Sections
 
 
-def is_receipt_body(body: bytes) -> bool:
-    """Whether an entry of the stream of receipts is one, by its body."""
-    return _skim(body).description == RECEIPT
+_skim_part = msgspec.json.Decoder(_SkimmedPart).decode
+_skim_receipt = msgspec.json.Decoder(_SkimmedReceipt).decode
+
+
+def is_in(view: View | None, item: Item) -> bool:
+    """Whether an item is in the log of a view as it is."""
+    position = None if view is None else view.log.find(item.id, view.end)
+    return view is not None and position is not None and view.log.item(position) == item
 
 
 def mark_of(item: Item) -> bytes:
     """A digest that is equal for equal items, and for details with equal content."""
     body = JSON.encode_item(item)
-    return _mark(body, _skim(body))
+    return _mark(body, _skim_part(body))
 
 
-def _mark(body: bytes, skimmed: _Skimmed) -> bytes:
+def _mark(body: bytes, skimmed: _SkimmedPart) -> bytes:
     if skimmed.description == _DETAIL:
         body = b"%b %b" % (skimmed.content, skimmed.extras)
     return blake2b(body, digest_size=16).digest()
@@ -141,10 +147,10 @@ def sources_of(item: Item) -> Collection[str]:
 Past = Callable[[Note], tuple[Transcript, int]]
 """Returns the past of a fork, given its note of origin, and how often something was forgotten there."""
 
-_MOST_ENDED = 32
+_MAX_ENDED = 32
 """How many of the latest jobs that ended are known without reading: one of them that comes again is known."""
 
-_MOST_MADE = 512
+_MAX_RECEIPT_PARTS = 512
 """How many of the latest items that receipts name are known by their marks, to be kept once."""
 
 
@@ -300,7 +306,7 @@ class JobsState:
                     for known in (self.pending, self.begun, self.cancelled, self._notes):
                         known.pop(job, None)
                     self.ended[job] = item.id, entry
-                    for job_id in list(self.ended)[:-_MOST_ENDED]:
+                    for job_id in list(self.ended)[:-_MAX_ENDED]:
                         del self.ended[job_id]
                 case None:
                     self._take_brought(item)
@@ -362,7 +368,7 @@ class State:
         self.jobs = JobsState()
         self.plans: dict[str, Note] = {}
         """Compactions that were begun and not finished, by id."""
-        self.made: dict[bytes, int] = {}
+        self.receipt_parts: dict[bytes, int] = {}
         """The versions of what was kept for receipts, by mark."""
         self.cuts: dict[str, Cut] = {}
         """Where sections were cut in the last request that was sent."""
@@ -372,7 +378,7 @@ class State:
         """Intents to forget that are not finished, by id."""
         self.unwiped: set[str] = set()
         """Marks of what was forgotten and may still be in the files of the store."""
-        self.gone: set[str] = set()
+        self.erased_names: set[str] = set()
         """Names of all that was ever forgotten: what names one of these is a tombstone when it is written."""
         self.forgotten = 0
         """How often something was forgotten."""
@@ -485,18 +491,20 @@ class State:
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
         child.spending = self.spending
-        child.gone = set(self.gone)
+        child.erased_names = set(self.erased_names)
         child.cuts = dict(self.cuts)
         child.jobs = self.jobs
         return child
 
-    def is_gone(self, item: Item) -> bool:
+    def names_erased(self, item: Item) -> bool:
         """Whether an item that is about to be written was forgotten, or names what was."""
-        return bool(self.gone) and (item.id in self.gone or not self.gone.isdisjoint(sources_of(item)))
+        return bool(self.erased_names) and (
+            item.id in self.erased_names or not self.erased_names.isdisjoint(sources_of(item))
+        )
 
     def _apply(self, stream: str, items: list[Item]) -> None:
-        if stream == RECEIPTS:
-            self.take_receipts(map(JSON.encode_item, items))
+        if stream in SKIMMED:
+            self.skim(stream, map(JSON.encode_item, items))
             return
         first = self.version + 1
         self.version += len(items)
@@ -520,20 +528,20 @@ class State:
                 if not is_tombstone(item):
                     self._note(stream, item)
 
-    def take_receipts(self, bodies: Iterable[bytes]) -> None:
-        """Apply entries of the stream of receipts, of which only marks and cuts are read."""
+    def skim(self, stream: str, bodies: Iterable[bytes]) -> None:
+        """Apply receipts, of which the cuts are read, or parts of them, of which the marks are."""
         for body in bodies:
             self.version += 1
-            skimmed = _skim(body)
-            if skimmed.description == RECEIPT:
-                self.cuts |= {part.name: part.cut for part in _cuts_in(skimmed.content).parts if part.cut}
-            elif skimmed.description != _CANDIDATES:
+            if stream == RECEIPTS:
+                parts = _skim_receipt(body).content.parts
+                self.cuts |= {part.name: part.cut for part in parts if part.cut}
+            elif (skimmed := _skim_part(body)).description != _CANDIDATES:
                 mark = _mark(body, skimmed)
-                self.made.pop(mark, None)
-                self.made[mark] = self.version
-        self.latest[RECEIPTS] = self.version
-        for mark in list(self.made)[:-_MOST_MADE]:
-            del self.made[mark]
+                self.receipt_parts.pop(mark, None)
+                self.receipt_parts[mark] = self.version
+        self.latest[stream] = self.version
+        for mark in list(self.receipt_parts)[:-_MAX_RECEIPT_PARTS]:
+            del self.receipt_parts[mark]
 
     def _note(self, stream: str, item: Item) -> None:
         """Apply an entry of one of the session's own streams."""
@@ -560,7 +568,7 @@ class State:
             self.unwiped.update(item.content.get("unwiped", ()))
         elif stream == FORGOTTEN:
             self.forgetting[item.id] = item
-            self.gone.update(item.content["names"])
+            self.erased_names.update(item.content["names"])
 
     def _apply_to_pool(self, items: Iterable[Item]) -> None:
         for item in items:

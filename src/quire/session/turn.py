@@ -5,28 +5,31 @@ What a turn need not store at once is staged. All that waits is stored, in one a
 1. before a request is sent, with its receipt;
 2. before tools run, with the entry that their calls begin;
 3. before anything is waited for: hooks, approvals, sections that ask others, a compaction;
-4. when anybody writes to the conversation, or catches up with it;
-5. at the end of the turn.
+4. before the reader of a stream is told of it;
+5. when anybody writes to the conversation, or catches up with it;
+6. at the end of the turn, with the end of its job.
 
-A turn that does a job stages nothing: another worker may take it over, and goes on from what is stored.
+A process that is killed loses what is staged, and nothing else: the model is asked again, and a call whose
+result was staged is uncertain. A turn that does a job stages its claim, too: the first append of the turn
+takes the job, or finds that others went on since the conversation was read (`Behind`).
 
 If others wrote first, what is staged is computed again on what they wrote; a request that was built before is
 not sent, because what they wrote may belong in it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
 from quire.context import Context, Template
 from quire.errors import Conflict, QuireError, TurnLost, cut
 from quire.items import Item, Message, Note, ToolCall
+from quire.memory import Wishes
 from quire.providers import Parsed, Rendered
-from quire.sections import Catalogue, History, Inbox, Input, Instructions
+from quire.sections import Catalogue, History, Inbox, Input, Instructions, Section
 from quire.session.aio import AWAITED, Change, Writer
 from quire.session.calls import check_open, is_run
 from quire.session.entries import EndedJob, note_of
-from quire.session.hooks import Added, Adding
 from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
 from quire.session.pool import keeping, ready_notes
 from quire.session.state import State, Written
@@ -95,7 +98,7 @@ class Turn:
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
         """The context of the next request. What is staged is stored before anything is waited for."""
-        waits = any(type(section) not in _AT_ONCE for section in template.sections)
+        waits = any(map(_may_wait, template.sections))
         if waits or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
         self._check()
@@ -119,6 +122,10 @@ class Turn:
             raise Outdated(str(conflict)) from conflict
         self._tries_left = _MOST_OUTDATED
 
+    async def render(self, context: Context, render: Callable[[], Rendered]) -> Rendered:
+        """A rendering of a context that this turn has built."""
+        return await self._turns.render(AWAITED, context, render)
+
     def request_of(self, context: Context, rendered: Rendered) -> Request | None:
         """The request of a rendering of a context that this turn has built."""
         return self._turns.request_for(context, rendered.wire)
@@ -139,56 +146,26 @@ class Turn:
         to: str = MAIN,
         if_unclaimed: bool = False,
         asks_hooks: bool = True,
+        stages: bool = False,
     ) -> tuple[Item, ...]:
-        """Record what answers open calls, and put notes into the pool, all or none.
+        """Record what answers open calls, and put notes into the pool, all or none; `stages` if that may be.
 
         `Conflict` if one of the calls is not open any more, and, with `if_unclaimed`, if somebody runs one of
         them.
         """
-        name, notes = checked_name(to), ready_notes(self._writer, pooled)
-        answers = self._answers(calls, items, name, if_unclaimed=if_unclaimed, asks_hooks=asks_hooks)
+        name, notes, place = checked_name(to), ready_notes(self._writer, pooled), self._log.place
+        ready = self._writer.ready(items)
 
         def decide(state: State) -> Change:
-            answered = answers(state)
-            return Change.joined([keeping(self._writer, notes, state), answered]) if notes else answered
-
-        made = await self._writer.write_change(AWAITED, decide)
-        return tuple(item for stream, item in made.entries if stream == name)
-
-    async def stage_answer(
-        self, calls: Sequence[ToolCall], *items: Item, if_unclaimed: bool = False, **options: Any
-    ) -> tuple[Item, ...]:
-        """As `answer`, but staged where no hook hears of it. It keeps no notes."""
-        self._check()
-        if not self.may_stage:
-            return await self.answer(calls, *items, if_unclaimed=if_unclaimed, **options)
-        answers = self._answers(calls, items, MAIN, if_unclaimed=if_unclaimed)
-        stage = partial(self._stage, lambda state: answers(state).entries)
-        return tuple(item for _, item in await AWAITED.stage(self._log, stage))
-
-    def _answers(
-        self,
-        calls: Sequence[ToolCall],
-        items: Iterable[Item],
-        to: str,
-        *,
-        if_unclaimed: bool,
-        asks_hooks: bool = True,
-    ) -> Callable[[State], Change]:
-        ready, place = self._writer.ready(items), self._log.place
-
-        def decide(state: State) -> Change:
+            kept = [keeping(self._writer, notes, state)] if notes else []
             check_open(state, calls)
             for call in calls if if_unclaimed else ():
                 if is_run(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
-            return Change(
-                [Written(to, item) for item in ready],
-                [Adding(place, to, ready)] if asks_hooks else [],
-                [Added(place, to, ready)],
-            )
+            answered = Change.adding(place, name, ready)
+            return Change.joined([*kept, answered if asks_hooks else answered._replace(before=())])
 
-        return decide
+        return tuple(item for stream, item in await self._write(decide, stages) if stream == name)
 
     @property
     def is_cancelled(self) -> bool:
@@ -208,12 +185,19 @@ class Turn:
             ended = Change([Written(JOBS, note_of(end)) for end in ends])
             return Change.joined([Change.adding(self._log.place, MAIN, said), ended])
 
-        if self.may_stage:
+        return tuple(item for stream, item in await self._write(decide, stages=True) if stream == MAIN)
+
+    async def _write(self, decide: Callable[[State], Change], stages: bool) -> Entries:
+        """Store a change, or stage it where that may be."""
+        if stages and self.may_stage:
+            self._check()
             stage = partial(self._stage, lambda state: decide(state).entries)
-            entries = await AWAITED.stage(self._log, stage)
-        else:
-            entries = (await self._writer.write_change(AWAITED, decide)).entries
-        return tuple(item for stream, item in entries if stream == MAIN)
+            return await AWAITED.stage(self._log, stage)
+        return (await self._writer.write_change(AWAITED, decide)).entries
 
     def _stage(self, compute: Compute) -> Entries:
         return self._writer.stage(compute, self._lose)
+
+
+def _may_wait(section: Section) -> bool:
+    return section.reads_scope if isinstance(section, Wishes) else type(section) not in _AT_ONCE

@@ -27,20 +27,20 @@ from quire.context import (
 from quire.errors import Conflict, InvalidValue, ModelFailed, OverBudget, UnknownId, WrongType, cut
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory, Recall
-from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Content, Section, settings_of
-from quire.session.aio import IO, Writer, check_names, checked_type
+from quire.session.aio import IO, SHORT, Writer, check_names, checked_type
 from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
-from quire.session.erasure import finish_erasing, link_sources, names_of
+from quire.session.erasure import finish_erasing
 from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
 from quire.session.log import Compute, Entries, Guard
-from quire.session.receipts import Digests, SentRequest, parameters_of
+from quire.session.provenance import link_sources
+from quire.session.receipts import Digests, SentRequest, parameters_of, quotes_in
 from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
-from quire.session.state import State, Written, is_receipt
+from quire.session.state import State, Written
 from quire.state import View, in_one_reply
 from quire.stores.store import checked_name
 from quire.stores.streams import CALLS, MAIN, RECEIPTS, USAGE
@@ -105,22 +105,11 @@ class Request:
             self.is_learned = True
             receipt.counter.learn(receipt.counted, reported)
 
-    def receipt(self, parameters: Mapping[str, Any] | None, conversation: str, state: State) -> Entries:
+    def receipt(self, parameters: Mapping[str, Any] | None, state: State) -> Entries:
         """The entries of the receipt; if something was forgotten since, it does not say what was sent."""
         if self.sent is None or self.guard is None:
             return []
-        if not self.guard.is_intact:
-            return self.sent.bare_entries()
-        selections = _quotes_in(self.sent.context)
-        quoted = {
-            one.items[0].id: names_of(one.quotes, conversation) for one in selections.values() if one.items
-        }
-        found = {
-            name: names_of((quote for quote in one.found if quote.source != conversation), conversation)
-            for name, one in selections.items()
-        }
-        sent = self.sent._replace(quoted=quoted, found=found, parameters=parameters)
-        return sent.entries(state)
+        return self.sent.entries(state, parameters) if self.guard.is_intact else self.sent.bare_entries()
 
     def mark_receipt(self, kept: Entries, parameters: Mapping[str, Any] | None) -> None:
         """Remember that a receipt was kept, by the entries that were written."""
@@ -130,15 +119,23 @@ class Request:
 class _Requests(Observer):
     """The requests that are rendered from one context, by provider, the last one at the end."""
 
-    def __init__(self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool) -> None:
-        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them."""
+    def __init__(
+        self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool, continues: bool
+    ) -> None:
+        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them.
+
+        `continues` says whether only some items are new since the last request.
+        """
         self.turns, self._sources, self._guard, self._is_own = turns, sources, guard, is_own
+        self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._is_own)
-        sent = SentRequest(context, rendered.wire, rendered.model, digest, plan, self._sources)
+        sent = SentRequest(
+            context, rendered.wire, rendered.model, digest, plan, self._sources, self.turns.conversation
+        )
         self.all.pop(rendered.wire, None)
         self.all[rendered.wire] = Request(rendered, sent, self._guard)
         if not self._is_own:
@@ -201,7 +198,7 @@ def _newest(requests: Mapping[str, Request], provider: str | None) -> Request | 
 
 def _receipt_in(entries: Entries) -> str | None:
     """The id of the receipt among some entries."""
-    return next((item.id for stream, item in entries if stream == RECEIPTS and is_receipt(item)), None)
+    return next((item.id for stream, item in entries if stream == RECEIPTS), None)
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
@@ -252,7 +249,7 @@ class Turns:
     def __init__(
         self, writer: Writer, compaction: Compactions, caps: Caps | None, prices: PricesByName
     ) -> None:
-        self._writer, self._log = writer, writer.log
+        self._writer, self._log, self.conversation = writer, writer.log, writer.place.conversation
         self._compaction = compaction
         self.caps, self.prices = caps, prices
         self._counters: dict[str, Calibrated] = {}
@@ -285,6 +282,8 @@ class Turns:
         if self.caps is not None:
             spent = self._log.root.state.spending + self._log.spent_apart
             check_caps(self.caps, spent, self.prices, build.model)
+        if self._compaction.compactor is not None:
+            await self._compaction.show_again(build.io, self._counter(build), build.template.budget.available)
         gathered, context = await self._fitted(build)
         if self._compaction.compactor is not None:
             context = await self._compacted(build, gathered, context)
@@ -333,7 +332,7 @@ class Turns:
         shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)  # an agent moves results
         try:
             fit = partial(self._fit, gathered, build) if self._compaction.compactor is not None else shorter
-            return gathered, await build.io.do(self._log, fit)
+            return gathered, fit() if self._continues(build) else await build.io.do(self._log, fit)
         except OverBudget as over:
             room = gathered.room_for_history(over, self._counter(build))
             if room is None or self._compaction.compactor is None:
@@ -395,10 +394,38 @@ class Turns:
             counter=counter,
             previous=previous[1] if previous is not None and previous[0] is template else None,
             cuts=self._log.state.cuts,
-            observer=_Requests(self, sources, gathered.guard, is_own=build.is_own),
+            observer=_Requests(
+                self, sources, gathered.guard, is_own=build.is_own, continues=self._continues(build)
+            ),
             output=build.asked.get("output"),
             shortens_new=shortens_new,
         )
+
+    @property
+    def length(self) -> int:
+        """How many items the main transcript has."""
+        return len(self._log.state.transcripts[MAIN])
+
+    def _continues(self, build: _Build) -> bool:
+        """Whether the last request was like this one, few items are new, and none is read from the store.
+
+        Then no thread is used: only what is new is counted and rendered.
+        """
+        if self._previous is None:
+            return False
+        template, last = self._previous
+        if template is not build.template or last.model != build.model:
+            return False
+        requests, view = last.observer, self._log.state.transcripts[MAIN].view
+        if not isinstance(requests, _Requests) or not requests.all or self.length - requests.length > SHORT:
+            return False
+        return not any(segment.is_lazy for segment, _, _ in view.log.pieces(0, view.end))
+
+    async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
+        """A rendering of a context; in a thread where it takes long."""
+        requests = context.observer
+        is_quick = isinstance(requests, _Requests) and requests.continues
+        return render() if is_quick else await io.do(self._log, render)
 
     def _counter(self, build: _Build) -> Counter:
         name, given = build.model or DEFAULT_MODEL, build.asked.get("counter")
@@ -408,7 +435,7 @@ class Turns:
 
     async def _linked(self, io: IO, context: Context) -> bool:
         """Whether the conversations that a context quotes know of it; if not, they do from now on."""
-        quotes = [quote for selection in _quotes_in(context).values() for quote in selection.found]
+        quotes = [quote for selection in quotes_in(context).values() for quote in selection.found]
         return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
 
     # Receipts
@@ -433,13 +460,8 @@ class Turns:
             parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # what a draft shows is forgotten there
-        receipt = partial(request.receipt, parameters, self._conversation)
-        kept = self._writer.commit(receipt, rebases=rebases)
+        kept = self._writer.commit(partial(request.receipt, parameters), rebases=rebases)
         request.mark_receipt(kept, parameters)
-
-    @property
-    def _conversation(self) -> str:
-        return self._log.place.conversation
 
     # Responses
 
@@ -504,7 +526,7 @@ class Turns:
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
-                receipt = [] if unkept is None else unkept.receipt(parameters, self._conversation, state)
+                receipt = [] if unkept is None else unkept.receipt(parameters, state)
                 kept = _with_unique_calls(items, state.waiting())
                 if first and kept != first:  # whoever staged them runs them by the ids that they had
                     raise Conflict("others recorded a call of the same id first")
@@ -548,12 +570,6 @@ def _item_of(item_id: str, view: View) -> Item:
         return view.get(item_id)
     except UnknownId:
         raise UnknownId("the input is an item, or the id of one in the main transcript") from None
-
-
-def _quotes_in(context: Context) -> dict[str, SelectedQuotes]:
-    """What was selected of quotes for a context, by section."""
-    selections = context.receipt.selections.items()
-    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
 
 
 async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Piece, ...]:

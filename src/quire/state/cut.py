@@ -24,13 +24,14 @@ class Cut(NamedTuple):
     """Where a history is cut, as ids: of the first item that is shown, and of the first that is shown whole.
 
     Between these, results are shortened to about `size` tokens. Without a `first` nothing is left out.
-    `known` is the last item there was when the cut was made.
+    `known` is the last item there was when the cut was made. A `ledger` has at most so many tokens.
     """
 
     first: str
     whole: str
     known: str
     size: int
+    ledger: int = 0
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
@@ -152,7 +153,7 @@ class _Cut:
     def place_between(self, least: int, usual: int, most: int, counter: Counter) -> int:
         """The last position where a turn begins and at least `least` tokens are shown, and so on."""
         log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
-        first = sums.first_after(sums.total - least)
+        first = min(sums.first_after(sums.total - least), end)  # what must stay may be more than the least
 
         def shown(position: int) -> int:
             return sums.total - sums.left_out(position, self._held_before(position))

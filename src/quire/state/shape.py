@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
-_MOST_PARTS = 16
+_MAX_PARTS = 16
 """Parts of a node, at most."""
 
 
@@ -211,7 +211,7 @@ def _root_of(nodes: Sequence[Node]) -> Node:
 
 def _nodes(parts: Sequence[Part]) -> list[Node]:
     """Parts in nodes of about the same length."""
-    count = -(-len(parts) // _MOST_PARTS)
+    count = -(-len(parts) // _MAX_PARTS)
     step = -(-len(parts) // count) if count else 1
     return [Node(parts[index : index + step]) for index in range(0, len(parts), step)]
 

@@ -20,7 +20,7 @@ from quire.state.shape import Interval, Node, Part, Run, Shape, contains, single
 from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
-_FIRST_AT_ONCE, _MOST_AT_ONCE = 16, 256
+_FIRST_AT_ONCE, _MAX_AT_ONCE = 16, 256
 """Items that are loaded for whoever reads from the end: a few, because most look for the last of a kind."""
 
 
@@ -146,7 +146,7 @@ class View(ItemRow):
         while start > 0:
             stop, start = start, max(start - size, 0)
             yield from reversed(self._slice(start, stop))
-            size = min(2 * size, _MOST_AT_ONCE)
+            size = min(2 * size, _MAX_AT_ONCE)
 
     def __repr__(self) -> str:
         return f"<View of {len(self)} items at revision {self.end}>"

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.errors import (
     Conflict,
@@ -16,6 +16,7 @@ from quire.stores.notifications import IS_WATCHED, Listening, Telling, tell
 from quire.stores.store import (
     JOBS,
     MAX_PART,
+    Changes,
     Durability,
     Entry,
     Opening,
@@ -70,6 +71,12 @@ _BEGIN = f"""
     {_ENTRIES}"""
 _STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
+# A row keeps the number of the transaction that wrote it. All below the moment had ended by then.
+_CHANGED = """
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text,
+        (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number
+    FROM (SELECT) AS always LEFT JOIN quire.conversations
+        ON scope = %s AND coalesce(age(xmin) <= age(%s::xid), true)"""
 _RECENT = """
     SELECT scope, name, counted.version, body FROM quire.conversations AS counted
     LEFT JOIN quire.entries ON conversation = number AND entries.version = counted.version"""
@@ -138,6 +145,13 @@ _STILL_SEEN = """
     WHERE age(since) > age(%s::xid))"""
 
 
+class _Moment(NamedTuple):
+    """The oldest transaction that was open, and the conversations of the scope by their numbers."""
+
+    transaction: str
+    numbers: frozenset[int]
+
+
 class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
 
@@ -202,6 +216,17 @@ class PostgresStore(Store):
         checked_scope(scope)
         rows = self._rows(_STANDINGS, scope)
         return dict(sorted((name, Standing(version, str(number))) for name, version, number in rows))
+
+    def changes(self, scope: str, since: Any = None) -> Changes:
+        checked_scope(scope)
+        moment, known = since if isinstance(since, _Moment) else (None, frozenset[int]())
+        rows = self._rows(_CHANGED, scope, scope, moment)
+        changed = [row[2:] for row in rows if row[2] is not None]
+        numbers = known.union(number for _, _, number in changed)
+        if len(numbers) != rows[0][1]:  # one was removed
+            return self.changes(scope)
+        standings = {name: Standing(version, str(number)) for name, version, number in changed}
+        return Changes(standings, is_all=moment is None, moment=_Moment(rows[0][0], numbers))
 
     def scopes(self) -> list[str]:
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
@@ -377,6 +402,8 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
                 values,
             )
         connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
+        changed = "UPDATE quire.conversations SET version = version WHERE number = %s"
+        connection.execute(changed, [number])
 
 
 def _remove(connection: Connection[Any], address: bytes) -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from heapq import merge
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -28,6 +29,7 @@ from quire.stores.store import (
     Standing,
     Store,
     Stored,
+    by_activity,
     check_bodies,
     check_place,
     check_process,
@@ -155,6 +157,7 @@ _RECENT = f"""
     SELECT scope, name, number, ending.at & {_LAST}, ending.id, body FROM conversations
     LEFT JOIN versions AS ending ON ending.at = {_END}
     LEFT JOIN versions AS last ON last.at = ending.at - 1 LEFT JOIN entries ON entries.id = last.id"""
+_SINCE = f"AND number IN (SELECT at >> {_BITS} FROM entries WHERE id > ? AND at > 0)"
 _COUNTS = f"""
     SELECT scope, name, ({_END} & {_LAST}) - 1 FROM json_each(?) CROSS JOIN conversations
     ON scope_sum = json_extract(value, '$[0]') AND name_sum = json_extract(value, '$[1]')"""
@@ -188,7 +191,7 @@ class SQLiteStore(Store):
         # What an append has checked already: streams, and places with the row before their first entry.
         self._known: dict[Place, int] = {}
         self._streams: set[str] = set()
-        self._recent: tuple[str | None, int, list[Recent]] = (None, -1, [])  # of a scope, as of a commit
+        self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])  # of a scope
         self._counted: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, as of a commit
 
     def __repr__(self) -> str:
@@ -291,11 +294,20 @@ class SQLiteStore(Store):
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             # The connection that reads never writes, so each commit of any other gives another number.
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
-            known = self._recent
-            if known[:2] != (scope, commit):
-                rows = connection.execute(f"{_RECENT} WHERE {where}", values)
-                known = self._recent = (scope, commit, newest_first(map(self._last_entry, rows)))
-        return list(known[2])
+            known_scope, since, known = self._recent
+            if (known_scope, since.commit) != (scope, commit):
+                moment = _Moment(commit, *connection.execute(_LATEST).fetchone())
+                is_told = known_scope == scope and since.removed == moment.removed
+                if is_told and 0 <= moment.last - since.last <= _MOST_CHANGES:
+                    changed = connection.execute(f"{_RECENT} WHERE {where} {_SINCE}", (*values, since.last))
+                    found = newest_first(map(self._last_entry, changed))
+                    places = {one.place for one in found}
+                    known = [*merge(found, (o for o in known if o.place not in places), key=by_activity)]
+                else:
+                    rows = connection.execute(f"{_RECENT} WHERE {where}", values)
+                    known = newest_first(map(self._last_entry, rows))
+                self._recent = scope, moment, known
+        return list(known)
 
     def with_open_jobs(self, scope: str | None = None) -> list[Place]:
         where, values = ("true", ()) if scope is None else ("scope = ?", (checked_scope(scope),))

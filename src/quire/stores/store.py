@@ -744,7 +744,12 @@ _read_timed = msgspec.json.Decoder(_Timed).decode
 def newest_first(found: Iterable[tuple[Place, int, bytes | None]]) -> list[Recent]:
     """Conversations in the order of last activity, of places, versions and the bodies of last entries."""
     recent = [Recent(place, version, _time_in(body)) for place, version, body in found]
-    return sorted(recent, key=lambda one: (one.time is None, -(one.time or 0.0), one.place))
+    return sorted(recent, key=by_activity)
+
+
+def by_activity(one: Recent) -> tuple[bool, float, Place]:
+    """What lists by last activity are sorted by."""
+    return one.time is None, -(one.time or 0.0), one.place
 
 
 def _time_in(body: bytes | None) -> float | None:

@@ -35,6 +35,9 @@ POOL = ".pool"
 ORIGIN = ".origin"
 USAGE = ".usage"
 RECEIPTS = ".receipts"
+RECEIPT_PARTS = ".receipt_parts"
+"""What receipts name that is in no other stream."""
+
 PLANS = ".plans"
 FORGOTTEN = ".forgotten"
 WIPED = ".wiped"
@@ -80,7 +83,7 @@ _LEFT: dict[type, dict[str, Any]] = {
 
 def holds_content(stream: str) -> bool:
     """Whether entries of a stream hold content, and not only ids and numbers."""
-    return not is_own(stream) or stream in (POOL, JOBS, RECEIPTS)
+    return not is_own(stream) or stream in (POOL, JOBS, RECEIPT_PARTS)
 
 
 def tombstone(item: Item, **extras: str) -> Item:

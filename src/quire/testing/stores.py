@@ -366,7 +366,10 @@ class StoreLaws:
             held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
             assert len(other.read(HERE)) == 2, "another opening does not read what was appended"
             held.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
+            moment = other.changes(HERE.scope).moment
             held.store.replace(HERE, {2: b'{"kind":"gone"}'})
+            changed = other.changes(HERE.scope, moment).standings
+            assert HERE.conversation in changed, "changes() does not tell of what was replaced"
             _check_no_checkpoint(other)
             found = [stored[1:] for stored in other.read(HERE)]
             expected = [entry("one"), ("side", b'{"kind":"gone"}')]
@@ -466,6 +469,11 @@ class StoreLaws:
                 assert store.recent("ana") == expected[:3], "recent(scope) has other conversations"
                 assert store.recent("nobody's") == [], "a scope without conversations has recent ones"
             add(old, '"created_at":4,')
+            held.store.replace(other, {1: b'{"kind":"message","created_at":3.5}'})
+            expected = [(old, 3, 4.0), (other, 1, 3.5), (new, 1, 3.0), (timeless, 1, None)]
+            for store in (held.store, reader):
+                assert store.recent() == expected, "recent() does not follow an append or a replacement"
+            held.store.replace(other, {1: b'{"kind":"message","created_at":2.25}'})
             held.store.remove(new)
             expected = [(old, 3, 4.0), (other, 1, 2.25), (timeless, 1, None)]
             for store in (held.store, reader):

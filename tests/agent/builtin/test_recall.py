@@ -187,7 +187,7 @@ class Obedient:
         return whole
 
 
-@settings(max_examples=20)
+@settings(max_examples=max(6, settings().max_examples // 2))
 @given(
     unit=st.sampled_from(list(UNITS)),
     more=st.integers(0, 20_000),

@@ -1,9 +1,6 @@
 """The clock."""
 
-import pytest
-
-from quire.agent.builtin import ask_user, current_time, time_tools
-from quire.errors import InvalidValue
+from quire.agent.builtin import current_time
 from quire.items import use_clock
 
 
@@ -17,13 +14,3 @@ def test_the_time_in_zones() -> None:
         ):
             assert current_time(zone) == words
         assert current_time("local").endswith("(local time)")
-
-
-def test_what_is_no_zone_is_refused() -> None:
-    for zone in ("Tokio", "Europe", "../../etc/passwd", "/etc/localtime", "", "x" * 9_999, "\0"):
-        with pytest.raises(InvalidValue, match="no time zone is called"):
-            current_time(zone)
-
-
-def test_the_tools() -> None:
-    assert [one.name for one in time_tools()] == ["current_time"] and ask_user.asks_person

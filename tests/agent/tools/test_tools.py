@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.agent.tools import Allowance, Outcome, Tool, call_tool, run, tool, tools_of
-from quire.errors import InvalidLimit, InvalidValue, StoreFailed, WrongType
+from quire.errors import InvalidValue, StoreFailed, WrongType
 from quire.items import MAX_TEXT, Image, Note, ToolResult
 from quire.session import Adding, Session, hook
 from quire.state import Pool
@@ -94,43 +94,6 @@ def test_methods_partials_and_wrapped_functions_are_tools() -> None:
         return str(search(*args, **kwargs)).upper()
 
     assert properties(loud) == ["query", "limit"] and ran(loud, {"query": "a"}).content == "A/10"
-
-
-def test_wrong_tools_and_options_are_refused() -> None:
-    def takes_an_object(one: Desk) -> None: ...
-    def takes_anything(*args, **kwargs): ...  # type: ignore[no-untyped-def]  # pyright: ignore
-    def takes_a_place(one: int, /) -> None: ...
-    def takes_a_field(one: int = pydantic.Field(ge=1)) -> None: ...
-    def takes_nothing_known(one: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
-
-    functions: list[Any] = [
-        takes_an_object,
-        takes_anything,
-        takes_a_place,
-        takes_a_field,
-        takes_nothing_known,
-    ]
-    for function in functions:
-        with pytest.raises(WrongType, match=rf"'{function.__name__}'.*'(one|args|Nowhere)'"):
-            tool(function)
-    with pytest.raises(InvalidValue):
-        tool(lambda: None)
-    no_functions: list[Any] = [3, search, Desk.greet, Desk]
-    for no_function in no_functions:
-        with pytest.raises(WrongType):
-            tool(no_function)
-    rows: list[tuple[dict[str, Any], type[Exception]]] = [
-        ({"timeout": 0}, InvalidLimit),
-        ({"timeout": "5"}, WrongType),
-        ({"max_output": 0}, InvalidLimit),
-        ({"max_output": 10**9}, InvalidLimit),
-        ({"approve": "yes"}, WrongType),
-        ({"name": ""}, InvalidValue),
-        ({"description": 3}, WrongType),
-    ]
-    for wrong, error in rows:
-        with pytest.raises(error):
-            tool(search.function, **wrong)
 
 
 def test_approval() -> None:
@@ -248,7 +211,7 @@ def test_plain_functions_run_in_threads_side_by_side() -> None:
     barrier = threading.Barrier(40)
 
     def meet() -> str:
-        barrier.wait(30)  # all have to be there at once
+        barrier.wait(60)  # all have to be there at once
         return f"{STATE.get()} {threading.current_thread() is threading.main_thread()}"
 
     async def main() -> set[Any]:

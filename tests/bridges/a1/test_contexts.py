@@ -36,23 +36,6 @@ def saved(path: str) -> Any:
 # Messages
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"role": "judge", "content": ""},
-        {"role": "user", "content": None},
-        {"role": "assistant", "content": "", "tool_calls": "c1"},
-    ],
-)
-def test_wrong_fields_are_refused_and_only_messages_are_taken_all_or_none(fields: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        Message(**fields)
-    context = Context()
-    with pytest.raises(TypeError):
-        context.extend([Message(role="user", content=""), fields])  # type: ignore[list-item]  # pyright: ignore
-    assert len(context) == 0
-
-
 _messages = st.builds(
     Message,
     role=st.sampled_from(["system", "user", "assistant", "tool"]),

@@ -8,17 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from quire.bridges.a1 import (
-    LLM,
-    Agent,
-    Context,
-    Runtime,
-    Strategy,
-    Tool,
-    get_context,
-    get_runtime,
-    tool,
-)
+from quire.bridges.a1 import LLM, Agent, Context, Runtime, Strategy, Tool, get_context, get_runtime, tool
 from quire.errors import InvalidValue, ModelFailed, WrongType
 from quire.items import ToolCall
 from quire.models import Scripted

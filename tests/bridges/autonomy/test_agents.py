@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 
 from quire import ToolCall
-from quire.bridges.autonomy import (
-    Agent,
-    AgentReference,
-    ContextTemplate,
-    Model,
-    Node,
-)
+from quire.bridges.autonomy import Agent, AgentReference, ContextTemplate, Model, Node
 from quire.errors import InvalidLimit
 from quire.items import use_clock
 from quire.models import Scripted

@@ -20,7 +20,6 @@ from quire.bridges.autonomy import (
     Memory,
     SummarizedHistorySection,
     SystemInstructionsSection,
-    create_default_template,
     system_message,
 )
 from quire.errors import WrongType
@@ -150,19 +149,6 @@ async def test_a_failing_section_is_left_out_with_a_warning(caplog: pytest.LogCa
     failing.required = True
     with pytest.raises(LookupError):
         await ContextTemplate([failing]).build_context(Memory(), *HERE)
-
-
-async def test_the_default_template_describes_the_tools_that_are_enabled() -> None:
-    plain = create_default_template([system_message("Be kind.")])
-    assert plain.get_section_names() == [
-        "system_instructions",
-        "framework_instructions",
-        "conversation_history",
-    ]
-    every = create_default_template("Be kind.", True, True, "scope", {"poet": {"instructions": "Write."}})
-    texts = [str(await template.build_context(Memory(), *HERE)) for template in (plain, every)]
-    for name in ("ask_user_for_input", "read_file", "delegate_to_subagent", "stop_subagent", "poet: Write."):
-        assert [name in text for text in texts] == [False, True]
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["memory of ours", "memory of somebody else"])

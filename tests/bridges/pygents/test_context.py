@@ -10,11 +10,10 @@ from quire.bridges.pygents import (
     ContextPool,
     ContextPoolHook,
     ContextQueue,
-    ContextQueueHook,
     HookRegistry,
     hook,
 )
-from quire.errors import Damaged, Unencodable
+from quire.errors import Unencodable
 
 Item = ContextItem[Any]
 
@@ -93,18 +92,6 @@ async def test_a_hook_has_a_type_and_a_name_of_its_own() -> None:
         ContextPool(hooks=[print])
 
 
-async def test_a_function_with_a_type_attribute_is_a_hook() -> None:
-    calls: list[Any] = []
-    first = recording(calls, "first", ContextPoolHook.BEFORE_ADD)
-    second = recording(calls, "second", ContextPoolHook.AFTER_ADD, ContextPoolHook.AFTER_REMOVE)
-    pool = await pool_of("a", hooks=[first, second])
-    await pool.branch().remove("a")
-    assert calls == ["first", "second", "second"] and pool.hooks == [first, second]
-    queue = ContextQueue(limit=1, hooks=[recording(calls, "third", ContextQueueHook.BEFORE_APPEND)])
-    await queue.append(ContextItem(1))
-    assert calls[-1] == "third"
-
-
 async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_late() -> None:
     calls: list[Any] = []
     colours = ["red"]
@@ -121,18 +108,3 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
 
 
 # Saved values
-
-
-@pytest.mark.parametrize(
-    ("kind", "data", "path"),
-    [
-        (ContextItem, {"content": 1, "id": 5}, "$.id"),
-        (ContextItem, ["a"], "$"),
-        (ContextQueue, {"limit": 2, "items": [{"content": 1}, 7]}, "$.items[1]"),
-        (ContextPool, {"items": [{"content": 1, "id": "a", "description": 3}]}, "$.items[0].description"),
-    ],
-)
-def test_damaged_values_are_named_by_their_path(kind: Any, data: object, path: str) -> None:
-    with pytest.raises(Damaged) as raised:
-        kind.from_dict(data)
-    assert raised.value.path == path

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from quire.bridges.videosdk import (
-    ChatContext,
-    ChatMessage,
-    ChatRole,
-    FunctionCallOutput,
-    ReadOnlyChatContext,
-)
+from quire.bridges.videosdk import ChatContext, ChatMessage, ChatRole, FunctionCallOutput, ReadOnlyChatContext
 from quire.errors import OutOfRange, UnknownId, WrongType
 from quire.items import use_clock
 from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told

@@ -4,15 +4,9 @@ from typing import Any
 
 import pytest
 
-from quire.bridges.videosdk import (
-    ChatContext,
-    ChatMessage,
-    FunctionCall,
-    ImageContent,
-)
+from quire.bridges.videosdk import ChatContext, ChatMessage, ImageContent
 from quire.errors import InvalidValue
 from quire.items import Message, Summary
-from tests.bridges.videosdk.shop import talk
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -26,23 +20,6 @@ def test_content_keeps_the_form_in_which_it_was_given(content: Any) -> None:
     given = message(content)
     (shown,) = ChatContext([given]).messages()
     assert shown == given and shown.content == content
-
-
-@pytest.mark.parametrize("extra", [{}, {"table": 4}, {"summary": True}])
-def test_an_item_refuses_every_change(extra: dict[str, Any]) -> None:
-    context = ChatContext([message(["hello"], "assistant", extra=extra)])
-    context.add_function_call("stock", "{}", metadata={"trace": {"id": 7}})
-    for item in (message(["hello"], extra=extra), context.messages()[0]):
-        with pytest.raises(TypeError, match="cannot change"):
-            item.extra["k"] = 1
-        with pytest.raises(TypeError, match="cannot change"):
-            item.content.append("k")  # type: ignore[union-attr]  # pyright: ignore
-        with pytest.raises(AttributeError):
-            item.content = "other"  # type: ignore[misc]  # pyright: ignore
-    call = context.items[1]
-    assert isinstance(call, FunctionCall) and call.metadata is not None
-    with pytest.raises(TypeError, match="cannot change"):
-        call.metadata["trace"]["id"] = 8
 
 
 def test_a_message_that_says_so_is_a_summary_of_the_engine() -> None:
@@ -59,23 +36,3 @@ def test_an_image_is_an_address_or_the_bytes_of_a_file() -> None:
     assert isinstance(image, str) and image.startswith("data:image/png;base64,iVBOR")
     with pytest.raises(InvalidValue, match="kind of image"):
         ImageContent(b"no image")
-
-
-class Tool:
-    name = "fry"
-
-
-def decorated() -> None: ...
-
-
-decorated._tool_info = Tool()  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
-
-
-def fry() -> None: ...
-
-
-@pytest.mark.parametrize("tool", ["fry", fry, Tool(), decorated])
-def test_tools_are_names_functions_or_objects_with_a_name(tool: Any) -> None:
-    context = talk(1)
-    assert context.add_config_update(tools=[tool]).tools == ["fry"] == context.active_config_at()[1]
-    assert len(context.copy(tools=[tool]).items) == 4

@@ -28,7 +28,7 @@ CREW = "crew"
 """The transcript of sub-agents, which no model sees."""
 
 _ROLE = "role"
-_MOST_TASKS, _LONGEST_CALL = 20, 2_000
+_MAX_TASKS, _LONGEST_CALL = 20, 2_000
 
 
 class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
@@ -121,8 +121,8 @@ class Delegation:
             role: The role.
             tasks: One task for each agent.
         """
-        if len(tasks) > _MOST_TASKS:
-            raise InvalidValue(f"at most {_MOST_TASKS} tasks can be given at once, not {len(tasks)}")
+        if len(tasks) > _MAX_TASKS:
+            raise InvalidValue(f"at most {_MAX_TASKS} tasks can be given at once, not {len(tasks)}")
         work = (self.delegate(role, task, session) for task in tasks)
         answers = await asyncio.gather(*work, return_exceptions=True)
         return "\n\n".join(f"{number}. {_answer_text(answer)}" for number, answer in enumerate(answers, 1))

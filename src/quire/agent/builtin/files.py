@@ -32,11 +32,11 @@ from quire.agent.tools import Allowance, Tool, tool
 from quire.errors import InvalidValue, OutOfRange, QuireError, TooLarge
 from quire.session import Session, checked_type
 
-_MOST_BYTES = 10_000_000
+_MAX_BYTES = 10_000_000
 """The largest file that is read, searched, edited or written."""
 
-_MOST_LISTED, _MOST_MATCHES = 500, 200
-_MOST_READ = 20_000
+_MAX_LISTED, _MAX_MATCHES = 500, 200
+_MAX_READ = 20_000
 """Characters of a file that one call shows."""
 
 _LONGEST_LINE, _LONGEST_MATCH, _LONGEST_PATTERN = 2_000, 300, 500
@@ -61,7 +61,7 @@ def file_tools(root: str | Path, visibility: Visibility = "conversation", *, age
     files = _Files(Rooms(root, visibility, agent))
     return [
         tool(files.list_files, idempotent=True),
-        tool(files.read_file, idempotent=True, max_output=_MOST_READ),
+        tool(files.read_file, idempotent=True, max_output=_MAX_READ),
         tool(files.search_files, idempotent=True),
         tool(files.write_file, idempotent=True),
         tool(files.edit_file),
@@ -92,11 +92,11 @@ class _Files:
             closing(walk.through(folder, names)) as entries,
         ):
             matching = (one for one in entries if _matches(one.names[len(names) :], pattern))
-            rows = [_row(one) for one in islice(matching, _MOST_LISTED + 1)]
+            rows = [_row(one) for one in islice(matching, _MAX_LISTED + 1)]
         ending = [f"{len(rows):,} found"]
-        if len(rows) > _MOST_LISTED:
-            ending = [f"there are more than the {_MOST_LISTED:,} shown: narrow the path or the pattern"]
-        return "\n".join((*rows[:_MOST_LISTED], f"[{'; '.join((*ending, *walk.left_out()))}]"))
+        if len(rows) > _MAX_LISTED:
+            ending = [f"there are more than the {_MAX_LISTED:,} shown: narrow the path or the pattern"]
+        return "\n".join((*rows[:_MAX_LISTED], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def read_file(
         self,
@@ -117,7 +117,7 @@ class _Files:
         if first < 1 or count < 1:
             raise OutOfRange("lines are counted from 1, and at least one is read")
         with self._rooms.opened(session) as room, open_folder(room, names[:-1]) as folder:
-            lines = _lines_of(_text_of(read_bytes(folder, names, _MOST_BYTES), names))
+            lines = _lines_of(_text_of(read_bytes(folder, names, _MAX_BYTES), names))
         if not lines:
             return f"[{shown(names)} is empty]"
         if first > len(lines):
@@ -159,19 +159,19 @@ class _Files:
                 if one.kind != "file" or not _matches(one.names[len(names) :] or one.names[-1:], files):
                     continue
                 try:
-                    lines = _lines_of(_text_of(read_bytes(one.folder, one.names, _MOST_BYTES), one.names))
+                    lines = _lines_of(_text_of(read_bytes(one.folder, one.names, _MAX_BYTES), one.names))
                 except QuireError:  # no text, too large, a hard link, or gone
                     skipped += 1
                     continue
                 rows += _matching(visible("/".join(one.names)), lines, text, ignore_case)
-                if len(rows) > _MOST_MATCHES:
+                if len(rows) > _MAX_MATCHES:
                     break
         ending = [_counted(len(rows), "matching line")]
-        if len(rows) > _MOST_MATCHES:
-            ending = [f"there are more than the {_MOST_MATCHES} shown: narrow the text, path or files"]
+        if len(rows) > _MAX_MATCHES:
+            ending = [f"there are more than the {_MAX_MATCHES} shown: narrow the text, path or files"]
         if skipped:
             ending.append(f"files left out (no text, too large, or closed to these tools): {skipped:,}")
-        return "\n".join((*rows[:_MOST_MATCHES], f"[{'; '.join((*ending, *walk.left_out()))}]"))
+        return "\n".join((*rows[:_MAX_MATCHES], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def write_file(self, path: str, content: str, session: Session | None = None) -> str:
         """Write a text file, in place of what was there; folders on the way are made.
@@ -202,7 +202,7 @@ class _Files:
         """
         names = file_names_in(path)
         with self._rooms.changing(session) as room, open_folder(room, names[:-1]) as folder:
-            text = _text_of(read_bytes(folder, names, _MOST_BYTES), names)
+            text = _text_of(read_bytes(folder, names, _MAX_BYTES), names)
             edited, count = _replaced(text, old, new, names, replace_all)
             replace_file(folder, names, _bytes_of(edited, names))
         return f"edited {shown(names)}: {_counted(count, 'place')}"
@@ -291,8 +291,8 @@ def _text_of(data: bytes, names: Sequence[str]) -> str:
 
 def _bytes_of(text: str, names: Sequence[str]) -> bytes:
     data = text.encode()
-    if len(data) > _MOST_BYTES:
-        raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; {_MOST_BYTES:,} are the most")
+    if len(data) > _MAX_BYTES:
+        raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; {_MAX_BYTES:,} are the most")
     return data
 
 

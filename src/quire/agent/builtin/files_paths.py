@@ -35,7 +35,7 @@ MAX_DEPTH: Final = 40
 SECONDS: Final = 10.0
 """The longest that a walk takes, or that a change waits for another one."""
 
-_MOST_ENTRIES = 20_000
+_MAX_ENTRIES = 20_000
 """The most files and folders that a walk looks at."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -255,12 +255,12 @@ class Walk:
     def through(self, folder: int, above: tuple[str, ...] = ()) -> Generator[Found]:
         """All entries of an open folder: each one, then those below it."""
         with os.scandir(folder) as found:
-            some = islice(found, _MOST_ENTRIES - self._seen + 1)
+            some = islice(found, _MAX_ENTRIES - self._seen + 1)
             kinds: dict[str, Kind] = {entry.name: _kind_of(entry) for entry in some}
         for name in sorted(kinds):
             self._seen += 1
-            if self._seen > _MOST_ENTRIES:
-                self._stopped = f"only {_MOST_ENTRIES:,} files and folders were looked at"
+            if self._seen > _MAX_ENTRIES:
+                self._stopped = f"only {_MAX_ENTRIES:,} files and folders were looked at"
             elif time.monotonic() > self._until:
                 self._stopped = f"stopped after {SECONDS:g} s"
             if self._stopped:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from quire.agent.tools import Allowance, Tool, tool
-from quire.compactors import READ_BACK, read_back
+from quire.compactors import READ_BACK, kept_under, read_back
 from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
@@ -17,7 +17,7 @@ from quire.tokens import counter_for, whole
 
 _TOKENS, _TOKENS_BACK = 1_024, 2_000
 _OPENING = "Found, in the order of time, each with the ids of its items and why it was found:"
-_MOST_IDS = 3
+_MAX_IDS = 3
 _CANDIDATES = 3
 """How many times more quotes are considered than shown, because some may be too long."""
 
@@ -36,7 +36,7 @@ def recall_tools(*, tokens: int = _TOKENS, memory: Memory | None = None) -> list
 
 
 def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
-    """The tool by which a model reads what was moved to the pool, so many tokens at a time.
+    """The tool by which a model reads what is not shown whole, so many tokens at a time.
 
     It gives less where there is less room: what is read back is never cut and moved to the pool again.
     """
@@ -44,18 +44,20 @@ def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
 
     @tool(name=READ_BACK["name"], description=READ_BACK["description"], idempotent=True)
     def bring_back(handle: str, session: Session, start: int = 0, allowance: Allowance | None = None) -> str:
-        """Read a long output that was moved out of the conversation.
+        """Read an output that was shortened, left out or moved out of the conversation.
 
         Args:
-            handle: The handle, such as output-0123456789.
+            handle: The handle, such as #12 or output-0123456789.
             start: The character from which to read; 0, the beginning, if left out.
         """
-        pool, counter, most = session.pool.copy(), counter_for(DEFAULT_MODEL), tokens
+        pool, view, counter, most = session.pool.copy(), session.view(), counter_for(DEFAULT_MODEL), tokens
         trace(note.id for note in pool if handle_of(note) == handle)
-        text = read_back(pool, handle, counter, most, start)
+        if (kept := kept_under(handle, pool, view)) is not None:
+            trace([kept.id])
+        text = read_back(pool, handle, counter, most, start, view)
         while most > 1 and allowance is not None and not allowance.holds(text):
             most = most * allowance.characters(text) // len(text)
-            text = read_back(pool, handle, counter, most, start)
+            text = read_back(pool, handle, counter, most, start, view)
         return text
 
     return [bring_back]
@@ -136,5 +138,5 @@ def _with_ids(quote: Quote) -> Quote:
 
 def _listed(ids: Iterable[str]) -> str:
     first, *rest = [*ids] or [""]
-    more = len(rest) + 1 - _MOST_IDS
-    return ", ".join([first, *rest[: _MOST_IDS - 1]]) + (f" and {more} more" if more > 0 else "")
+    more = len(rest) + 1 - _MAX_IDS
+    return ", ".join([first, *rest[: _MAX_IDS - 1]]) + (f" and {more} more" if more > 0 else "")

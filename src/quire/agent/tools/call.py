@@ -25,7 +25,7 @@ logger = logging.getLogger("quire.agent")
 _GRACE = 1.0
 """Seconds that a tool has to finish once it is cancelled."""
 
-_MOST_INNER, _LONGEST_INNER = 5, 500
+_MAX_INNER, _LONGEST_INNER = 5, 500
 """Of a group of errors: how many a model reads, and characters of each."""
 
 
@@ -213,7 +213,7 @@ def _words_of(fault: BaseException) -> str:
     notes = "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
     if not isinstance(fault, BaseExceptionGroup):
         return words + notes
-    within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MOST_INNER]
+    within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MAX_INNER]
     return f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in within)}{notes}"
 
 

@@ -109,6 +109,7 @@ class Chosen(TypedDict, total=False):
     idempotent: bool
     approve: Approve
     asks_person: bool
+    once: bool
     max_output: int
 
 
@@ -118,8 +119,9 @@ class Tool:
     `name` and `description` replace those of the function. A call may take `timeout` seconds. An `idempotent`
     tool is run again when it is unknown whether a call ran. Calls that `approve` says yes to wait for a
     person's approval; a call of a tool that `asks_person` waits for a person's answer, and the function is
-    not run. A model is shown `max_output` characters; longer output goes to the pool. A `signature` replaces
-    the function's own.
+    not run. A tool that runs `once` gives its earlier result where a call with the same arguments succeeded
+    before. A model is shown `max_output` characters; longer output goes to the pool. A `signature`
+    replaces the function's own.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class Tool:
         idempotent: bool = False,
         approve: Approve = False,
         asks_person: bool = False,
+        once: bool = False,
         max_output: int = MAX_OUTPUT,
         signature: Signature | None = None,
     ) -> None:
@@ -147,7 +150,7 @@ class Tool:
         self.timeout = timeout
         if timeout is not None and number(timeout, "a timeout", 0) == 0:
             raise InvalidLimit("a timeout is more than 0 seconds; None means no timeout")
-        self.is_idempotent, self.asks_person = idempotent, asks_person
+        self.is_idempotent, self.asks_person, self.once = idempotent, asks_person, once
         self.approve: Approve = approve
         if not isinstance(approve, bool) and not callable(approve):
             raise WrongType(f"approve is true, false or a function, not {type(approve).__name__}")

@@ -3,6 +3,7 @@
 import { html } from "preact";
 import { asking, link, useData } from "quire/api.js";
 import { Empty, Figures, Loaded, Panel, Table, Tag, Tokens, When, money, number, percent, plural, readable, useKeys } from "quire/parts.js";
+import { nameOfRequest } from "quire/why.js";
 
 export const CAUSES = {
   edit: "edit", undo: "undo", cut: "cut moved", tools: "tools changed", instructions: "instructions changed", section: "section changed",
@@ -31,7 +32,7 @@ export function Requests({ address, params, setParams }) {
               ["served from caches", percent(data.reported), "share of the input, as providers reported it"],
               ["breaks", number(data.rows.filter(isBreak).length)],
               ["written again", html`<${Tokens} count=${total(data.rows, "again")} />`, "tokens behind a break that had been sent before"],
-              ["that cost", money(total(data.rows, "again_cost")), "more than from a cache, at list prices"],
+              ["that cost", html`${money(total(data.rows, "again_cost"))} <span class="muted">of ${money(total(data.rows, "cost"))}</span>`, "more than from a cache, at list prices; what all these requests cost"],
             ]} />
             <${Strip} rows=${data.rows} address=${address} />
           </div>
@@ -71,13 +72,13 @@ function Strip({ rows, address }) {
 
 function described(row) {
   const cause = row.cause ? `; ${CAUSES[row.cause.name]}: ${row.cause.reason}` : "";
-  return `Request ${row.version}: ${percent(row.predicted)} begins the same, ${percent(row.reported)} was served from the cache${cause}`;
+  return `Request ${nameOfRequest(row)}: ${percent(row.predicted)} begins the same, ${percent(row.reported)} was served from the cache${cause}`;
 }
 
 function List({ data, address, skip, setParams }) {
   const root = useKeys("a.row-link");
   const columns = [
-    { name: "request", head: "Request", cell: (row) => html`<a class="row-link" href=${link(address, "request", { version: row.version })}>${number(row.version)}</a>` },
+    { name: "request", head: "Request", cell: (row) => html`<a class="row-link" href=${link(address, "request", { version: row.version })} dir="auto">${nameOfRequest(row)}</a>` },
     { name: "when", head: "Sent", cell: (row) => html`<${When} at=${row.at} />` },
     { name: "model", head: "Model", cell: (row) => html`<span class="cut" title=${row.provider}>${readable(row.model ?? row.provider)}</span>` },
     { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => html`<${Tokens} count=${row.tokens} /><span class="faint of"> / ${number(row.available)}</span>` },

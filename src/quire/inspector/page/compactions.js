@@ -56,6 +56,7 @@ function Row({ row, address, open, onOpen }) {
     <header class="panel-head">
       <${Dot} tone=${tone} label=${label} /><h2>${does(row.kinds) || readable(by)}</h2><${Tag} tone=${tone}>${label}</${Tag}>
       ${row.attempt?.is_forced && html`<${Tag} tone="warn" title="An undo had shown some of it again, and nothing else made the history fit.">forced</${Tag}>`}
+      ${row.regrets > 0 && html`<${Tag} tone="warn" title="Items that the summary should have kept: they were needed, and are shown again.">${row.regrets} regretted</${Tag}>`}
       <span class="muted cut">${made(row)}</span>
       <div class="grow" /><${When} at=${row.attempt ? row.attempt.ended_at ?? row.attempt.began_at : row.edits[0].at} />
       ${undoable.length > 0 && html`<${Button} disabled=${!can.write} title=${title} onClick=${write(undoable.map((edit) => edit.id))}>Undo</${Button}>`}

@@ -3,7 +3,8 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
 import { asking, can, get, go, link, post, useData } from "quire/api.js";
-import { Button, Empty, Fate, Fault, Field, Item, Kind, Loaded, Panel, Tag, When, isForPage, number, plural, readable, useKeys } from "quire/parts.js";
+import { Button, Empty, Fate, Fault, Field, Item, Kind, Loaded, Panel, Tag, When, isForPage, money, number, plural, readable, useKeys } from "quire/parts.js";
+import { Why, nameOfRequest } from "quire/why.js";
 
 const WINDOW = 200, STEP = 100;
 
@@ -124,8 +125,8 @@ function Branches({ head }) {
 
 function Rows({ address, head, at, params, setParams }) {
   const [start, setStart] = useState(undefined);
-  const { transcript, flat, item } = params;
-  const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item });
+  const { transcript, flat, item, request = "last" } = params;
+  const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item, request });
   const list = useKeys(".talk-line"), isAtEnd = useRef(!item);
   useEffect(() => setStart(undefined), [at, flat, item]);
   useEffect(() => {
@@ -150,18 +151,28 @@ function Rows({ address, head, at, params, setParams }) {
     const lines = joined(data.rows);
     const own = data.inherited > 0 && lines.find(({ row }) => row.sort !== "summary" && row.position >= data.inherited);
     const later = () => move(data.start + STEP + WINDOW >= data.length ? undefined : data.start + STEP);
-    return html`<${Panel} title="Transcript" note=${plural(data.length, "row")} actions=${html`<label class="check"><input type="checkbox" checked=${flat === "1"} onChange=${(event) => setParams({ flat: event.target.checked ? 1 : undefined })} />Everything recorded</label>`}>
+    return html`<${Panel} title="Transcript" note=${plural(data.length, "row")} actions=${html`<${Seen} address=${address} request=${data.request} setParams=${setParams} /><label class="check"><input type="checkbox" checked=${flat === "1"} onChange=${(event) => setParams({ flat: event.target.checked ? 1 : undefined })} />Everything recorded</label>`}>
       ${data.length === 0 && html`<${Empty} title="Nothing was recorded yet">At this version the transcript is empty.</${Empty}>`}
       <div class="talk-lines" ref=${list}>
         ${data.start > 0 && html`<${More} onReach=${() => move(Math.max(data.start - STEP, 0))}>${plural(data.start, "earlier row")}</${More}>`}
         ${lines.flatMap((line) => [
           line === own && html`<div class="talk-border" key="fork"><span>branched off here</span></div>`,
-          html`<${Row} key=${`${line.row.sort}${line.row.position}`} ...${line} item=${data.item} address=${address} at=${at} transcript=${transcript} setParams=${setParams} />`,
+          html`<${Row} key=${`${line.row.sort}${line.row.position}`} ...${line} item=${data.item} address=${address} at=${at} transcript=${transcript} request=${data.request} setParams=${setParams} />`,
         ])}
         ${end < data.length && html`<${More} onReach=${later}>${plural(data.length - end, "later row")}</${More}>`}
       </div>
     </${Panel}>`;
   }}</${Loaded}>`;
+}
+
+// Which request it is that the messages were seen in.
+function Seen({ address, request, setParams }) {
+  const state = useData("requests", { address, limit: WINDOW, brief: 1 });
+  const rows = [...(state.data?.rows ?? [])].reverse();
+  return rows.length > 0 && html`<label class="check seen-in">Seen in
+    <select aria-label="request" value=${request ?? ""} ...${asking} onChange=${(event) => setParams({ request: event.target.value })}>
+      ${rows.map((one) => html`<option key=${one.version} value=${one.version}>${nameOfRequest(one)} · ${new Date(one.at * 1000).toLocaleTimeString([], { timeStyle: "short" })} · ${money(one.cost)}</option>`)}
+    </select></label>`;
 }
 
 // A button that is also pressed by scrolling to it.
@@ -205,13 +216,17 @@ function Row({ row, results, item = null, ...given }) {
 }
 
 // An item as it is shown; of a masked one the stub, and the original on request.
-function Shown({ row, address, at, setParams, className = "", children }) {
+function Shown({ row, address, at, request, setParams, className = "", children }) {
   const [isOriginal, setOriginal] = useState(false);
+  const [isAsked, setAsked] = useState(false);
   const isStub = row.stub && !isOriginal;
+  const unseen = row.seen === false ? "is-unseen" : "";
   const side = html`
+    ${row.seen !== undefined && html`<button type="button" class="seen ${unseen}" aria-expanded=${isAsked} title=${`Why? What request ${request} did with it`} ...${asking} onClick=${() => setAsked(!isAsked)}>${row.seen ? "seen" : "not seen"}</button>`}
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
     ${row.version && html`<button type="button" class="talk-at" title="show the conversation as it was at this version" ...${asking} onClick=${() => setParams({ at: row.version })}>v${number(row.version)}</button>`}`;
-  return html`<${Item} item=${isStub ? row.stub : row.item} address=${address} side=${side} className="state-${row.state} ${isStub ? "is-stub" : ""} ${className}">
+  return html`<${Item} item=${isStub ? row.stub : row.item} address=${address} side=${side} className="state-${row.state} ${isStub ? "is-stub" : ""} ${unseen} ${className}">
+    ${isAsked && html`<${Why} address=${address} item=${row.item.id} request=${request} />`}
     ${row.stub && html`<div class="row edit-actions"><button type="button" class="link" aria-expanded=${isOriginal} onClick=${() => setOriginal(!isOriginal)}>${isOriginal ? "Show the stub" : `Show the original, ${plural(row.item.length, "character")}`}</button><${Act} address=${address} at=${at} id=${row.by}>Undo mask</${Act}></div>`}
     ${children}
   </${Item}>`;
@@ -230,10 +245,10 @@ function Fold({ row, isFound, ...given }) {
 }
 
 function Sources({ row, item, ...given }) {
-  const { address, at, transcript } = given;
+  const { address, at, transcript, request } = given;
   const [start, setStart] = useState(Math.max(row.position, (item ?? 0) < row.stop ? (item ?? 0) - STEP / 2 : 0));
   const limit = Math.min(WINDOW / 2, row.stop - start);
-  const state = useData("transcript", { address, at, transcript, flat: 1, start, limit });
+  const state = useData("transcript", { address, at, transcript, flat: 1, start, limit, request });
   return html`<${Loaded} state=${state} rows=${Math.min(limit, 4)}>${(data) => html`
     ${start > row.position && html`<button type="button" class="talk-more link" onClick=${() => setStart(Math.max(start - STEP, row.position))}>${plural(start - row.position, "earlier item")}</button>`}
     ${joined(data.rows).map((line) => html`<${Row} key=${line.row.position} ...${line} item=${item} ...${given} />`)}

@@ -3,30 +3,34 @@
 import { html, useEffect, useRef, useState } from "preact";
 import { at, changed, follow, go, link, useData } from "quire/api.js";
 import { Notes, OpenFiles } from "quire/files.js";
+import { Words } from "quire/why.js";
 import { Button, Dot, Empty, Loaded, Segmented, Tag, When, money, number, plural, readable, useKeys } from "quire/parts.js";
 
 const PAGE = 50, MOST_OTHERS = 8;
-const PAUSE = { name: 150, said: 400 }; // milliseconds after the last key
-const BY = [["name", "Names"], ["said", "What was said"]];
+const PAUSE = { name: 150, said: 400, words: 400 }; // milliseconds after the last key
+const BY = [["name", "Names"], ["said", "What was said"], ["words", "What the model saw"]];
+const HINTS = { name: "Filter by name; Enter searches what the model saw", said: "Ask what was said, by whom, when", words: "Words of a message or a result" };
 const NONE = html`<span class="faint">–</span>`;
 const nameOf = (scope) => (scope ? readable(scope) : "no scope");
 
 export function Conversations({ params, sources }) {
   const [asked, setAsked] = useState(params);
   const [typed, setTyped] = useState(params.q ?? "");
+  const [trail, setTrail] = useState([]); // the cursors of the pages before
   useEffect(() => { setAsked(params); setTyped(params.q ?? ""); }, [JSON.stringify(params)]);
   useEffect(() => follow({}), [at.source]);
   const ask = (next) => {
-    const all = { ...asked, start: "", ...next };
+    const all = { ...asked, ...next };
+    setTrail([]);
     history.replaceState(null, "", link("", "", all));
     setAsked(all);
   };
   useEffect(() => {
     const timer = setTimeout(() => typed !== (asked.q ?? "") && ask({ q: typed }), PAUSE[asked.by || "name"]);
     return () => clearTimeout(timer);
-  }, [typed]);
-  const isSaid = asked.by === "said";
-  const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, start: asked.start });
+  }, [typed, asked]);
+  const by = asked.by || "name", isSaid = by !== "name";
+  const page = useData("conversations", { within: asked.within, named: isSaid ? "" : asked.q, after: trail.at(-1) });
   const isLive = page.data?.rows.some((row) => row.is_live);
   useEffect(() => {
     const timer = isLive && setInterval(changed, 5000);
@@ -45,33 +49,33 @@ export function Conversations({ params, sources }) {
     </div>
     <${Notes} />
     <div class="list-tools">
-      <input type="search" aria-label="search" placeholder=${isSaid ? "Ask what was said, by whom, when" : "Filter by name"} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-      <${Segmented} label="search in" options=${BY} value=${isSaid ? "said" : "name"} onChange=${(by) => ask({ by: by === "said" ? by : "" })} />
-      ${page.data?.count.scopes > 1 && html`<select aria-label="scope" value=${within ?? ""} onChange=${(event) => ask({ within: event.target.value })}>
-        ${!isSaid && html`<option value="">All scopes</option>`}
+      <input type="search" aria-label="search" placeholder=${HINTS[by]} value=${typed} onInput=${(event) => setTyped(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && by === "name" && ask({ q: typed, by: "words" })} />
+      <${Segmented} label="search in" options=${BY} value=${by} onChange=${(name) => ask({ by: name === "name" ? "" : name })} />
+      ${page.data?.count.scopes > 1 && html`<select aria-label="scope" value=${(by === "words" ? asked.within : within) ?? ""} onChange=${(event) => ask({ within: event.target.value })}>
+        ${by !== "said" && html`<option value="">All scopes</option>`}
         ${page.data.scopes.map((one) => html`<option key=${one.within} value=${one.within}>${nameOf(one.scope)} (${number(one.conversations)})</option>`)}
       </select>`}
     </div>
-    ${isSaid
+    ${by === "words" && asked.q?.trim() ? html`<${Words} words=${asked.q} within=${asked.within} />` : isSaid
       ? html`<${Found} question=${asked.q ?? ""} within=${within} scopes=${page.data?.scopes ?? []} ask=${ask} />`
-      : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} asked=${asked} ask=${ask} />`}</${Loaded}>`}`;
+      : html`<${Loaded} state=${page} rows=${12}>${(data) => html`<${Rows} data=${data} ask=${ask} trail=${trail} setTrail=${setTrail} />`}</${Loaded}>`}`;
 }
 
-function Rows({ data, asked, ask }) {
+function Rows({ data, ask, trail, setTrail }) {
   const root = useKeys("a.row-link");
   if (!data.count.conversations) return html`<div class="panel"><${Empty} title="No conversations yet">They appear here as soon as something writes to this store, for example <code>Session.open("ana/q3", store=…)</code>.</${Empty}></div>`;
   if (!data.rows.length) return html`<div class="panel"><${Empty} title="No conversation has this name">
     <${Button} onClick=${() => { ask({ q: "", within: "" }); }}>Show all</${Button}></${Empty}></div>`;
-  const start = Number(asked.start || 0);
+  const start = trail.length * PAGE;
   return html`
     <div class="panel" ref=${root}>
       <div class="conversation is-head" aria-hidden="true"><span /><span>Conversation</span><span /><span class="number">Items</span><span class="number">Tokens spent</span><span class="number">Cost</span><span class="number">Active</span></div>
       <ul class="plain" aria-label="conversations">${data.rows.map((row) => html`<li key=${row.address}><${Row} row=${row} /></li>`)}</ul>
     </div>
     ${data.length > PAGE && html`<nav class="pager" aria-label="pages">
-      <${Button} disabled=${!start} onClick=${() => ask({ start: Math.max(start - PAGE, 0) || "" })}>Newer</${Button}>
+      <${Button} disabled=${!start} onClick=${() => setTrail(trail.slice(0, -1))}>Newer</${Button}>
       <span class="muted number">${number(start + 1)}–${number(start + data.rows.length)} of ${number(data.length)}</span>
-      <${Button} disabled=${!data.next} onClick=${() => ask({ start: data.next })}>Older</${Button}>
+      <${Button} disabled=${!data.next} onClick=${() => setTrail([...trail, data.next])}>Older</${Button}>
     </nav>`}`;
 }
 

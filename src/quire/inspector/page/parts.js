@@ -199,7 +199,7 @@ function picture(character) {
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-export const readable = (text) => text.replace(/\r\n/g, "\n").replace(UNSEEN, picture);
+export const readable = (text) => (text ?? "").replace(/\r\n/g, "\n").replace(UNSEEN, picture);
 
 export function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
@@ -220,7 +220,7 @@ export const Item = ({ item, address, side, children, isFolded = true, className
       ${item.interrupted && html`<${Tag} tone="warn">interrupted</${Tag}>`}
       ${item.forgotten && html`<${Tag}>forgotten</${Tag}>`}
       <div class="grow" />${side}
-      ${item.tokens !== undefined && html`<span class="muted number" title="tokens">${number(item.tokens)}</span>`}
+      ${item.tokens !== undefined && html`<span class="muted number">${plural(item.tokens, "token")}</span>`}
       <${When} at=${item.at} />
     </header>
     ${item.text && html`<${Text} item=${item.kind === "tool_call" ? { ...item, text: pretty(item.text) } : item} address=${address} isFolded=${isFolded} className=${item.kind.startsWith("tool") || item.kind === "note" ? "is-code" : ""} />`}

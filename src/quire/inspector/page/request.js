@@ -4,6 +4,7 @@ import { html, useMemo, useState } from "preact";
 import { asking, get, link, useData } from "quire/api.js";
 import { BudgetBar, Empty, Fate, Figures, Kind, Loaded, Panel, Segmented, Table, Tag, Tokens, When, money, number, percent, overheadOf, plural, readable, sizesOf } from "quire/parts.js";
 import { Cause, Price, isBreak } from "quire/cache.js";
+import { nameOfRequest } from "quire/why.js";
 
 const AT_ONCE = 100;
 
@@ -26,8 +27,8 @@ function Head({ data, address }) {
     : html`<span class="button is-off" aria-disabled="true">${text}</span>`);
   return html`
     <div class="row wrap">
-      <h2 class="request-title">Request ${number(data.version)}</h2>
-      <span class="muted">${readable(data.model ?? "")}${data.model ? " · " : ""}${data.provider}</span><${When} at=${data.at} />
+      <h2 class="request-title" dir="auto">Request ${nameOfRequest(data)}</h2>
+      <span class="muted">${readable(data.model ?? "")}${data.model ? " · " : ""}${data.provider}</span><${When} at=${data.at} /><span class="muted number">${money(data.cost)}</span>
       ${data.fault ? html`<${Tag} tone="bad">${data.fault}</${Tag}>` : !data.is_bare && html`<${Tag} tone="good" title=${`SHA-256 ${data.digest}`}>bytes as sent</${Tag}>`}
       <div class="grow" />
       ${to(data.before?.version, "← Before")}${to(data.next, "After →")}
@@ -196,7 +197,7 @@ function Bytes({ data, address }) {
       <li key=${row.path} class="segment ${row.changed === null ? "" : "has-change"}">
         <div class="segment-head">
           <code>${readable(row.path)}</code><span class="faint number" title="bytes from, bytes">${number(row.start)} + ${number(row.size)}</span>
-          ${row.items.map((item) => html`<span key=${item.id} class="row" title=${item.id}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number" title="tokens">${number(item.tokens)}</span></span>`)}
+          ${row.items.map((item) => html`<span key=${item.id} class="row" title=${item.id}><i class="swatch section-${colours.get(item.section) ?? "none"}" /><span class="cut" dir="auto">${readable(item.section)}</span><span class="faint number">${plural(item.tokens, "token")}</span></span>`)}
         </div>
         <div class="segment-text">${row.cut[0] > 0 && html`<p class="segment-cut">${plural(row.cut[0], "character")} before this: <i>Copy all</i> has them …</p>`}
           <pre class="code" dir="auto">${readable(row.text)}${row.changed !== null && html`<mark title="first changed byte">${readable(row.changed)}</mark>`}</pre>

@@ -6,8 +6,17 @@ Neither format is documented; both were learned from public files and readers of
 
 from collections import Counter
 
-from quire.integrations.logs.conversation import Conversation, Entry, Json, Log, Record, Window, moment
-from quire.providers import entries_in, fields_in, text_in
+from quire.integrations.logs.conversation import (
+    Conversation,
+    Entry,
+    Json,
+    Log,
+    Record,
+    Used,
+    Window,
+    moment,
+)
+from quire.providers import entries_in, fields_in, text_in, usage_from
 
 # Claude Code: ~/.claude/projects/<project>/<session>.jsonl
 #
@@ -41,10 +50,13 @@ def read_claude_code(records: list[Record]) -> Log:
 
 def _claude_chain(records: list[Record], left_out: Counter[str]) -> Conversation:
     path, head, windows = _claude_path(records), Json(), [Window([])]
-    ends, is_compacted = dict[str, int](), False
+    ends, is_compacted, used = dict[str, int](), False, dict[str, Used]()
     for _, record in records:
         message, entries = fields_in(record.get("message")), windows[-1].entries
-        own_id = text_in(record.get("uuid"))
+        own_id, time = text_in(record.get("uuid")), moment(record.get("timestamp"))
+        model, answer = text_in(message.get("model")), text_in(message.get("id"))
+        if usage := usage_from("anthropic", fields_in(message.get("usage"))):
+            used[answer or own_id] = Used(model, usage, time)  # each line of an answer has all so far
         if own_id not in path:
             left_out["on an abandoned branch"] += 1
         elif record.get("isApiErrorMessage"):
@@ -56,14 +68,13 @@ def _claude_chain(records: list[Record], left_out: Counter[str]) -> Conversation
                 entries, ends = [], {}
                 windows.append(Window(entries, 1))
             is_compacted = False
-            model, answer = text_in(message.get("model")), text_in(message.get("id"))
             head |= {"model": model} if model and model != "<synthetic>" else {}
             plain = {"role": message.get("role"), "content": message.get("content")}
             # The blocks of one answer are on lines of their own, between which results may stand.
             at = ends.get(answer, len(entries)) if answer else len(entries)
-            entries.insert(at, Entry(plain, own_id, moment(record.get("timestamp"))))
+            entries.insert(at, Entry(plain, own_id, time))
             ends[answer] = at + 1
-    return Conversation("anthropic", windows, head, records[0][0])
+    return Conversation("anthropic", windows, head, records[0][0], used=[*used.values()])
 
 
 def _claude_path(records: list[Record]) -> set[str]:
@@ -107,7 +118,7 @@ def is_codex(records: list[Record]) -> bool:
 
 def read_codex(records: list[Record]) -> Log:
     """The session as one conversation."""
-    windows, head, left_out = [Window([])], Json(), Counter[str]()
+    windows, head, left_out, used = [Window([])], Json(), Counter[str](), list[Used]()
     for _, record in records:
         kind, payload = record.get("type"), fields_in(record.get("payload"))
         entries, time = windows[-1].entries, moment(record.get("timestamp"))
@@ -131,8 +142,11 @@ def read_codex(records: list[Record]) -> Log:
             left_out["rolled back"] += len(entries) - start
             del entries[start:]
         else:
+            last = fields_in(fields_in(payload.get("info")).get("last_token_usage"))
+            if usage := usage_from("openai-responses", last):
+                used.append(Used(text_in(head.get("model")), usage, time))
             left_out[f"of type {payload.get('type') if kind == 'response_item' else kind}"] += 1
-    conversation = Conversation("openai-responses", windows, head)
+    conversation = Conversation("openai-responses", windows, head, used=used)
     return Log("codex", "a log of Codex", [conversation] if windows[-1].entries else [], +left_out)
 
 

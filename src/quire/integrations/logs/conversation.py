@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from quire.items import Hide, Item, Span
 from quire.providers import HISTORY, entries_in, fields_in, provider_for
 from quire.state import Transcript, is_user_message
+from quire.tokens import Usage
 
 Json = dict[str, Any]
 Record = tuple[int, Json]
@@ -32,12 +33,20 @@ class Window(NamedTuple):
     replacing: int = 0
 
 
+class Used(NamedTuple):
+    """What one answer used, as the log reports it."""
+
+    model: str | None
+    usage: Usage
+    time: float | None
+
+
 class Conversation(NamedTuple):
     """One conversation of a log.
 
     `wire` is the provider's format that its messages have. `head` holds the fields of a request beside the
     messages: the model, instructions, tools. `number` is the line on which it begins. The last `answers`
-    entries are an answer that no request has sent yet.
+    entries are an answer that no request has sent yet. `used` has what each answer used, if the log says it.
     """
 
     wire: str
@@ -45,6 +54,7 @@ class Conversation(NamedTuple):
     head: Json
     number: int = 1
     answers: int = 0
+    used: Sequence[Used] = ()
 
     @property
     def payload(self) -> Json:

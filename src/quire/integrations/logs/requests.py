@@ -5,14 +5,14 @@ with which a later one begins is a part of it; each of the others is a conversat
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
-from quire.integrations.logs.conversation import Conversation, Entry, Json, Log, Record, Window, moment
-from quire.providers import HISTORY, entries_in, fields_in, strict_messages
+from quire.integrations.logs.conversation import Conversation, Entry, Json, Log, Record, Used, Window, moment
+from quire.providers import HISTORY, entries_in, fields_in, strict_messages, text_in, usage_from
 
 _PAIRS = (
     ("request", "response"),
@@ -38,25 +38,27 @@ class Request(NamedTuple):
     begun: float | None = None
     ended: float | None = None
     number: int = 1
+    used: Sequence[Used] = ()
 
 
 def conversations(requests: Iterable[Request]) -> list[Conversation]:
     """The conversations of requests. A message has the time of the first request that sent it."""
     found = dict[bytes, Conversation]()
     for request in sorted(requests, key=lambda one: one.begun or 0.0):
-        field, number, entries = HISTORY[request.wire], request.number, list[Entry]()
+        field, number, entries, used = HISTORY[request.wire], request.number, list[Entry](), request.used
         messages = [fields_in(message) for message in _listed(request.payload.get(field))]
         digests = _digests(request.wire, messages)
         begun = next((digest for digest in reversed(digests) if digest in found), None)
         if begun is not None:
             before = found.pop(begun)
             entries, number = before.windows[0].entries, before.number
+            used = [*before.used, *used]
             entries = entries[: len(entries) - before.answers]
         entries = [*entries, *(Entry(one, None, request.begun) for one in messages[len(entries) :])]
         answer = [Entry(one, None, request.ended) for one in request.answer]
         head = {name: value for name, value in request.payload.items() if name != field}
         window = Window([*entries, *answer])
-        found[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer))
+        found[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer), used)
     return list(found.values())
 
 
@@ -97,7 +99,10 @@ def read_request_log(records: list[Record]) -> Log:
         is_anthropic = response.get("type") == "message" or "stop_reason" in response
         wire = "anthropic" if is_anthropic else wire_of(payload)
         time = next((found for name in _TIMES if (found := moment(record.get(name))) is not None), None)
-        requests.append(Request(wire, payload, _answer_in(response, wire), time, time, number))
+        usage = usage_from(wire, fields_in(response.get("usage") or response.get("usageMetadata")))
+        model = text_in(response.get("model")) or text_in(payload.get("model"))
+        used = [] if usage is None else [Used(model, usage, time)]
+        requests.append(Request(wire, payload, _answer_in(response, wire), time, time, number, used))
     wires = " and ".join(dict.fromkeys(one.wire for one in requests))
     return Log(
         "requests", f"a log of {len(requests):,} requests to {wires}", conversations(requests), left_out

@@ -21,7 +21,6 @@ MAX_BYTES = 64 * 1024 * 1024
 """The largest file that is read. Of text, at most `quire.items.MAX_TEXT` characters are."""
 
 _PLAIN, _MARKDOWN, _HTML, _PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
-_TYPES = {"application/xhtml+xml": _HTML, **{kind: kind for kind in (_MARKDOWN, _HTML, _PDF)}}
 _ENDINGS = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
@@ -33,12 +32,10 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 
 
-def read_document(
-    content: "os.PathLike[str] | bytes | str", *, name: str | None = None, media_type: str | None = None
-) -> Document:
+def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None = None) -> Document:
     """A document from a file (a `Path`), from bytes, or from a text itself.
 
-    The format is that of `media_type`, else of the content, else of the ending of `name`.
+    The format is that of the content, else of the ending of `name`.
     """
     if isinstance(content, os.PathLike):
         name = os.fspath(content) if name is None else name
@@ -46,7 +43,7 @@ def read_document(
     if not isinstance(content, bytes | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a document is a path, bytes or a text, not {type(content).__name__}")
     source = name or ""
-    shown, kind = cut(source) or "the document", _kind_of(content, source, media_type)
+    shown, kind = cut(source) or "the document", _kind_of(content, source)
     if isinstance(content, bytes) and len(content) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     if kind == _PDF:
@@ -54,7 +51,7 @@ def read_document(
             raise WrongType("a PDF is read from a file or from bytes, not from a text")
         draft = read_pdf(content, shown)
     else:
-        text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown, kind)
+        text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown)
         if len(text) > MAX_TEXT:
             raise TooLarge(f"{shown} has {len(text):,} characters; {MAX_TEXT:,} are the most")
         draft = _READERS[kind](cleaned(text))
@@ -86,12 +83,7 @@ def content_of(path: "str | os.PathLike[str]") -> bytes:
     return data
 
 
-def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
-    if media_type:
-        plain = media_type.partition(";")[0].strip().lower()
-        if plain not in _TYPES and not plain.startswith("text/"):
-            raise InvalidValue(f"documents are text, Markdown, HTML or PDF, not {cut(plain)!r}")
-        return _TYPES.get(plain, _PLAIN)
+def _kind_of(content: bytes | str, source: str) -> str:
     ending = os.path.splitext(source)[1].lower()
     beginning = content[:_BEGINNING] if isinstance(content, bytes) else b""
     if ending == ".pdf" or beginning.lstrip().startswith(b"%PDF-"):
@@ -103,9 +95,6 @@ def _kind_of(content: bytes | str, source: str, media_type: str | None) -> str:
 # Encodings
 
 _WINDOWS = "cp1252"
-_DECLARED = re.compile(
-    rb"""charset\s*=\s*["']?\s*((?:iso|windows|koi8|gb|big5|shift|euc)[\w.:-]{0,30})""", re.IGNORECASE
-)
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
 _SAMPLE = 64 * 1024
 _MOST_CONTROLS = 0.01
@@ -113,7 +102,7 @@ _MOST_BROKEN = 0.25
 """The share of characters beyond ASCII that may be broken in what is read as UTF-8."""
 
 
-def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
+def _decoded(data: bytes, shown: str) -> tuple[str, list[str]]:
     """The text of some bytes, and a note where its encoding is in doubt."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace"), []
@@ -123,19 +112,9 @@ def _decoded(data: bytes, shown: str, kind: str) -> tuple[str, list[str]]:
         raise InvalidValue(f"{shown} is binary, and no text, Markdown, HTML or PDF")
     text = data.decode("utf-8", "replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
-    declared = _declared(data) if broken and kind == _HTML else None
-    if declared is None and broken <= _MOST_BROKEN * beyond:
+    if broken <= _MOST_BROKEN * beyond:
         return text, ["bytes that are not UTF-8 were replaced"] if broken else []
-    encoding = declared or _WINDOWS
-    return data.decode(encoding, "replace"), [f"not UTF-8: read as {encoding}, which may be wrong"]
-
-
-def _declared(data: bytes) -> str | None:
-    found = _DECLARED.search(data[:_BEGINNING])
-    try:
-        return codecs.lookup(found[1].decode("ascii")).name if found else None
-    except LookupError:
-        return None
+    return data.decode(_WINDOWS, "replace"), [f"not UTF-8: read as {_WINDOWS}, which may be wrong"]
 
 
 # Plain text
@@ -155,8 +134,6 @@ def _read_plain(text: str) -> Draft:
 _DEEPEST = 100
 _CELL_MARK = re.compile(r"(?<!\\)\|")
 _KEY = re.compile(r"[^\s:#-][^:]*:(?!//)")
-_TITLE = re.compile(r"""title\s*:\s*(["']?)(?P<title>[^\s>|#"'{\[-].*?)\1\s*$""", re.IGNORECASE)
-"""A title on one line; values over several lines are not read as one."""
 
 
 def _read_markdown(text: str) -> Draft:
@@ -164,12 +141,9 @@ def _read_markdown(text: str) -> Draft:
     front = _front_matter(lines)
     draft, body = Draft(), lines[len(front) + 2 :] if front else lines
     _read_tokens(_parser().parse("\n".join(body)), body, draft)
-    title = next(filter(None, map(_TITLE.match, front)), None)
-    draft.title = title["title"] if title else ""
-    rest = "\n".join(line for line in front if title is None or line != title.string).strip("\n")
-    if rest:  # it goes with the first words of the text: by itself it says little
+    if front:  # it goes with the first words of the text: by itself it says little
         first = next((at for at, block in enumerate(draft.blocks) if block.kind != "heading"), 0)
-        draft.blocks.insert(first, Block("code", rest))
+        draft.blocks.insert(first, Block("code", "\n".join(front)))
     return draft
 
 

@@ -11,7 +11,7 @@ from quire.providers.types import HISTORY, Fault
 
 __all__ = ["RULES", "Rule", "assert_valid", "check"]
 
-_MOST_LISTED = 20  # faults in the text of an assertion
+_MAX_LISTED = 20  # faults in the text of an assertion
 
 _CHECKS: dict[str, Callable[[Fields, str], None]] = {
     "openai": openai_chat.check_request,
@@ -48,6 +48,6 @@ def assert_valid(payload: Any, provider: str, *, model: str | None = None) -> No
     __tracebackhide__ = True  # pytest shows the test instead of this function
     faults = check(payload, provider, model=model)
     if faults:
-        lines = [str(fault) for fault in faults[:_MOST_LISTED]]
-        more = [f"and {len(faults) - _MOST_LISTED} more"] if len(faults) > _MOST_LISTED else []
+        lines = [str(fault) for fault in faults[:_MAX_LISTED]]
+        more = [f"and {len(faults) - _MAX_LISTED} more"] if len(faults) > _MAX_LISTED else []
         raise AssertionError("\n  ".join([f"{provider} would refuse this:", *lines, *more]))

@@ -24,18 +24,19 @@ from mcp.types import TextContent, TextResourceContents
 
 import quire
 from quire import Budget, Template
-from quire.integrations.mcp import server
 from quire.items import Message, Span, Summary
+from quire.mcp import server
 from quire.memory import Knowledge
 from quire.sections import History
 from quire.session import Session
 from quire.stores import MemoryStore, Store
 from tests.cli.command_line import refused
+from tests.service.serving import free_port
 from tests.session.opened import called
 
 T = TypeVar("T")
 
-TOOLS = ["list", "show", "recall", "explain", "diff", "check", "fit"]
+TOOLS = ["list", "show", "recall", "why", "explain", "diff", "check", "fit"]
 ADDRESS, SECRET = "ana/trip", "heliotrope"
 LONG = "ticket line, " * 1_000
 ANSWER = {
@@ -118,9 +119,12 @@ async def every_tool(client: Client, *, writes: bool = False) -> None:
     sent = await answer(client, "show", address=ADDRESS, receipt="last")
     assert sent["length"] == 4 and "history" in sent["receipt"] and sent["not_shown"] == []
     asked = sent["items"][1]["item"]
-    assert asked["content"] == "Where do I fly? My seat is 14C."
-    fate = await answer(client, "explain", address=ADDRESS, item=asked["id"])
-    assert (fate["fate"], fate["receipt"]) == ("shown", sent["version"])
+    assert asked["text"] == "Where do I fly? My seat is 14C."
+    (why,) = (await answer(client, "why", words="seat 14C", within="ana/"))["found"]
+    assert why == await answer(client, "explain", address=ADDRESS, item=asked["id"])
+    assert (
+        why["entry"]["fate"] == "shown" and why["last"]["version"] == sent["version"] and why["seen_in"] == 1
+    )
     fate = await answer(client, "explain", address=ADDRESS, item=asked["id"], budget=8_000)
     assert fate["fate"] == "summarised"
 
@@ -143,11 +147,11 @@ async def every_tool(client: Client, *, writes: bool = False) -> None:
     assert [message["role"] for message in fitted["payload"]["messages"]][-1] == "user"
 
     kept = await resource(client, f"quire://{ADDRESS}/receipts/{sent['version']}")
-    assert kept["request"]["messages"][1]["content"] == asked["content"]
+    assert kept["request"]["messages"][1]["content"] == asked["text"]
     view = await resource(client, f"quire://{ADDRESS}/views/main/{sent['version'] - 1}")
     assert view["length"] == 4 and view["items"][3]["item"]["content"] == LONG
     whole = await resource(client, f"quire://{ADDRESS}/items/{asked['id']}")
-    assert whole == asked
+    assert whole["content"] == asked["text"]
 
 
 async def undo_and_redo(client: Client) -> None:
@@ -188,13 +192,13 @@ def test_what_never_changes_may_be_kept_for_an_hour_by_one_client(store: Store) 
 
 
 def test_a_long_text_is_cut_and_says_where_the_rest_is(store: Store) -> None:
-    async def read(client: Client) -> tuple[str, Any]:
+    async def read(client: Client) -> tuple[Any, Any]:
         shown = await answer(client, "show", address=ADDRESS)
-        text = shown["items"][3]["item"]["content"]
-        return text, await resource(client, text.rpartition(" in ")[2].rstrip("]"))
+        item = shown["items"][3]["item"]
+        return item, await resource(client, f"quire://{ADDRESS}/items/{item['id']}")
 
-    text, whole = served(store, read)
-    assert len(text) < 2_200 and text.startswith(LONG[:2_000]) and "11,000 more characters" in text
+    cut, whole = served(store, read)
+    assert (cut["text"], cut["length"], cut["next"]) == (LONG[:2_000], len(LONG), 2_000)
     assert whole["content"] == LONG
 
 
@@ -238,8 +242,10 @@ def test_pages_have_everything_once() -> None:
         ("show", {}, "address: Field required"),
         ("fit", {"budget": "no"}, "address: Field required; budget: Input should be"),
         ("recall", {"question": "What?", "scope": "nobody"}, "there is nothing in the scope 'nobody'"),
-        ("recall", {"question": "What?"}, "served: 'ana', 'bob'"),
-        ("explain", {"address": ADDRESS, "item": "none"}, "no item 'none' was a candidate"),
+        ("recall", {"question": "What?"}, "there are 'ana', 'bob'"),
+        ("explain", {"address": ADDRESS, "item": "none"}, "there is no item 'none' here"),
+        ("why", {"words": "nobody said this"}, "nothing here has 'nobody said this'"),
+        ("why", {"words": "zzzz", "within": "ana/"}, "nothing here has 'zzzz'"),
         ("diff", {"address": ADDRESS, "before": -1}, "there are versions 0 to"),
         ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` is the earlier version"),
         ("check", {"provider": "openai"}, "one of the two"),
@@ -252,26 +258,6 @@ def test_wrong_input_is_refused_in_a_sentence(
     tool: str, arguments: dict[str, Any], reason: str, store: Store
 ) -> None:
     assert reason in served(store, lambda client: refusal(client, tool, **arguments))
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("items/none", "none"),
-        ("views/main/99", "there are versions 0 to"),
-        ("views/main/now", "'now' is not a number"),
-        ("views/other/3", "other"),
-        ("receipts/last", "'last' is not a number"),
-        ("receipts/1", "no request was kept at version '1'"),
-        ("nothing", "Unknown resource"),
-    ],
-)
-def test_what_is_no_resource_is_refused_in_a_sentence(path: str, reason: str, store: Store) -> None:
-    async def read(client: Client) -> None:
-        with pytest.raises(MCPError, match=reason):
-            await client.read_resource(f"quire://{ADDRESS}/{path}")
-
-    served(store, read)
 
 
 def test_a_conversation_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -309,6 +295,9 @@ def test_nothing_outside_of_a_scope_can_be_named_or_seen(names: list[tuple[str, 
                 ("show", {"address": address}),
                 ("recall", {"question": "What is my word?", "scope": scope}),
                 ("explain", {"address": address, "item": word, "budget": 1_000}),
+                ("explain", {"address": address, "item": word}),
+                ("why", {"words": SECRET, "within": address}),
+                ("list", {"after": f"0~{address}"}),
                 ("diff", {"address": address, "before": 0}),
                 ("check", {"provider": "openai", "address": address or "x"}),
                 ("fit", {"address": address, "budget": 1_000, "payload": "openai"}),
@@ -333,7 +322,7 @@ def test_a_scope_answers_of_others_as_of_what_does_not_exist(store: Store) -> No
     async def ask(client: Client) -> list[str]:
         names = (f"bob/{SECRET}", "bob/nothing")
         found = await refusal(client, "recall", question="What?", scope="bob")
-        assert found.endswith("there is nothing in the scope 'bob' here; served: 'ana'")
+        assert found.endswith("there is nothing in the scope 'bob' here; there are 'ana'")
         return [(await refusal(client, "show", address=name)).replace(name, "X") for name in names]
 
     there, nowhere = served(store, ask, scope="ana")
@@ -357,13 +346,16 @@ def command(*arguments: str) -> StdioServerParameters:
 
 
 def test_the_command_serves_a_client_on_stdio(path: str) -> None:
-    asyncio.run(with_client(command(path), every_tool))
-    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), undo_and_redo))
+    async def work(client: Client) -> None:
+        await every_tool(client, writes=True)
+        await undo_and_redo(client)
+
+    asyncio.run(with_client(command(path, "--write", "--scope", "ana"), work))
 
 
 def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "there is no store at none.db" in refused(2, "mcp", "none.db")
-    monkeypatch.delitem(sys.modules, "quire.integrations.mcp")
+    monkeypatch.delitem(sys.modules, "quire.mcp")
     monkeypatch.setitem(sys.modules, "mcp.server.caching", None)
     assert "pip install 'quire[mcp]'" in refused(2, "mcp", path)
 
@@ -371,9 +363,7 @@ def test_the_command_says_what_is_missing(path: str, monkeypatch: pytest.MonkeyP
 @contextmanager
 def serving(path: str, *options: str, host: str = "127.0.0.1", **variables: str) -> Generator[str]:
     """The address of the command as it serves by HTTP."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    port = free_port()
     started = command(path, "--port", str(port), "--host", host, *options)
     line, env = [started.command, *started.args], {**(started.env or {}), **variables}
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=env) as process:

@@ -1,17 +1,15 @@
 """Tool calls: what each was given and returned, how long it took, and those that wait for a person."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple, cast
 
 from quire.agent.side_effects import UNCERTAIN
-from quire.context import DEFAULT_MODEL
-from quire.inspector.items import describe
-from quire.inspector.source import Query, Source, text_in
 from quire.items import ToolCall, ToolResult
+from quire.reading.items import describe
+from quire.reading.source import Count, Source, counter_of
 from quire.session import Session, begun_at, log_of
 from quire.stores.streams import MAIN
-from quire.tokens import counter_for
 
 _MOST_ITEMS = 20_000
 """Items that are looked through for calls, from the newest back."""
@@ -29,7 +27,6 @@ class _Step(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """How long the call took; of one that is uncertain nobody knows when it ended."""
         if self.result is None or self.begun_at is None or self.status == "uncertain":
             return None
         return max(self.result.created_at - self.begun_at, 0.0)
@@ -39,17 +36,18 @@ class _Step(NamedTuple):
         return self._asdict() | {"call": describe(self.call), "result": result, "seconds": self.seconds}
 
 
-def listed(source: Source, query: Query) -> dict[str, Any]:
-    """A page of the calls, newest first, those that a person decides, and the figures of each tool."""
-    steps = _steps(source.session(query.text("address")), query.text("transcript", MAIN))
-    start, limit = query.number("start", 0), query.number("limit", _ROWS, least=1, most=_MOST_ROWS)
+def list_calls(
+    source: Source, address: str, transcript: str = MAIN, start: Count = 0, limit: Count = _ROWS
+) -> dict[str, Any]:
+    """Return a page of the calls, newest first, those that a person decides, and the figures of each tool."""
+    steps = _steps(source.session(address), transcript)
     by_tool: dict[str, list[_Step]] = {}
     for step in steps:
         by_tool.setdefault(step.call.name, []).append(step)
     return {
         "length": len(steps),
         "start": start,
-        "rows": [step.row() for step in steps[start : start + limit]],
+        "rows": [step.row() for step in steps[start : start + min(max(limit, 1), _MOST_ROWS)]],
         "open": [step.row() for step in steps if step.result is None and step.status in _OPEN],
         "tools": [
             _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda one: -len(by_tool[one]))
@@ -68,7 +66,7 @@ def _figures(name: str, steps: Sequence[_Step]) -> dict[str, Any]:
 
 def _steps(session: Session, name: str) -> list[_Step]:
     """The calls of a transcript, newest first."""
-    view, begun, counter = session.view(name), begun_at(log_of(session)), counter_for(DEFAULT_MODEL)
+    view, begun, counter = session.view(name), begun_at(log_of(session)), counter_of(session)
     calls, latest, results = dict[int, ToolCall](), dict[str, int](), dict[int, int]()
     first = max(view.end - _MOST_ITEMS, 0)
     items = view.log.items(first, view.end)
@@ -95,10 +93,3 @@ def _progress(session: Session, call: ToolCall, name: str) -> str:
     """How far an open call is. One that was begun and is not run any more may have been done."""
     progress = next((how for one, how in session.calls.standing(name) if one.id == call.id), "begun")
     return "uncertain" if progress == "begun" else progress
-
-
-def decide(source: Source, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Record that a person approves a call (true) or refuses it (false, or a reason)."""
-    session, call = source.session(text_in(body, "address")), text_in(body, "id")
-    session.calls.decide(call, cast(bool, body.get("verdict")))  # it is checked there
-    return {"id": call, "version": session.version}

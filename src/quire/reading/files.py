@@ -1,22 +1,25 @@
 """Histories and logs in files as a read-only source, their faults, and how a request repairs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.errors import Damaged, InvalidValue, QuireError
-from quire.inspector.items import LONGEST
-from quire.inspector.source import Query, Source
 from quire.integrations.logs.histories import OWN, History, histories_in
 from quire.integrations.logs.repair import Change, changes, repaired
+from quire.items import Item
 from quire.providers import PROVIDERS, provider_for
-from quire.session import Session
+from quire.reading.source import Source
+from quire.session import Session, Written, log_of
+from quire.session.spending import usage_note
 from quire.stores import MemoryStore
+from quire.stores.streams import USAGE
 
 _STORES = (b"SQLite format 3\0", b'{"quire":')
 """How the files of stores begin."""
-_MOST_ROWS = 200
+_MOST_ROWS, _LONGEST = 200, 4_000
 
 
 def is_store(data: bytes) -> bool:
@@ -24,17 +27,17 @@ def is_store(data: bytes) -> bool:
     return data.startswith(_STORES)
 
 
-def opened(files: Mapping[str, bytes], label: str) -> Source:
+def open_files(files: Mapping[str, bytes], label: str) -> Source:
     """A source of all conversations in some files, by name. Its notes say what could not be read."""
     source = Source(MemoryStore(), label=label, histories={})
     for name, data in files.items():
-        add(source, name, data)
+        add_file(source, name, data)
     if not source.histories:
         raise InvalidValue(source.notes[0] if source.notes else f"there are no histories in {label}")
     return source
 
 
-def add(source: Source, name: str, data: bytes) -> None:
+def add_file(source: Source, name: str, data: bytes) -> None:
     """Add the conversations of one file to a source of files."""
     if source.histories is None:
         raise InvalidValue("files are not added to a store here: `quire import` does that")
@@ -56,45 +59,58 @@ def add(source: Source, name: str, data: bytes) -> None:
             source.notes.append(f"{conversation}: another file of this name is open")
             continue
         try:
-            session.append(*history._replace(line=None).items())
+            append_history(session, history, history._replace(line=None).items())
         except QuireError as fault:
             source.notes.append(f"{name}: {history.place}{fault}")
         else:
             source.histories[str(session.place)] = history
 
 
-def faults(source: Source, query: Query) -> dict[str, Any]:
-    """What a provider would refuse in a history of a file, and the difference that the repair makes."""
-    place = source.place(query.text("address"))
-    history: History | None = (source.histories or {}).get(str(place))
+def append_history(
+    session: Session, history: History, items: Sequence[Item], expected: int | None = None
+) -> None:
+    """Record a history, and what its answers used as its log reports it."""
+    session.append(*items, expected=expected)
+    used = () if history.conversation is None else history.conversation.used
+    end = items[-1].created_at
+    notes = [(usage_note(one.usage, one.model, {}), min(one.time or end, end)) for one in used]
+    written = [Written(USAGE, replace(note, created_at=time)) for note, time in notes]
+    log_of(session).commit(lambda _: written)
+
+
+def find_faults(
+    source: Source, address: str, provider: str = "", model: str = "", whole: bool = False
+) -> dict[str, Any]:
+    """Return what a provider would refuse in a history of a file, and what the repair changes."""
+    history: History | None = (source.histories or {}).get(str(source.place(address)))
     if history is None:
         raise InvalidValue("faults are those of files: what Quire sends is repaired before")
-    provider, model = query.text("provider") or history.format(), query.text("model") or history.model
-    found = [] if provider == OWN else provider_for(provider).check(history.payload, model)
+    wire, asked = provider or history.format(), model or history.model
+    found = [] if wire == OWN else provider_for(wire).check(history.payload, asked)
     row: dict[str, Any] = {
-        "provider": provider,
+        "provider": wire,
         "providers": list(PROVIDERS),
-        "model": model,
+        "model": asked,
         "count": len(found),
         "faults": [one._asdict() for one in found[:_MOST_ROWS]],
     }
     if not found:
         return row
     try:
-        payload, _ = repaired(history, provider, model)
+        payload, _ = repaired(history, wire, asked)
     except QuireError as fault:
         return row | {"unrepaired": str(fault)}
-    if query.flag("whole"):
+    if whole:
         return row | {"payload": payload}
-    made = changes(history.payload, payload, provider)
-    left = [str(one) for one in provider_for(provider).check(payload, model)]
-    return row | {"left": left, "changed": len(made), "changes": [_shown(one) for one in made[:_MOST_ROWS]]}
+    made = changes(history.payload, payload, wire)
+    left = [str(one) for one in provider_for(wire).check(payload, asked)]
+    return row | {"left": left, "changed": len(made), "changes": [_row(one) for one in made[:_MOST_ROWS]]}
 
 
-def _shown(change: Change) -> dict[str, Any]:
+def _row(change: Change) -> dict[str, Any]:
     """A change with its messages as JSON, long ones cut."""
     texts = (
-        [msgspec.json.format(msgspec.json.encode(one)).decode()[:LONGEST] for one in messages]
+        [msgspec.json.format(msgspec.json.encode(one)).decode()[:_LONGEST] for one in messages]
         for messages in (change.before, change.after)
     )
     return change._asdict() | dict(zip(("before", "after"), texts, strict=True))

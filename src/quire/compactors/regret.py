@@ -1,0 +1,134 @@
+"""Regret: items under a summary that turned out to be needed are shown again, by a pin that says why.
+
+That an item was needed is seen from what happened since: a tool read it again, or a call failed where a value
+of the item would have fitted. A pin holds until newer ones need its room.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from quire.compactors.evidence import fields_of
+from quire.compactors.ledger import texts_of
+from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
+from quire.state import AUTOMATIC, View, view_after
+from quire.tokens import Counter
+
+REGRET = "quire.regret"
+"""The key of `extras` that marks the pin of an item that a summary should have kept."""
+
+SOURCES = "quire.of"
+"""The key of `extras` under which a result names what its call has read."""
+
+_SEARCHED = 400
+"""So many items before the newest summary are searched for a value that a call lacked."""
+
+_ROOM = 4
+"""Pins of items that are shown again take at most one part in so many of the room."""
+
+_SHAPES = (re.compile(r"[^\W\d_]+"), "a"), (re.compile(r"\d+"), "9")
+
+
+class Regret(NamedTuple):
+    """An item that is shown again: which, under which summary it was, because of which result, and why."""
+
+    item: str
+    summary: str
+    result: str
+    why: str
+
+
+def regret_of(edit: Item) -> Regret | None:
+    """Return what a pin says of an item that is shown again; None for other items."""
+    said: Mapping[str, Any] = edit.extras.get(REGRET, {}) if isinstance(edit, Pin) else {}
+    return (
+        Regret(edit.target, said["of"], said["by"], said["why"]) if isinstance(edit, Pin) and said else None
+    )
+
+
+def regrets_in(view: View) -> list[Regret]:
+    """Return all that was shown again, oldest first, whether or not it still is."""
+    edits = (view.log.item(position) for position in view.log.positions("edits", 0, view.end))
+    return [found for edit in edits if (found := regret_of(edit)) is not None]
+
+
+def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[Edit]:
+    """Return the edits that show again what turned out to be needed since a revision.
+
+    The pins of regrets take at most a quarter of so many tokens; the oldest are undone for newer ones.
+    """
+    known = {(one.item, one.result) for one in regrets_in(view)}
+    most, edits = tokens // _ROOM, list[Edit]()
+    for result in view.log.items(since, view.end):
+        for item_id, why in _needed(view, result) if isinstance(result, ToolResult) else ():
+            fate = view.fate(item_id)
+            is_new = fate.state == "summarised" and (item_id, result.id) not in known
+            if is_new and _size(view, item_id, counter) <= most:
+                pin = Pin(item_id, extras={REGRET: {"of": fate.by, "by": result.id, "why": why}})
+                view = view_after(view, (pin,))
+                edits.append(pin)
+    pins = [
+        pin for pin in view.edits_in_force.edits.values() if isinstance(pin, Pin) and REGRET in pin.extras
+    ]
+    sizes = {pin.id: _size(view, pin.target, counter) for pin in pins} if edits else {}
+    for pin in pins:
+        if sum(sizes.values()) > most:
+            del sizes[pin.id]
+            edits.append(Undo(pin.id, extras={AUTOMATIC: True}))
+    return edits
+
+
+def _size(view: View, item_id: str, counter: Counter) -> int:
+    """Return the tokens of the group of an item."""
+    group = view.log.group(view.log.head(view.position(item_id)), view.end)
+    return counter.total(sum(counter.count(view.log.item(position)) for position in group))
+
+
+def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
+    """Yield the items that a result shows to be needed, with the reason."""
+    for name in result.extras.get(SOURCES, ()):
+        if view.log.find(name, view.end) is not None:
+            yield name, f"a call of {result.name} came back to it"
+    if result.is_error:
+        positions = view.log.group(view.log.head(view.position(result.id)), view.end)
+        calls = (view.log.item(position) for position in positions)
+        call = next((one for one in calls if getattr(one, "call_id", None) == result.call_id), None)
+        lacked = _lacked(view, call) if isinstance(call, ToolCall) else None
+        if lacked is not None:
+            yield lacked, f"{result.name} failed for a value that stood there"
+
+
+def _lacked(view: View, call: ToolCall) -> str | None:
+    """Return the newest item under a summary with a value that fits an argument of a call and is not shown.
+
+    It fits if its field has the name of the argument, or if it is written alike: `W-2210` and `W-1187`. If
+    there is none, an item with the value of an argument itself.
+    """
+    arguments = [field for field in fields_of(call) if field.value]
+    labels, given = {field.label for field in arguments} - {""}, {field.value for field in arguments}
+    shapes = {_shape(field.value) for field in arguments if field.is_identifier}
+    shown, own = "\n".join(texts_of(view)), None
+    for item in _summarised(view):
+        for field in fields_of(item):
+            fits = field.label in labels or (field.is_identifier and _shape(field.value) in shapes)
+            if fits and field.value not in given and field.value not in shown:
+                return item.id
+            own = own or (item.id if field.is_identifier and field.value in given else None)
+    return own
+
+
+def _summarised(view: View) -> Iterator[Item]:
+    """Yield the items under the summaries that are shown, newest first."""
+    log, summaries = view.log, view.summaries()
+    areas = [area for summary in summaries if summary.spans for area in log.area(summary, view.end)]
+    positions = sorted((p for start, stop in areas for p in range(start, stop)), reverse=True)
+    for position in positions[:_SEARCHED]:
+        if view.fate_at(position).state == "summarised":
+            yield log.item(position)
+
+
+def _shape(value: str) -> str:
+    """Return how a value is written: its letters and digits do not matter."""
+    for pattern, sign in _SHAPES:
+        value = pattern.sub(sign, value)
+    return value

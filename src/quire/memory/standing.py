@@ -1,0 +1,146 @@
+"""Standing instructions in a request: what the user asked for in general, and is no longer in view.
+
+A summary may lose "never send mail before I have seen it", and a cut leaves out the message that it is in. So
+such sentences are never left to either: those that are not in view any more are shown beside what is.
+Instructions of the system are always shown as they are.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple, Unpack
+
+from quire.errors import InvalidValue, WrongType
+from quire.items import Item, Message
+from quire.memory.embedding import run_with_loop
+from quire.memory.following import RECALL
+from quire.memory.leaf import Leaf
+from quire.memory.memory import Memory
+from quire.memory.quotes import BAR, PART, Quote, Quotes, quote_line
+from quire.memory.wishes import Wish, in_force, wishes_of
+from quire.sections import Ask, Options, Settings
+from quire.state import View, keep_memo, memos
+from quire.stores.threads import RECALLING
+from quire.tokens import named, whole
+
+_TOKENS = 300
+_OPENING = "What the user asked for in general; of two that differ the last holds:"
+
+_MOST = 1_000
+"""So many messages of the user are read, the newest."""
+
+
+class Wishes(Settings):
+    """The section of standing instructions, preferences and prohibitions that are not in view, newest first.
+
+    They are those of the conversation and of the scope: its other conversations, and the notes that a person
+    keeps. With `scope=False` the conversation is all that is read, and no memory is needed. The section
+    changes when more of them leave the view.
+    """
+
+    def __init__(
+        self,
+        transcript: str = "main",
+        *,
+        scope: bool = True,
+        tokens: int = _TOKENS,
+        memory: Memory | None = None,
+        name: str = "wishes",
+        **options: Unpack[Options],
+    ) -> None:
+        """Without a `memory`, use that of the session in which the context is built."""
+        super().__init__(name, **(Options(required=False, independent=scope, stability="slow") | options))
+        if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
+        self._transcript = named(transcript, "the name of a transcript")
+        self._tokens = whole(tokens, "tokens for wishes", least=1)
+        self._memory, self._scope = memory, scope
+
+    @property
+    def reads_scope(self) -> bool:
+        """Whether other conversations are read, which may wait for a store."""
+        return self._scope
+
+    async def items(self, ask: Ask) -> Quotes | tuple[Item, ...]:
+        """Return the wishes; which are shown is decided when it is known what the history shows."""
+        view = ask.views.get(self._transcript)
+        own = [] if view is None else [one for one in _said_in(view, ask.conversation) if _holds(view, one)]
+        others = await self._of_scope(ask) if self._scope else []
+        known = {wish.leaf.key for wish in own}
+        said = [*own, *(wish for wish in others if wish.leaf.key not in known)]
+        said.sort(key=lambda wish: (wish.leaf.at, wish.number), reverse=True)
+        quotes = [quote_wish(wish) for wish in in_force(said)]
+        return Quotes(quotes, name=self.name, opening=_OPENING, closing="", tokens=self._tokens)
+
+    async def _of_scope(self, ask: Ask) -> list[Wish]:
+        memory = self._memory or (ask.memory() if ask.memory is not None else None)
+        if not isinstance(memory, Memory):
+            raise InvalidValue("there is no memory to take wishes from: build in a session, or give one")
+        find = partial(memory.wishes, ask.conversation)
+        found: list[Wish] = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
+        return found
+
+
+class _Known(NamedTuple):
+    """The wishes of a transcript up to a position."""
+
+    end: int
+    wishes: tuple[Wish, ...]
+
+
+def _said_in(view: View, conversation: str) -> tuple[Wish, ...]:
+    """Return what all messages of the user ask for in general; each message is read once."""
+    known = memos(view).get(Wishes)
+    if not isinstance(known, _Known) or known.end > view.end:
+        known = _Known(0, ())
+    if known.end < view.end:
+        positions = view.log.positions("users", known.end, view.end)[-_MOST:]
+        new = [wish for position in positions for wish in _wishes_at(view, position, conversation)]
+        known = _Known(view.end, (*known.wishes, *new))
+        keep_memo(view, Wishes, known)
+    return known.wishes
+
+
+def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
+    message = view.log.item(position)
+    if isinstance(message, Message):
+        leaf = Leaf(
+            source=conversation,
+            key=message.id,
+            order=position,
+            stretch=0,
+            ids=(message.id,),
+            kind="said",
+            at=message.created_at,
+            speaker="user",
+            text=message.text,
+        )
+        yield from wishes_of(leaf, prohibitions=True)
+
+
+def _holds(view: View, wish: Wish) -> bool:
+    """Whether a message was not taken back by a person: what a compactor hides still holds."""
+    fate = view.fate(wish.leaf.key)
+    is_hidden = fate.state == "hidden" and fate.by is not None
+    return not (is_hidden and view.get(str(fate.by)).extras.get(RECALL) is False)
+
+
+def quote_wish(wish: Wish) -> Quote:
+    """Quote a wish. A long sentence is shortened to the clause that says it."""
+    leaf = wish.leaf
+    return Quote(
+        id=f"{PART}{leaf.key}/{wish.number}",
+        line=quote_line(BAR, wish.text),
+        heading="",
+        at=leaf.at,
+        order=leaf.order,
+        covers=leaf.ids,
+        why=lambda: "the user asked for it in general",
+        source=leaf.source,
+        shorter=partial(_clause_alone, wish),
+        text=leaf.text,
+    )
+
+
+def _clause_alone(wish: Wish, line: str, characters: int) -> str:
+    return line if len(line) <= characters else quote_line(BAR, f"\u2026 {wish.clause} \u2026")

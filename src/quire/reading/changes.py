@@ -1,0 +1,56 @@
+"""What a person changes: an edit is undone, a branch begun, a compaction run, a call decided."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from quire.errors import InvalidValue
+from quire.reading.compactions import policy_named, room_of
+from quire.reading.source import Count, Record, Source
+from quire.session import transcript_with
+from quire.stores.streams import MAIN
+
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class Undone(Record, frozen=True):
+    """An edit that is undone, the undo that did it, and how many items are shown, and were before."""
+
+    undone: str
+    id: str
+    shown: int
+    before: int
+    version: int
+
+
+def undo(source: Source, address: Name, id: str = "") -> Undone:
+    """Undo an edit by its id, or the last in force; an undo is an edit, too, and can be undone."""
+    session = source.session(address)
+    name = (id and transcript_with(session, id)) or MAIN
+    before, made = len(session.view(name)), session.undo(id or None, to=name)
+    shown = len(session.view(name))
+    return Undone(undone=made.target, id=made.id, shown=shown, before=before, version=session.version)
+
+
+def fork(
+    source: Source, address: Name, name: Name, at: int | str | None = None, transcript: str = MAIN
+) -> dict[str, str | int]:
+    """Begin a branch: now, `at` a version, or with the item of that id."""
+    branch = source.session(address).fork(name, at=at, of=transcript)
+    return {"address": str(branch.place), "version": branch.version}
+
+
+def compact(source: Source, address: Name, by: Name, tokens: Count | None = None) -> dict[str, str | None]:
+    """Compact now by a policy that needs no model."""
+    session = source.session(address)
+    if by == "summarize":
+        raise InvalidValue("no model is asked here: a summary is written where the agent runs")
+    outcome = session.compaction.run(by=policy_named(by), room=room_of(session, tokens))
+    return {"fate": None} if outcome is None else {"fate": outcome.fate, "reason": outcome.reason}
+
+
+def decide(source: Source, address: Name, id: Name, verdict: bool | str) -> dict[str, str | int]:
+    """Record that a person approves a call (true) or refuses it (false, or a reason)."""
+    session = source.session(address)
+    session.calls.decide(id, verdict)
+    return {"id": id, "version": session.version}

@@ -1,0 +1,117 @@
+"""Items as surfaces show them: plain values, long texts cut."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from quire.items import (
+    JSON,
+    ConfigChange,
+    Handoff,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Note,
+    Pin,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    kind_of,
+)
+from quire.reading.source import Fields, Record
+from quire.tokens import Counter
+
+_LONGEST = 4_000
+"""Characters of a text that a page of items has; the rest is asked for."""
+
+STRETCH = 100_000
+"""Characters of a text that are returned at once when the rest is asked for."""
+
+
+class Shown(Record, frozen=True, omit_defaults=True):
+    """An item; as JSON without the fields that do not apply.
+
+    Its text goes on at `next` if it is cut; `length` are the characters of all of it.
+    """
+
+    id: str
+    kind: str
+    at: float
+    text: str
+    length: int
+    next: int | None = None
+    role: str | None = None
+    name: str | None = None
+    agent: str | None = None
+    call_id: str | None = None
+    is_error: bool = False
+    interrupted: bool = False
+    media: Sequence[Fields] = ()
+    forgotten: bool = False
+    tokens: int | None = None
+
+
+def describe(item: Item, counter: Counter | None = None, *, start: int = 0, longest: int = _LONGEST) -> Shown:
+    """Return an item with at most the `longest` stretch of its text, from `start` on."""
+    text, end = text_of(item), start + longest
+    return Shown(
+        id=item.id,
+        kind=kind_of(item),
+        at=item.created_at,
+        text=text[start:end],
+        length=len(text),
+        next=end if end < len(text) else None,
+        role=getattr(item, "role", None),
+        name=getattr(item, "name", None),
+        agent=item.agent_id,
+        call_id=getattr(item, "call_id", None),
+        is_error=getattr(item, "is_error", False),
+        interrupted=getattr(item, "interrupted", False),
+        media=_media(item) if isinstance(item, Message | ToolResult) else (),
+        forgotten=bool(item.extras.get("forgotten")),
+        tokens=None if counter is None else counter.count(item),
+    )
+
+
+def text_of(item: Item) -> str:
+    """The text of an item: what was said, the arguments of a call, the words of an edit."""
+    match item:
+        case Message() | ToolResult() | Reasoning() | Summary():
+            return item.text
+        case ToolCall():
+            return item.arguments
+        case Mask():
+            return item.stub
+        case Handoff():
+            return f"{item.from_agent or '?'} → {item.to_agent}{f': {item.reason}' if item.reason else ''}"
+        case ConfigChange():
+            tools = "" if item.tools is None else f"\ntools: {', '.join(item.tools) or 'none'}"
+            return f"{item.instructions or ''}{tools}".strip()
+        case Note():
+            content = item.content if isinstance(item.content, str) else _json(item.content)
+            return ": ".join(filter(None, (item.key, item.description, content)))
+        case Hide() | Pin() | Undo():
+            return ""
+        case _:
+            return JSON.encode_item(item).decode()
+
+
+def _media(item: Message | ToolResult) -> tuple[Fields, ...]:
+    return tuple(
+        {
+            "part": type(part).__name__.lower(),
+            "type": part.media_type,
+            "bytes": None if part.data is None else len(part.data),
+            "name": getattr(part, "name", None),
+        }
+        for part in item.parts
+        if not isinstance(part, str)
+    )
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode()
