@@ -48,7 +48,7 @@ from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
 from quire.memory.recall import HitQuotes, quote_leaf
 from quire.memory.standing import quote_wish
-from quire.memory.words import terms
+from quire.memory.words import language_of, terms
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import Budget, Measured
@@ -277,8 +277,9 @@ def _shown(quotes: Sequence[Quote], budget: int, passages: Mapping[str, tuple[st
 def _telling(text: str, answer: str) -> str:
     """The sentence of a text that has most in common with an answer."""
     asked = set(terms(answer))
+    language = language_of(text)
     sentences = [one for one in _SENTENCES.split(text) if one.strip()]
-    return max(sentences, key=lambda one: len(asked & set(terms(one, like=text))), default=text)
+    return max(sentences, key=lambda one: len(asked & set(terms(one, language=language))), default=text)
 
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
