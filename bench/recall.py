@@ -217,7 +217,7 @@ def of_the_harness(python: str, conversation: Conversation) -> Ranking:
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     page.progress(f"harness: {median(found['ms']):.1f} ms a search in {len(asked['turns'])} turns")
-    ranked = dict(zip(asked["questions"], found["ranked"], strict=True))
+    ranked: dict[str, list[int]] = dict(zip(asked["questions"], found["ranked"], strict=True))
     leaves = conversation.leaves
     return lambda text: [quote_leaf(leaves[nth], conversation.name, str) for nth in ranked[text]]
 

@@ -24,6 +24,7 @@ _RELATED_WORTH = 0.3
 _GAP = " … "
 _CALL = re.compile(r"(?:\S{1,40}: |\| )?\[called ")
 _LINES = re.compile(r"[^\n]+")
+_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
 _ENDS = ".!?\u3002\uff1f"
 _SENTENCES = re.compile(rf"\S[^{_ENDS}]*(?:[{_ENDS}]++(?!\s|$)[^{_ENDS}]*)*[{_ENDS}]*")
 
@@ -139,6 +140,3 @@ class Excerpt:
 
     def _found(self, text: str, worths: Mapping[str, float]) -> Set[str]:
         return worths.keys() & terms(text, language=self._language)
-
-
-_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
