@@ -48,7 +48,7 @@ from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
 from quire.memory.recall import HitQuotes, quote_leaf
 from quire.memory.standing import quote_wish
-from quire.memory.words import terms
+from quire.memory.words import language_of, terms
 from quire.session import Session
 from quire.stores import MemoryStore
 from quire.tokens import Budget, Measured
@@ -217,7 +217,7 @@ def of_the_harness(python: str, conversation: Conversation) -> Ranking:
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     page.progress(f"harness: {median(found['ms']):.1f} ms a search in {len(asked['turns'])} turns")
-    ranked = dict(zip(asked["questions"], found["ranked"], strict=True))
+    ranked: dict[str, list[int]] = dict(zip(asked["questions"], found["ranked"], strict=True))
     leaves = conversation.leaves
     return lambda text: [quote_leaf(leaves[nth], conversation.name, str) for nth in ranked[text]]
 
@@ -277,8 +277,9 @@ def _shown(quotes: Sequence[Quote], budget: int, passages: Mapping[str, tuple[st
 def _telling(text: str, answer: str) -> str:
     """The sentence of a text that has most in common with an answer."""
     asked = set(terms(answer))
+    language = language_of(text)
     sentences = [one for one in _SENTENCES.split(text) if one.strip()]
-    return max(sentences, key=lambda one: len(asked & set(terms(one, like=text))), default=text)
+    return max(sentences, key=lambda one: len(asked & set(terms(one, language=language))), default=text)
 
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from math import log
 from typing import NamedTuple
 
 from quire.memory.leaf import LETTERS_READ, Leaf
 from quire.memory.quotes import BAR, SHORT, Shorten
-from quire.memory.words import related, terms
+from quire.memory.words import language_of, related, terms
 
 _STRETCH = 2.2
 """How many times longer than asked an excerpt may be, to end its sentence."""
@@ -24,7 +24,9 @@ _RELATED_WORTH = 0.3
 _GAP = " … "
 _CALL = re.compile(r"(?:\S{1,40}: |\| )?\[called ")
 _LINES = re.compile(r"[^\n]+")
-_SENTENCES = re.compile(r"\S.*?(?:[.!?\u3002\uff1f]+(?=\s|$)|$)")
+_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
+_ENDS = ".!?\u3002\uff1f"
+_SENTENCES = re.compile(rf"\S[^{_ENDS}]*(?:[{_ENDS}]++(?!\s|$)[^{_ENDS}]*)*[{_ENDS}]*")
 
 
 def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
@@ -56,7 +58,7 @@ def term_worths(asked: Iterable[str]) -> dict[str, float]:
 class _Sentence(NamedTuple):
     start: int
     end: int
-    found: frozenset[str]
+    found: Set[str]
     share: float
     """How much its words count."""
 
@@ -69,7 +71,8 @@ class Excerpt:
 
     def __init__(self, text: str, worths: Mapping[str, float], start: str = "") -> None:
         self._text, self._start = text, start.rstrip()
-        self._sentences = list(_sentences(text, worths, len(self._start)))
+        self._language = language_of(text[len(self._start) :])
+        self._sentences = list(self._split(worths))
         times = Counter(term for one in self._sentences for term in one.found)
         rare = {term: worths[term] * log(1 + len(self._sentences) / count) for term, count in times.items()}
         worth = [one.share * sum(map(rare.__getitem__, one.found)) for one in self._sentences]
@@ -114,7 +117,7 @@ class Excerpt:
         """Return the part of a long sentence, or of a line without any, that has most of the question."""
         pieces = [found.span() for found in _PIECES.finditer(self._text, sentence.start, sentence.end)]
         worths = [
-            sum(map(self._rare.__getitem__, _found(self._text[start:end], self._rare)))
+            sum(map(self._rare.__getitem__, self._found(self._text[start:end], self._rare)))
             for start, end in pieces
         ]
         first = last = max(range(len(pieces)), key=worths.__getitem__)
@@ -127,17 +130,13 @@ class Excerpt:
                 return start, max(start, min(pieces[last][1], start + room))
             first, last = max(fitting, key=lambda one: (worths[one[0] if one[0] < first else one[1]], one[1]))
 
+    def _split(self, worths: Mapping[str, float]) -> Iterator[_Sentence]:
+        text, start = self._text, len(self._start)
+        for line in _LINES.finditer(text, 0, LETTERS_READ):
+            begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
+            share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
+            for one in _SENTENCES.finditer(text, begin, line.end()):
+                yield _Sentence(one.start(), one.end(), self._found(one[0], worths), share)
 
-_PIECES = re.compile(rf"\S.{{0,{_LONGEST_PIECE - 1}}}(?=\s|$)|\S{{1,{_LONGEST_PIECE}}}")
-
-
-def _found(text: str, worths: Mapping[str, float]) -> frozenset[str]:
-    return frozenset(worths.keys() & set(terms(text)))
-
-
-def _sentences(text: str, worths: Mapping[str, float], start: int) -> Iterator[_Sentence]:
-    for line in _LINES.finditer(text, 0, LETTERS_READ):
-        begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
-        share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
-        for one in _SENTENCES.finditer(text, begin, line.end()):
-            yield _Sentence(one.start(), one.end(), _found(one[0], worths), share)
+    def _found(self, text: str, worths: Mapping[str, float]) -> Set[str]:
+        return worths.keys() & terms(text, language=self._language)

@@ -50,7 +50,7 @@ from quire.memory.ranking import (
     wanted,
 )
 from quire.memory.wishes import wishes_in
-from quire.memory.words import related, terms
+from quire.memory.words import language_of, related, terms
 
 MOST_HITS = 200
 MOST_TERMS = 2_000
@@ -413,12 +413,12 @@ def _terms_of(leaf: Leaf) -> _Terms:
     marks = [kind_mark(leaf.kind), source_mark(leaf.source)]
     if leaf.is_of_user and any(wishes_in(text)):
         marks.append(WISHES)
-    if says_change(text[start:]):
+    if says_change(text):
         marks.append(CHANGES)
     if leaf.speaker not in ROLES:
         marks += map(speaker_mark, terms(leaf.speaker))
     if start:
-        names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], like=leaf.text))))
+        names = list(map(name_mark, dict.fromkeys(terms(leaf.text[:start], language=language_of(leaf.text)))))
         # Whoever asks for no more than the name of a document means its beginning.
         marks += 2 * names if leaf.is_beginning else names
     return _Terms(stated, asked, marks)

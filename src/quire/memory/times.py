@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from quire.errors import InvalidValue, WrongType, cut
-from quire.memory.words import terms
+from quire.memory.words import language_of, terms
 
 DAY = 86_400.0
 _UNREPRESENTABLE = (ValueError, OverflowError, OSError)
@@ -232,4 +232,4 @@ def terms_without_times(question: str, spans: Sequence[Span]) -> list[str]:
         rest = rest.replace(span.words, " ", 1)
     asked = _PAST.sub(" ", rest)
     named = [word for span in spans for word in span.words.split() if word[:3].lower() in _NAMES]
-    return terms(asked, like=question) + (terms(" ".join(named)) if asked == rest else [])
+    return terms(asked, language=language_of(question)) + (terms(" ".join(named)) if asked == rest else [])

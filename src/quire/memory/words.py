@@ -24,13 +24,10 @@ _MEMO_SIZE = 1 << 15
 _LONGEST_IN_MEMO = 40
 
 
-def terms(text: str, *, like: str | None = None) -> list[str]:
-    """The terms of a text in order, with repetitions.
-
-    The text is read in its own language, or in the language of the text `like` that it is part of.
-    """
+def terms(text: str, *, language: str | None = None) -> list[str]:
+    """The terms of a text in order, with repetitions, read in a language or in its own."""
     plain = composed(text)
-    memo = _MEMOS[language_of(plain if like is None else composed(like))]
+    memo = _MEMOS[language or language_of(plain)]
     return list(chain.from_iterable(map(memo.__getitem__, plain.split())))
 
 
@@ -86,7 +83,7 @@ _ONLY_LETTERS = "".join(chr(code) if chr(code).islower() else " " for code in ra
 
 def language_of(text: str) -> str:
     """The language of a text in Latin script, decided by the function words of its beginning."""
-    beginning = text[:_DETECTED_WITHIN].lower()
+    beginning = composed(text[:_DETECTED_WITHIN]).lower()
     if not beginning.isascii():
         if "\u00bf" in beginning:  # only Spanish opens questions with a mark
             return "spanish"
