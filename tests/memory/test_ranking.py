@@ -95,6 +95,7 @@ CHAT = (
     "I would like to try the heather honey.",
     "We painted the boat green before the regatta in Kiel.",
     "The regatta was windy, we came in fourth.",
+    "Then write a list of good things to take along, in the order of need.",
 )
 LONG_TURN = " ".join(f"zq{nth}x" for nth in range(40))
 EVIDENT = {
@@ -103,6 +104,9 @@ EVIDENT = {
     "heather honey": True,
     "What is it that Ana sells?": True,
     f"The regatta in Kiel with the green boat that we painted, how did it end? {LONG_TURN}": True,
+    "Can you list the order in which I mentioned the hives and their honey? Give me only three items.": True,
+    "Where is the list?": True,
+    "Which good things should I take along to Lima? Write a list in the order of need.": False,
     "How do I undo the last git commit without losing the changes?": False,
     "Explain Kubernetes liveness and readiness probes.": False,
     "What is the statute of limitations for unpaid invoices in Germany?": False,

@@ -45,7 +45,12 @@ def held(session: Session, store: MemoryStore) -> list[str]:
     ("older", "newer", "hold"),
     [
         ("Always cite in APA.", "Always cite in MLA.", ["newer"]),
-        ("I prefer tea in the morning.", "I prefer coffee in the morning.", ["newer"]),
+        ("Call me Jo.", "Call me Sam.", ["newer"]),
+        ("I prefer tea in the morning.", "I prefer coffee in the morning.", ["newer", "older"]),
+        ("Always write tests.", "Always write docstrings.", ["newer", "older"]),
+        ("Never send mail before I have seen it.", "Please always send mail in German.", ["newer", "older"]),
+        ("Never use the red pot.", "Please always use the big pot.", ["newer", "older"]),
+        ("Always answer in Norwegian.", "I prefer short answers.", ["newer", "older"]),
         ("Use emojis in every reply.", "Please, no emojis in every reply.", ["newer"]),
         ("Always cite in APA.", "I prefer the quiet floor.", ["newer", "older"]),
         ("I'm allergic to peanuts.", "I'm allergic to shellfish.", ["newer", "older"]),

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from quire.memory.postings import Lent, Postings, Times, in_grains, is_name, name_mark
 from quire.memory.times import Span, spans_of, terms_without_times
-from quire.memory.words import asks_for_nothing, related
+from quire.memory.words import GENERIC, asks_for_nothing, related
 
 Scores = dict[int, float]
 """By the number of a leaf."""
@@ -47,7 +47,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     """This and the next are shares of the best score by terms. Said by the speaker who is named."""
     date: float = 0.3
     """From the time that the question names."""
-    evidence: float = 0.2
+    evidence: float = 0.4
     """The share of a question that an exchange must have if the question has to do with the record."""
     vector: float = 0.35
     """How much vectors count beside terms."""
@@ -190,17 +190,19 @@ _YOUNG = 60
 """In a record of fewer leaves most terms are unheard, so one word is enough, and a smaller share."""
 
 _EVIDENT_WORDS = 2
-_MOST_WORTH = 6
+_MOST_WORTH = 4
 """Unheard terms that all terms of a long turn are worth together: most of them are of no matter."""
 
 
 def is_evident(asked: Sequence[str], words: Sequence[Wanted], scores: Scores, postings: Postings) -> bool:
     """Whether one of the best exchanges has so much of a question that it has to do with the record.
 
-    It has two of its words, numbers aside, or its only one, and a fifth of what all of them are worth.
+    It has two of its words, numbers aside, or its only one, and two fifths of what all of them are worth.
+    Generic words do not count, unless there are no others.
     """
     # Of a word with two stems the first counts.
-    own = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
+    stems = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
+    own = [term for term in stems if term not in GENERIC] or stems
     possible = min(sum(rarity(term, postings) for term in own), _MOST_WORTH * log(2 * len(postings) + 2))
     least = min(_EVIDENT_WORDS if len(postings) >= _YOUNG else 1, len(own))
     share = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)

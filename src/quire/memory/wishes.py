@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ _PASTED = re.compile(
     r"""```.*?(?:```|\Z) | ^\s*>.*?$ | ["\u201c][^"\u201d\n]{12,}["\u201d]""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
+_ASKS_BACK = re.compile(r",? (?:ok(?:ay)?|all ?right|right|please)\?$", re.IGNORECASE)
 _SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
 
 _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wishes.toml").read_text("utf-8"))
@@ -50,6 +52,11 @@ _FORBIDS = _pattern("forbids")
 _PROHIBITION = _pattern("prohibitions")
 _OF_CONVERSATION = _pattern("of_conversation")
 _CLAUSE_END = _pattern("ends")
+_VALUE_FOLLOWS = _pattern("value_follows")
+_WORD = re.compile(r"[\w'\u2019-]+")
+_LONGEST_VALUE = 2
+"""Words of a value that may differ: "APA" and "MLA" in "cite in APA" and "cite in MLA"."""
+
 _COMMON = frozenset(
     terms("always never please prefer include use ask make sure when whenever show give like want")
 )
@@ -79,6 +86,11 @@ class Wish:
         """What it is about."""
         return frozenset(terms(self.clause)) - _COMMON
 
+    @cached_property
+    def words(self) -> list[str]:
+        """What is said, word by word."""
+        return [word for word in _WORD.findall(self.clause.casefold()) if word != "please"]
+
     @property
     def is_of_conversation(self) -> bool:
         """Whether it says that it is for one conversation; others hold for the scope."""
@@ -103,7 +115,8 @@ def wishes_of(leaf: Leaf, *, prohibitions: bool = False) -> list[Wish]:
 def in_force(wishes: Iterable[Wish]) -> list[Wish]:
     """Return those of some wishes, the newest first, that hold: those in sentences of their own come first.
 
-    Of two about the same, the newer holds. One that is said again stays as it was first said.
+    Of two that say the reverse, or another value, the newer holds. One that is said again stays as it was
+    first said.
     """
     held, by_term = list[Wish](), defaultdict[str, list[int]](list)
     for wish in wishes:
@@ -119,12 +132,24 @@ def in_force(wishes: Iterable[Wish]) -> list[Wish]:
 
 
 def _is_replaced(older: Wish, newer: Wish) -> bool:
-    """Whether a newer wish takes the place of an older one: it differs in a word or so.
+    """Whether a newer wish takes the place of an older one: it says the reverse, or another value.
 
-    What is forbidden or not borne adds up: of two such both hold.
+    Both hold where that is in doubt: to drop what still holds is worse than to show both, the newer last.
+    What is forbidden or not borne adds up.
     """
-    most = 0 if older.forbids and newer.forbids else max(1, len(older.terms) // 4)
-    return max(len(older.terms - newer.terms), len(newer.terms - older.terms)) <= most
+    if older.terms == newer.terms:
+        return True
+    if older.forbids or newer.forbids:
+        return False
+    before = [one for one, other in takewhile(_is_same, zip(older.words, newer.words, strict=False))]
+    one, other = older.words[len(before) :], newer.words[len(before) :]
+    after = sum(1 for _ in takewhile(_is_same, zip(reversed(one), reversed(other), strict=False)))
+    is_value = len(one) == len(other) and len(one) - after <= _LONGEST_VALUE
+    return is_value and _VALUE_FOLLOWS.search(" ".join(before)) is not None
+
+
+def _is_same(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
 
 
 def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
@@ -135,7 +160,7 @@ def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
         return
     for number, found in enumerate(_SENTENCE.finditer(_own_words(text))):
         sentence = " ".join(found[0].strip(" -*\u2022\t").split())
-        plain = sentence.replace("\u2019", "'")
+        plain = _ASKS_BACK.sub(".", sentence.replace("\u2019", "'"))
         if clause := _clause_in(sentence, plain):
             yield Phrase(sentence if len(sentence) <= _LONGEST else clause, clause, number)
         elif prohibitions and not plain.endswith("?") and _PROHIBITION.match(plain):

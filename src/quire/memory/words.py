@@ -300,7 +300,10 @@ def related(term: str) -> tuple[str, ...]:
     return _related().get(term, ())
 
 
-# Turns that ask for nothing.
+# Questions that have little to go by, and turns that ask for nothing.
+
+GENERIC = frozenset(terms(_LISTS["generic_words"]))
+"""English terms that do not tell what a question is about."""
 
 _SPACED, _UNSPACED = (
     "|".join(map(folded, _LISTS[one].split())) for one in ("courtesies", "unspaced_courtesies")

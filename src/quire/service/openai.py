@@ -157,12 +157,12 @@ class OpenAI:
         ticket = Ticket.read(request.path_params["response"])
         address = self._service.address(request, ticket.agent, ticket.conversation)
         session = await self._service.session(address)
+        if ticket.job in {job.id for job in session.jobs.pending()}:
+            return ticket, address, _pending(ticket, session)
         outcome = await session.jobs.outcome(ticket.job)
-        if outcome is not None:
-            return ticket._replace(version=outcome.since), address, None
-        if ticket.job not in {job.id for job in session.jobs.pending()}:
+        if outcome is None:
             raise UnknownId("there is no such response here")
-        return ticket, address, _pending(ticket, session)
+        return ticket._replace(version=outcome.since), address, None
 
     # Requests
 
