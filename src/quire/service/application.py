@@ -337,16 +337,13 @@ class _Routes:
     @operation("GET", f"{_ONE}/jobs", query=JobQuery)
     async def jobs(self, request: Request) -> JobPage:
         """The jobs of a conversation: first those that have not ended, then the others, newest first."""
-        address, asked = self._address(request), query_of(request, JobQuery)
-        source, place = self._service.source(address), str(address.place)
-        return await STORE.do(list_jobs, source, place, *astuple(asked))
+        asked = query_of(request, JobQuery)
+        return await STORE.do(list_jobs, *self._source(request), *astuple(asked))
 
     @operation("GET", f"{_ONE}/jobs/{{job}}")
     async def job(self, request: Request) -> JobRow:
         """One job: how far it is, or how it ended."""
-        address = self._address(request)
-        source, place = self._service.source(address), str(address.place)
-        return await STORE.do(read_job, source, place, _name(request, "job"))
+        return await STORE.do(read_job, *self._source(request), _name(request, "job"))
 
     @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
     async def cancel(self, request: Request) -> JobRow:
@@ -448,10 +445,9 @@ class _Routes:
     @operation("GET", f"{_ONE}/receipts", query=RequestQuery)
     async def receipts(self, request: Request) -> RequestPage:
         """The requests that were sent to models, newest first."""
-        address, asked = self._address(request), query_of(request, RequestQuery)
+        (source, place), asked = self._source(request), query_of(request, RequestQuery)
 
         def read() -> RequestPage:
-            source, place = self._service.source(address), str(address.place)
             newer = sum(version >= asked.cursor for version in source.session(place).receipts.versions())
             page = list_requests(source, place, limit=asked.limit, skip=newer, brief=True)
             rows = page["rows"][::-1]
@@ -462,11 +458,16 @@ class _Routes:
     @operation("GET", f"{_ONE}/receipts/{{receipt}}")
     async def receipt(self, request: Request) -> SentRequest:
         """One request, by its version: its sections, and what became of each candidate."""
-        address, version = self._address(request), converted(_name(request, "receipt"), Count, "a receipt")
-        return await STORE.do(read_request, self._service.source(address), str(address.place), version)
+        version = converted(_name(request, "receipt"), Count, "a receipt")
+        return await STORE.do(read_request, *self._source(request), version)
 
     def _address(self, request: Request) -> Address:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
+
+    def _source(self, request: Request) -> tuple[Source, str]:
+        """Reads the scope of a conversation, and the address of the conversation there."""
+        address = self._address(request)
+        return self._service.source(address), str(address.place)
 
     def _scope(self, request: Request) -> tuple[Source, str]:
         """Where the conversations of an agent are that the caller may see, and their scope as an address.
