@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -146,14 +146,6 @@ class Rendered(Mapping[str, Any]):
         binds the opaque state of the answer to it.
         """
         return self.digest()
-
-    def bare(self) -> "Rendered":
-        """The same rendering without its payload: as much as reading the answer needs."""
-        return replace(self, shared={}, downgrades=())
-
-    def is_of(self, other: "Rendered") -> bool:
-        """Whether both are of one rendering, with a payload or without."""
-        return self.digest is other.digest
 
 
 class Parsed(NamedTuple):

@@ -274,6 +274,10 @@ class DraftLog(Log):
         """What was spent in the draft."""
         return self.state.spending.since(self._before)
 
+    def check_claim(self, claim: str | None) -> None:
+        """As `Log.check_claim`: a job is taken over in the stored log."""
+        self._parent.check_claim(claim)
+
     def check_not_forgotten(self) -> None:
         """Raise `Forgotten` if something was forgotten since the draft began."""
         self._guard.check("the draft began")

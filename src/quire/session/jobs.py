@@ -180,7 +180,7 @@ def open_jobs_of(log: Log) -> list[OpenJob]:
     """The jobs of one conversation that have not ended, in order."""
     found: list[OpenJob] = []
     with log.applying:
-        jobs = log.state.jobs
+        jobs = log.jobs
         for job, pending in jobs.pending.items():
             is_running = jobs.holder is not None and jobs.holder.job == job
             progress: JobState = "running" if is_running else "waiting"
@@ -249,12 +249,12 @@ class Jobs:
     def pending(self) -> list[Job]:
         """The jobs that were accepted and have not ended, in order."""
         with self._log.applying:
-            return [_job_of(pending) for pending in self._log.state.jobs.pending.values()]
+            return [_job_of(pending) for pending in self._log.jobs.pending.values()]
 
     @property
     def current(self) -> str | None:
         """The id of the job that somebody has taken and not ended."""
-        holder = self._log.state.jobs.holder
+        holder = self._log.jobs.holder
         return None if holder is None else holder.job
 
     async def outcome(self, job_id: str) -> Outcome | None:
@@ -297,7 +297,7 @@ def said_since(log: Log, version: int) -> bool:
 def version_before_work(log: Log) -> int:
     """The version before the job that somebody has taken; if there is none, that of the conversation."""
     with log.applying:
-        holder = log.state.jobs.holder
+        holder = log.jobs.holder
         return log.version if holder is None else log.state.version_before_job(holder.job)
 
 

@@ -36,7 +36,7 @@ from quire.errors import (
 from quire.items import JSON, Item, Message, Note, ToolResult
 from quire.session.checkpoint import Checkpoint
 from quire.session.spending import Spending
-from quire.session.state import SKIMMED, State, Written, weight_of
+from quire.session.state import SKIMMED, JobsState, State, Written, weight_of
 from quire.state import Pool, Transcript, View
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
 from quire.stores.store import is_own
@@ -119,11 +119,20 @@ class Staged(NamedTuple):
     lost: Callable[[QuireError], None]
 
 
+class Stood(NamedTuple):
+    """What stood in the state when nothing was staged, and changes in place."""
+
+    spending: Spending
+    jobs: JobsState
+    pool: Pool
+
+
 class Log:
     """The entries of one place, and the state they amount to. Any thread may write; one does at a time.
 
     A turn stages what it need not store at once. Whoever writes next stores it too, before what he writes.
-    Until then only the code of the turn sees it: `views` and `version` are of what is stored.
+    Until then only the code of the turn sees it: the rest is shown `views`, `version`, `spending`, `jobs` and
+    `pool` of what is stored.
     """
 
     def __init__(self, store: Store, place: Place, begin: Callable[[], State]) -> None:
@@ -143,6 +152,7 @@ class Log:
         self.state: State
         self.work: Work | None = None  # the turn that is on its way in this process
         self._staged: list[Staged] = []
+        self._stored = Stood(Spending(), JobsState(), Pool())  # where something is staged
         if not self._open_checkpoint():
             self.state = begin()
             self.catch_up()
@@ -259,12 +269,35 @@ class Log:
         """What each transcript shows: to a turn also what it has staged."""
         with self.applying:
             transcripts = self.state.transcripts
-            if not self._staged or self.place in STAGES.get():
+            if self._sees_staged:
                 return {name: one.view for name, one in transcripts.items()}
             staged = Counter(stream for one in self._staged for stream, _ in one.entries)
             stored = {name: len(one) - staged[name] for name, one in transcripts.items()}
             shown = [name for name in transcripts if stored[name] or name == MAIN]
             return {name: transcripts[name].at(stored[name]) for name in shown}
+
+    @property
+    def _sees_staged(self) -> bool:
+        """Whether the current code is of the turn that has staged something, or nothing is staged."""
+        return not self._staged or self.place in STAGES.get() or self.place in CLAIMS.get()
+
+    @property
+    def spending(self) -> Spending:
+        """What was spent: for a turn also by what it has staged."""
+        with self.applying:
+            return (self.state if self._sees_staged else self._stored).spending
+
+    @property
+    def jobs(self) -> JobsState:
+        """The jobs: for a turn also as it has staged them. It is read under the lock `applying`."""
+        with self.applying:
+            return (self.state if self._sees_staged else self._stored).jobs
+
+    @property
+    def pool(self) -> Pool:
+        """The notes: for a turn also those that it has staged."""
+        with self.applying:
+            return (self.state if self._sees_staged else self._stored).pool
 
     def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
         """Apply what is computed, and return it; it is stored with the next write."""
@@ -288,6 +321,9 @@ class Log:
 
     def _stage(self, staged: Staged) -> None:
         with self.applying:
+            if not self._staged:
+                state = self.state
+                self._stored = Stood(state.spending, state.jobs.copy(), state.pool.fork())
             self.state.apply(staged.entries)
             self._staged.append(staged)
 

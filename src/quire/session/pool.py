@@ -47,7 +47,7 @@ class AioPool:
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
-        if checked_type(key, str, "a note has a key") not in self._log.state.pool:
+        if checked_type(key, str, "a note has a key") not in self._log.pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
         dropped = list[Note]()
 
@@ -93,16 +93,16 @@ class SessionPool:
         return _pool(self._log)
 
     def __len__(self) -> int:
-        return len(self._log.state.pool)
+        return len(self._log.pool)
 
     def __iter__(self) -> Iterator[Note]:
         return iter(self.copy())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._log.state.pool
+        return key in self._log.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self._log.state.pool.get(checked_type(key, str, "a note has a key"))
+        return self._log.pool.get(checked_type(key, str, "a note has a key"))
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"

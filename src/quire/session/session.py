@@ -152,11 +152,13 @@ class AioSession:
     ) -> Parsed:
         """Record the response of a provider's client: an object, its JSON, a stream, or a `Parsed`.
 
-        `sent` is the context that it answers, or a rendering of it: by default, what this session rendered
-        last, or rendered last for `provider`. If nothing was rendered, `provider` says how to read the
-        response. The receipt of the request is kept with the response, if `context.sent` did not keep it.
-        `parameters` are what was sent beside the rendering, such as the model and the temperature; without
-        them the receipt marks the parameters as unknown.
+        `sent` is the context that it answers, or a rendering of it: by default, what this task, or this
+        thread outside of one, rendered last, or rendered last for `provider`. If that was answered, and
+        another task waits for a response, `InvalidValue` is raised. If this task has rendered nothing,
+        `provider` says how to read the response to a request that no session rendered. The receipt of the
+        request is kept with the response, if `context.sent` did not keep it. `parameters` are what was sent
+        beside the rendering, such as the model and the temperature; without them the receipt marks the
+        parameters as unknown.
 
         The usage is added to the spending, and calibrates the token counter. A response that is only an error
         raises `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is
@@ -442,7 +444,7 @@ class Session:
     @property
     def spending(self) -> Spending:
         """What the conversation has used and cost so far."""
-        return self._log.state.spending
+        return self._log.spending
 
     def view(self, name: str = MAIN, *, at: int | None = None) -> View:
         """What a transcript shows now, or showed `at` an earlier version of the conversation.

@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from hashlib import blake2b
 from itertools import count, groupby
 from operator import attrgetter
@@ -258,6 +259,13 @@ class JobsState:
         self._latest: list[Item] = []  # the items of the job that those which follow belong to
         self._before = 0  # how many more of them come before its message, notes among them
 
+    def copy(self) -> "JobsState":
+        """The same jobs; what is applied to one is not seen by the other."""
+        copied = copy(self)
+        for name in ("pending", "begun", "ended", "cancelled", "_notes"):
+            setattr(copied, name, dict(getattr(self, name)))
+        return copied
+
     @property
     def claim(self) -> str | None:
         """The claim under which a job was taken last: nobody else may write a turn."""
@@ -493,7 +501,8 @@ class State:
         child.spending = self.spending
         child.erased_names = set(self.erased_names)
         child.cuts = dict(self.cuts)
-        child.jobs = self.jobs
+        child.jobs = self.jobs.copy()
+        child.versions_by_id = {one: self.versions_by_id[one] for one in self.jobs.entries()}
         return child
 
     def names_erased(self, item: Item) -> bool:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from threading import current_thread
+from threading import RLock, current_thread
 from typing import Any, NamedTuple, TypedDict, Unpack
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from msgspec.structs import replace
 
@@ -93,6 +94,8 @@ class Request:
     parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
     is_answered: bool = False
+    owner: "ReferenceType[Any] | None" = None
+    """The task or thread that `record` finds it for without being told."""
 
     def learn(self, model: str | None, reported: int) -> None:
         """Calibrate the counter by the tokens that the model asked reported, once for each request."""
@@ -137,9 +140,7 @@ class _Requests(Observer):
             context, rendered.wire, rendered.model, digest, plan, self._sources, self.turns.conversation
         )
         self.all.pop(rendered.wire, None)
-        self.all[rendered.wire] = Request(rendered, sent, self._guard)
-        if not self._is_own:
-            self.turns.rendered.add(self.all[rendered.wire])
+        self.all[rendered.wire] = self.turns.rendered.add(rendered, sent, self._guard, is_own=self._is_own)
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
@@ -156,33 +157,53 @@ class _Requests(Observer):
 
 
 class _RenderedRequests:
-    """The newest request for each provider that each task, or thread without a task, has rendered."""
+    """The requests of all renderings that somebody holds, and the newest ones of each task or thread."""
 
     def __init__(self) -> None:
-        self._by_owner: WeakKeyDictionary[Any, dict[str, Request]] = WeakKeyDictionary()
+        self._lock = RLock()
+        self._by_rendering: dict[int, tuple[ReferenceType[Rendered], Request]] = {}  # by identity
+        self._by_owner: WeakKeyDictionary[Any, dict[str, Request]] = WeakKeyDictionary()  # by provider
+        self._last: Request | None = None
 
-    def add(self, request: Request) -> None:
-        """Make a request the newest of this task."""
-        own = self._by_owner.setdefault(_current_task(), {})
-        own.pop(request.rendered.wire, None)  # the last one is at the end
-        own[request.rendered.wire] = request
+    def add(self, rendered: Rendered, sent: SentRequest, guard: Guard, *, is_own: bool) -> Request:
+        """The request of a rendering; unless it `is_own`, it is the newest of this task."""
+        request = Request(copy(rendered), sent, guard)  # it does not keep the rendering of the caller alive
+        key, known = id(rendered), self._by_rendering
+        with self._lock:
+            known[key] = ref(rendered, lambda _: known.pop(key, None)), request
+            if not is_own:
+                task = _current_task()
+                request.owner, own = ref(task), self._by_owner.setdefault(task, {})
+                own.pop(rendered.wire, None)  # the last one is at the end
+                own[rendered.wire] = self._last = request
+        return request
 
     def newest(self, provider: str | None) -> Request | None:
         """The newest request of this task, of a provider if one is named.
 
-        `InvalidValue` if this task has none, and a request of another one waits for its answer.
+        `InvalidValue` if none of this task waits for its answer, and one of another task does. A task that
+        names a provider, and has rendered nothing for it, answers what no session has rendered.
         """
-        found = _newest(self._by_owner.get(_current_task(), {}), provider)
-        is_open = found is not None and not found.is_answered
-        others = [] if is_open else [_newest(own, provider) for own in list(self._by_owner.values())]
-        if any(one is not None and not one.is_answered for one in others):
-            raise InvalidValue("the request was rendered in another task or thread: name it with `sent=`")
+        task = _current_task()
+        with self._lock:
+            found = _newest(self._by_owner.get(task, {}), provider)
+            if (provider and found is None) or (found is not None and not found.is_answered):
+                return found
+            newest = [one for own in self._by_owner.values() for one in own.values()]
+            held = [request for _, request in [*self._by_rendering.values()]]
+            others = [*held, *newest, *([self._last] if self._last else [])]
+        for other in others:
+            is_open = other.owner is not None and other.owner() is not task and not other.is_answered
+            if is_open and provider in (None, other.rendered.wire):
+                raise InvalidValue(
+                    "another task or thread waits for a response, too: name what it answers with `sent=`"
+                )
         return found
 
     def find(self, rendered: Rendered) -> Request | None:
         """The request of a rendering, whoever has made it."""
-        every = (one for own in list(self._by_owner.values()) for one in own.values())
-        return next((one for one in every if one.rendered.is_of(rendered)), None)
+        found = self._by_rendering.get(id(rendered))
+        return None if found is None else found[1]
 
 
 def _current_task() -> Any:
@@ -369,7 +390,7 @@ class Turns:
 
     def _ask(self, asked: BuildOptions) -> Ask:
         with self._log.applying:
-            views, pool = self._log.views(), self._log.state.pool.fork()
+            views, pool = self._log.views(), self._log.pool.fork()
         given, place, root = asked.get("input"), self._log.place, self._log.root
         return Ask(
             views=views,
@@ -623,7 +644,10 @@ class _Reply:
     def wire(self) -> Provider:
         """The wire of the response."""
         if not self._name:
-            raise InvalidValue("nothing was rendered here: say with `provider=` whose response this is")
+            raise InvalidValue(
+                "this task or thread has rendered nothing: name with `sent=` the context or rendering that "
+                "the response answers, or with `provider=` whose it is if no session has rendered its request"
+            )
         return provider_for(self._name)
 
     @property
