@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, Limits
+from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
@@ -303,6 +303,48 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
             await agent.ask(taken.job.message)
     (helper,) = helpers
     assert payments.paid == [] and len(requests(helper)) == (before == "tool")
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("waits_for", ["model", "tool"])
+async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
+    waits_for: str, is_streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.session.leases.LEASE", 0.3)  # a third of it passes between renewals
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    begun, ends = asyncio.Event(), list[str]()
+
+    async def wait(*_: Any) -> Any:
+        """Wait for ever."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+
+    async def wait_in_tool() -> str:
+        """Wait for ever."""
+        return str(await wait())
+
+    node = Node(store=here)
+    script = [wait if waits_for == "model" else call("wait")]
+    waiting = tool(name="wait")(wait_in_tool)
+    node.add("clerk", lambda one: Agent(one, model=Scripted(script), tools=[waiting]))
+    elsewhere, job = Session.open("clerk%2Fana/", store=there), Job.of("Hi.", is_streamed=is_streamed)
+    await elsewhere.jobs.submit(job)
+    running = asyncio.create_task(outcome_of(node, job.id))
+    await begun.wait()
+    other = Node(store=there)
+    other.add("clerk", lambda one: Agent(one, model=Scripted(["Mine."])))
+    assert (await other.run("clerk", job.id, scope="ana", force=True)).stop == "done"
+    version = elsewhere.version
+    with pytest.raises(TurnLost):
+        await asyncio.wait_for(running, 60)
+    elsewhere.refresh()
+    messages = [one.text for one in elsewhere.view() if isinstance(one, Message)]
+    assert ends == ["cancelled"] and messages == ["Hi.", "Mine."] and elsewhere.version == version
+    await node.stop()
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
