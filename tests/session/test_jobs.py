@@ -61,6 +61,19 @@ async def test_the_same_id_is_one_job(store: Store) -> None:
     assert session.jobs.pending() == []
 
 
+async def test_a_job_that_was_cancelled_is_not_accepted_again(store: Store) -> None:
+    session, cancelled = opened(store), Job.of("Hello!")
+    for job in (cancelled, *(Job.of(id=str(number), decisions={"c": True}) for number in range(40))):
+        await session.jobs.submit(job)
+        if job == cancelled:
+            await session.jobs.cancel(job.id)
+        else:
+            async with take_job(parts_of(session).writer, job.id) as taken:
+                await taken.end("done")
+    await session.jobs.submit(cancelled)
+    assert session.jobs.pending() == []
+
+
 async def test_jobs_stay_in_order(store: Store) -> None:
     session = opened(store)
     jobs = [Job.of(str(number)) for number in range(5)]

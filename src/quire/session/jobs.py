@@ -202,8 +202,8 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: all that comes of it has a higher one.
 
-        A job whose id is known is not accepted again: it is pending, its message is on record, or it ended
-        not long ago.
+        A job whose id is known is not accepted again: it is pending, its message is on record, it was
+        cancelled, or it ended not long ago.
         """
         return await AWAITED.write(self._log, lambda: accept_job(self._writer, job))
 
