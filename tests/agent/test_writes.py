@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, Limits
+from quire.agent import Agent, Delta, Done, Limits, Reply, tool
 from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
-from quire.session import Built, Job, Outcome, hook, parts_of, take_job
+from quire.session import Built, Job, Outcome, Replied, Replying, hook, parts_of, take_job
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.session.opened import TEMPLATE, answer, watch
@@ -34,7 +34,7 @@ async def outcome_of(node: Node, job: str) -> Outcome:
     return await node.run("clerk", job, scope="ana")
 
 
-@pytest.mark.parametrize(("is_streamed", "appends"), [(False, 4), (True, 6)])
+@pytest.mark.parametrize(("is_streamed", "appends"), [(False, 4), (True, 7)])
 async def test_a_turn_with_a_call_is_four_appends_and_one_read_and_one_append_accepts_it(
     is_streamed: bool, appends: int, tmp_path: Path
 ) -> None:
@@ -144,18 +144,62 @@ async def test_two_tasks_that_answer_side_by_side_have_a_receipt_each() -> None:
     assert len(session.receipts) == 3
 
 
-@pytest.mark.parametrize("while_busy", ["queue", "refuse", "steer"])
-async def test_a_message_that_comes_while_a_turn_runs(while_busy: Any) -> None:
-    gate = Gate()
-    agent = agent_of(call("gate"), "Both.", "Then.", tools=[gate.tool])
-    asking = asyncio.create_task(agent.ask("first"))
+async def _answer(deltas: AsyncGenerator[Delta, None]) -> Reply:
+    *_, done = [delta async for delta in deltas]
+    assert isinstance(done, Done)
+    return done.reply
+
+
+ASKED_BY = {
+    "agent": (
+        lambda node, agent, **asking: agent.ask("second", **asking),
+        lambda node, agent, **asking: _answer(agent.stream("second", **asking)),
+    ),
+    "node": (
+        lambda node, agent, **asking: node.send("clerk", "second", **asking),
+        lambda node, agent, **asking: _answer(node.send_stream("clerk", "second", **asking)),
+    ),
+}
+BUSY: list[Any] = [
+    {"while_busy": "queue"},
+    {"while_busy": "interrupt"},
+    {"while_busy": "refuse"},
+    {"while_busy": "steer"},
+    {"while_busy": "bogus"},
+    *({"while_busy": "steer", name: given} for name, given in [("output", int), ("parameters", {"a": 1})]),
+    {"while_busy": "steer", "limits": Limits(requests=1)},
+]
+
+
+@pytest.mark.parametrize("asking", BUSY, ids=lambda asking: " ".join(map(str, asking.values())))
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("by", ASKED_BY)
+async def test_a_message_that_comes_while_a_turn_runs(by: str, is_streamed: bool, asking: Any) -> None:
+    gate, node, while_busy = Gate(), Node(), asking["while_busy"]
+    model = Scripted(
+        [call("gate"), "Both.", "Then."] if while_busy != "interrupt" else [call("gate"), "Then."]
+    )
+    node.add("clerk", lambda one: Agent(one, model=model, tools=[gate.tool]))
+    agent = await node.worker("clerk").open()
+    running = asyncio.create_task(node.send("clerk", "first"))
     await gate.begun.wait()
-    coming = asyncio.create_task(agent.ask("second", while_busy=while_busy))
+
+    async def ask() -> Reply:
+        return await ASKED_BY[by][is_streamed](node, agent, **asking)
+
+    coming = asyncio.create_task(ask())
+    if while_busy == "interrupt":
+        assert (await running).stop == "interrupted" and (await coming).text == "Then."
+        return
     await asyncio.sleep(0)
     gate.go.set()
-    first = await asking
+    first = await running
     if while_busy == "refuse":
         with pytest.raises(TurnBusy):
+            await coming
+        assert said(agent) == ["first", "Both."]
+    elif while_busy == "bogus" or len(asking) > 1 or (is_streamed and while_busy == "steer"):
+        with pytest.raises(InvalidValue):
             await coming
         assert said(agent) == ["first", "Both."]
     elif while_busy == "queue":
@@ -303,6 +347,77 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
             await agent.ask(taken.job.message)
     (helper,) = helpers
     assert payments.paid == [] and len(requests(helper)) == (before == "tool")
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("waits_for", ["model", "tool"])
+async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
+    waits_for: str, is_streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.session.leases.LEASE", 0.3)  # a third of it passes between renewals
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    begun, ends = asyncio.Event(), list[str]()
+
+    async def wait(*_: Any) -> Any:
+        """Wait for ever."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+
+    async def wait_in_tool() -> str:
+        """Wait for ever."""
+        return str(await wait())
+
+    node = Node(store=here)
+    script = [wait if waits_for == "model" else call("wait")]
+    waiting = tool(name="wait")(wait_in_tool)
+    node.add("clerk", lambda one: Agent(one, model=Scripted(script), tools=[waiting]))
+    elsewhere, job = Session.open("clerk%2Fana/", store=there), Job.of("Hi.", is_streamed=is_streamed)
+    await elsewhere.jobs.submit(job)
+    running = asyncio.create_task(outcome_of(node, job.id))
+    await begun.wait()
+    other = Node(store=there)
+    other.add("clerk", lambda one: Agent(one, model=Scripted(["Mine."])))
+    assert (await other.run("clerk", job.id, scope="ana", force=True)).stop == "done"
+    version = elsewhere.version
+    with pytest.raises(TurnLost):
+        await asyncio.wait_for(running, 60)
+    elsewhere.refresh()
+    messages = [one.text for one in elsewhere.view() if isinstance(one, Message)]
+    assert ends == ["cancelled"] and messages == ["Hi.", "Mine."] and elsewhere.version == version
+    await node.stop()
+
+
+async def test_results_are_stored_before_a_slow_reader_is_told_of_them() -> None:
+    calls = [call("pay", call_id=f"c{number}") for number in range(20)]
+    agent = agent_of(calls, "Paid.", tools=[Payments().tool])
+    deltas = agent.stream("go")
+    await anext(deltas)  # and reads no more: the turn waits for room
+    async with asyncio.timeout(60):
+        while len(results(agent)) < len(calls):
+            await asyncio.sleep(0)
+    await deltas.aclose()
+
+
+async def test_hooks_hear_of_the_turn_of_a_job_once_and_find_its_answer_stored(tmp_path: Path) -> None:
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
+    heard = list[tuple[str, bool]]()
+
+    @hook(Replying, Replied)
+    def told(event: Replying | Replied) -> None:
+        stored = b"".join(entry.body for entry in there.read(event.place))
+        heard.append((type(event).__name__, b"Hello." in stored))
+
+    node = Node(store=here, hooks=[told])
+    node.add("clerk", lambda one: Agent(one, model=Scripted(["Hello."], repeat=True)))
+    job = Job.of("Hi.")
+    await (await node.worker("clerk", "ana").open()).session.jobs.submit(job)
+    Session.open("clerk%2Fana/", store=there).user("By another.")
+    assert (await outcome_of(node, job.id)).stop == "done"
+    assert heard == [("Replying", False), ("Replied", True)]
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

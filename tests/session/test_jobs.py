@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Note, Session, ToolCall
+from quire import Agent, Message, Node, Note, Session, ToolCall
 from quire.errors import Conflict, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
-from quire.session import Job, open_jobs, parts_of, take_job, turn_of
+from quire.models import Scripted
+from quire.session import Job, find_items, open_jobs, parts_of, take_job, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.session.opened import watch
-from tests.stores.keeping import LASTING, kept
+from tests.stores.keeping import LASTING, kept, twin
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -84,6 +85,19 @@ async def test_a_job_that_failed_is_retried_from_where_it_was(store: Store, is_r
         await session.jobs.retry("mine")
     with pytest.raises(UnknownId):
         await session.jobs.retry("nobody's")
+
+
+async def test_a_job_that_was_cancelled_is_not_accepted_again(store: Store) -> None:
+    session, cancelled = opened(store), Job.of("Hello!")
+    for job in (cancelled, *(Job.of(id=str(number), decisions={"c": True}) for number in range(40))):
+        await session.jobs.submit(job)
+        if job == cancelled:
+            await session.jobs.cancel(job.id)
+        else:
+            async with take_job(parts_of(session).writer, job.id) as taken:
+                await taken.end("done")
+    await session.jobs.submit(cancelled)
+    assert session.jobs.pending() == []
 
 
 async def test_jobs_stay_in_order(store: Store) -> None:
@@ -194,6 +208,46 @@ async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
     assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
     assert session.jobs.pending() == []
     await session.aio.user("it goes on")
+
+
+SECRET = "the secret is swordfish"
+CALL = ToolCall("c1", "look")
+LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job.of(SECRET, id="mine", parameters={"a": SECRET}, output={"title": SECRET}),
+        Job.of(SECRET, id="mine", parameters={"a": SECRET}, steers=True),
+        Job.of("Hello!", id="mine", parameters={"a": SECRET}),
+        Job.of(id="mine", results=(ToolResult("c1", "look", SECRET),), parameters={"a": SECRET}),
+        Job.of(id="mine", decisions={"c1": SECRET}),
+        Job.of(id="mine", decisions={CALL.id: SECRET}),
+    ],
+    ids=["message", "steering", "parameters", "result", "reason", "reason by item"],
+)
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_what_a_job_brings_is_forgotten_with_it(job: Job, has_begun: bool) -> None:
+    asked, store = list[bool](), MemoryStore()
+    node = Node(store=store)
+    model = Scripted(lambda _: asked.append(True) or "Hello.")
+    node.add("clerk", lambda one: Agent(one, model=model))
+    session = node.session("clerk", "ana")
+    await Agent(session, model=Scripted([CALL])).ask("Look.", tools=[LOOK])
+    await session.jobs.submit(job)
+    if has_begun:
+        assert (await node.run("clerk", job.id, scope="ana")).stop in ("done", "failed")
+        asked.clear()
+    session.forget(*(find_items(session, "swordfish") or [job.id]))  # parameters are no item
+    assert b"swordfish" not in b"".join(entry.body for entry in store.read(session.place))
+    again = Node(store=twin(store))
+    again.add("clerk", lambda one: Agent(one, model=model))
+    pending = again.session("clerk", "ana").jobs.pending()
+    assert [one.id for one in pending] == ([] if has_begun else ["mine"])
+    for one in (again, node):
+        stop = (await one.run("clerk", job.id, scope="ana")).stop
+        assert not asked and has_begun == (stop != "cancelled")
 
 
 async def test_a_checkpoint_knows_the_jobs(tmp_path: Path) -> None:

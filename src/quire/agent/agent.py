@@ -125,15 +125,13 @@ class Agent:
         tool has asked the user something, the message is the answer to it. See `Asking` for the options.
         """
         message = message_of(input)
-        if asking.get("while_busy") == "steer" and asking.get("output") is not None:
-            raise InvalidValue("a message that steers a turn is answered as the turn is: it has no output")
-        reply = await steered(self.session, message) if asking.get("while_busy") == "steer" else None
+        is_steering = while_busy_of(asking, "interrupt") == "steer"
+        reply = await steered(self.session, message) if is_steering else None
         return reply or await self._reply("Agent.ask", message, asking)
 
     def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """`ask` as a stream of deltas. It waits for a slow reader; closing it stops the turn."""
-        if asking.get("while_busy") == "steer":
-            raise InvalidValue("a message that steers a turn has no stream of its own: use `ask`")
+        while_busy_of(asking, "interrupt", is_streamed=True)
         return self._deltas("Agent.stream", message_of(input, "Agent.stream"), asking)
 
     async def resume(self, **asking: Unpack[Asking]) -> Reply:
@@ -212,12 +210,12 @@ class Agent:
 
     async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
         loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, _while_busy(question, asking))
+        turn = await begin_turn(self.session, _way(question, asking))
         return await turn.start(self._answer(turn, loop, question))
 
     async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
         loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, _while_busy(question, asking))
+        turn = await begin_turn(self.session, _way(question, asking))
         async with aclosing(turn.stream(lambda emit: self._answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
                 yield delta
@@ -225,6 +223,7 @@ class Agent:
     async def _answer(self, turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
         """One turn, and the hooks that hear of it."""
         reply, fault = None, None
+        await loop.store()  # the claim of a job: hooks hear of no turn that another has done
         async with hooks_of(self.session).around(Replying(self.session.place, self.name)) as done:
             try:
                 reply = await _replied(turn, loop, question, emit)
@@ -259,14 +258,25 @@ class Agent:
         return Loop(self.session, speaker, meter, parameters=parameters, answer=answer)
 
 
-def _while_busy(question: Question, asking: Asking) -> WhileBusy:
-    """What a turn does with one that runs. Only a message or another answer takes its place."""
-    if isinstance(question, Mapping):
-        return "refuse"
-    given = asking.get("while_busy", "interrupt")
+def while_busy_of(asking: Asking, default: WhileBusy, *, is_streamed: bool = False) -> WhileBusy:
+    """What a message does while a turn runs; one that steers it is answered with it, so it has no options."""
+    given = asking.get("while_busy", default)
     if given not in get_args(WhileBusy):
         raise InvalidValue(f"while_busy is one of {', '.join(get_args(WhileBusy))}, not {cut(str(given))!r}")
+    if given == "steer" and is_streamed:
+        raise InvalidValue("a message that steers a turn has no stream of its own: use the verb without one")
+    options = ", ".join(name for name, value in asking.items() if name != "while_busy" and value is not None)
+    if given == "steer" and options:
+        raise InvalidValue(f"a message that steers a turn is answered as the turn is: it has no {options}")
     return given
+
+
+def _way(question: Question, asking: Asking) -> WhileBusy:
+    """What a turn does with one that runs. Only a message or another answer takes its place."""
+    given = while_busy_of(asking, "interrupt")
+    if given == "steer" and not isinstance(question, Message):
+        raise InvalidValue("only a message steers a turn")
+    return "refuse" if isinstance(question, Mapping) else given
 
 
 async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:

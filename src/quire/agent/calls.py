@@ -24,7 +24,7 @@ from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
 from quire.agent.tools import Misfit, Outcome, Room, Tool, call_tool, failed, given_now, read_json
-from quire.agent.turn import Emit, shield, wait_ended
+from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
@@ -358,9 +358,12 @@ class Batch:
     async def _record(self, call: ToolCall, ended: CallRecord, earlier: Earlier | None = None) -> ToolResult:
         if earlier is not None and not earlier.is_seen:
             ended = ended._replace(result=with_repeat(ended.result, earlier))
-        self._running -= call.id not in self.refused
-        is_last = not (self._running or self.waiting or ended.pooled)  # stored with the next receipt
-        items = await write_result(partial(self._turn.answer, [call], stages=is_last), ended)
+        if call.id not in self.refused:
+            self._running -= 1
+        is_last = not (self._running or self.waiting or ended.pooled)
+        # The last is stored with the next receipt, unless a reader is told of it before.
+        stages = is_last and self._emit is no_reader
+        items = await write_result(partial(self._turn.answer, [call], stages=stages), ended)
         self._recorded += items
         return _result_in(items)
 

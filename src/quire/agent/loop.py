@@ -124,7 +124,7 @@ class Loop:
         `TurnBusy` if another process runs a call of the conversation.
         """
         self._turn.enter()
-        if not self._turn.is_of_job:  # who took the job has caught up
+        if not self._turn.is_of_job:  # of a job, the first write finds out whether others went on
             await self._session.aio.refresh()
         self._find_speaker()
         if isinstance(question, Message):
@@ -155,8 +155,8 @@ class Loop:
             logger.warning("calls of a turn that was broken off in %s are left open", self._session.place)
 
     async def store(self) -> None:
-        """Store what waits; the end of a job is stored with the end of its turn."""
-        if not self._turn.is_of_job:
+        """Store what is staged, unless that is due at the end of a job, and no hook is told before."""
+        if not self._turn.is_of_job or hooks_of(self._session).all:
             await self._turn.flush()
 
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:

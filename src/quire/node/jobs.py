@@ -33,23 +33,10 @@ async def run_job(
     try:
         async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
             first = taken.unfinished
-            if taken.outcome is None and first is None and taken.is_cancelled:
-                await taken.end("cancelled")  # by who did it before
             if taken.outcome is None and first is None:
-                try:
-                    async with _traced(taken.job.trace), aclosing(_deltas(agent, taken)) as deltas:
-                        async for delta in deltas:
-                            if isinstance(delta, Done):
-                                reply = delta.reply
-                                if reply.stop == "interrupted" and is_stopped():
-                                    raise Stopped("the node was stopped before the job had ended")
-                                stop = "cancelled" if taken.is_cancelled else reply.stop
-                                await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
-                            yield delta
-                except (*NOT_ENDED, *raises):
-                    raise
-                except Exception as fault:
-                    await fail_job(taken, fault)
+                async with aclosing(_done(agent, taken, raises, is_stopped)) as deltas:
+                    async for delta in deltas:
+                        yield delta
             if taken.outcome is not None:
                 yield taken.outcome
                 return
@@ -62,6 +49,29 @@ async def run_job(
     async with aclosing(again(job_id)) as events:
         async for event in events:
             yield event
+
+
+async def _done(
+    agent: Agent, taken: Taken, raises: Raised, is_stopped: Callable[[], bool]
+) -> AsyncGenerator[Delta, None]:
+    """The deltas of a job that was taken; it has ended when they have."""
+    if taken.is_cancelled or taken.is_forgotten:  # while another did it, or before it began
+        await taken.end("cancelled")
+        return
+    try:
+        async with _traced(taken.job.trace), aclosing(_deltas(agent, taken)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Done):
+                    reply = delta.reply
+                    if reply.stop == "interrupted" and is_stopped():
+                        raise Stopped("the node was stopped before the job had ended")
+                    stop = "cancelled" if taken.is_cancelled else reply.stop
+                    await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
+                yield delta
+    except (*NOT_ENDED, *raises):
+        raise
+    except Exception as fault:
+        await fail_job(taken, fault)
 
 
 @asynccontextmanager

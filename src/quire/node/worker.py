@@ -7,9 +7,9 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 from weakref import WeakSet
 
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
-from quire.agent.agent import message_of
+from quire.agent.agent import message_of, while_busy_of
 from quire.agent.builtin import sub_agents
-from quire.agent.turn import refuse_from_within, steered
+from quire.agent.turn import WhileBusy, refuse_from_within, steered
 from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
@@ -133,16 +133,13 @@ class Worker:
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """Answer a message after those sent before it, unless `while_busy` says otherwise."""
-        while_busy = asking.pop("while_busy", "queue")
-        if while_busy == "refuse" and self._pending:
-            raise TurnBusy("the conversation answers another message")
-        if while_busy in ("interrupt", "steer") and self._pending:
-            agent = await self.open()
-            if while_busy == "interrupt":
-                await agent.interrupt()
-            elif (reply := await steered(agent.session, message_of(input, "Node.send"))) is not None:
+        while_busy = while_busy_of(asking, "queue")
+        asking.pop("while_busy", None)
+        if while_busy == "steer" and self._pending:
+            session = (await self.open()).session
+            if (reply := await steered(session, message_of(input, "Node.send"))) is not None:
                 return reply
-        return await self._answer(lambda agent: agent.ask(input, **asking))
+        return await self._answer(lambda agent: agent.ask(input, **asking), while_busy)
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
         """Decide waiting calls after the messages sent before, then continue the turn."""
@@ -150,7 +147,9 @@ class Worker:
 
     def send_stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """As `send`, streamed."""
-        return self._stream(lambda agent: agent.stream(input, **asking))
+        while_busy = while_busy_of(asking, "queue", is_streamed=True)
+        asking.pop("while_busy", None)
+        return self._stream(lambda agent: agent.stream(input, **asking), while_busy)
 
     def decide_stream(self, decisions: Decisions, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
         """As `decide`, streamed."""
@@ -194,10 +193,14 @@ class Worker:
         await asyncio.gather(idle, hurried, return_exceptions=True)
         await self._agent.session.aio.close(0)
 
-    async def _begin_turn(self) -> Agent:
+    async def _begin_turn(self, while_busy: WhileBusy = "queue") -> Agent:
         """The agent, once the messages before are answered. The caller ends the turn with `_end_turn`."""
         if self._agent is not None:
             refuse_from_within(self._agent.session)  # a tool of this conversation would wait for itself
+        if self._pending and while_busy == "refuse":
+            raise TurnBusy("the conversation answers another message")
+        if self._pending and while_busy == "interrupt":
+            await (await self.open()).interrupt()
         self._pending += 1
         try:
             await self._turn.acquire()
@@ -237,15 +240,19 @@ class Worker:
             pass
         await asyncio.gather(*(stream.closed.wait() for stream in self._streams))
 
-    async def _answer(self, ask: Callable[[Agent], Awaitable[Reply]]) -> Reply:
-        agent = await self._begin_turn()
+    async def _answer(
+        self, ask: Callable[[Agent], Awaitable[Reply]], while_busy: WhileBusy = "queue"
+    ) -> Reply:
+        agent = await self._begin_turn(while_busy)
         try:
             return await ask(agent)
         finally:
             self._end_turn()
 
-    async def _stream(self, begin: Callable[[Agent], AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
-        agent = await self._begin_turn()
+    async def _stream(
+        self, begin: Callable[[Agent], AsyncGenerator[T, None]], while_busy: WhileBusy = "queue"
+    ) -> AsyncGenerator[T, None]:
+        agent = await self._begin_turn(while_busy)
         stream = AnswerStream(lambda: begin(agent), self._end_turn)
         self._streams.add(stream)
         try:

@@ -11,6 +11,7 @@ import msgspec
 
 from quire.errors import StoreDamaged
 from quire.items import Item, Note
+from quire.stores.streams import tombstone
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -67,6 +68,8 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     output: Mapping[str, Any] = {}
     trace: str = ""
     steers: bool = False
+    is_forgotten: bool = False
+    """Its content was erased: unless somebody does it already, it ends without a request."""
 
 
 class TakenJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="taken"):
@@ -100,6 +103,16 @@ def note_of(entry: CallEntry | JobEntry) -> Note:
     return Note(content=msgspec.to_builtins(entry), key=str(entry.__struct_config__.tag))
 
 
+def forgotten_job(note: Note) -> Note:
+    """The note that a job was accepted, without its content."""
+    entry = job_entry(note)
+    assert isinstance(entry, AcceptedJob)
+    left = AcceptedJob(
+        entry.job, entry.before, not_before=entry.not_before, steers=entry.steers, is_forgotten=True
+    )
+    return msgspec.structs.replace(tombstone(note), content=msgspec.to_builtins(left), key=note.key)
+
+
 def call_entry(item: Item) -> CallEntry:
     """An entry of the stream of calls."""
     found: CallEntry = _read(item, CallEntry)
@@ -107,7 +120,7 @@ def call_entry(item: Item) -> CallEntry:
 
 
 def job_entry(item: Item) -> JobEntry | None:
-    """An entry of the stream of jobs; `None` for what a job brings, and for a job that was forgotten."""
+    """An entry of the stream of jobs; `None` for what a job brings."""
     return _read(item, JobEntry) if isinstance(item, Note) and item.key is not None else None
 
 

@@ -24,9 +24,10 @@ from quire.compactors import handle_for
 from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory, on_removed
+from quire.session.entries import AcceptedJob, forgotten_job, job_entry
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.state import State, Written, is_job, sources_of
+from quire.session.state import PendingJob, State, Written, is_job, sources_of
 from quire.state import AUTOMATIC, Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
@@ -54,15 +55,22 @@ _locks: "WeakKeyDictionary[Store, RLock]" = WeakKeyDictionary()
 
 
 def find(log: Log, text: str) -> list[str]:
-    """The ids of items in all transcripts and the pool that contain a text, in any letter case."""
+    """The ids of items in all transcripts, the pool and jobs that wait that contain a text, in any case."""
     if not text.strip():
         raise InvalidValue("an empty text is in every item")
     wanted = text.casefold()
     log.root.catch_up()
     with log.lock:
         found: list[Item] = [item for one in log.state.transcripts.values() for item in one.recorded()]
-        items = {item.id: item for item in (*found, *log.state.pool)}
+        waiting = [item for job in log.state.jobs.pending.values() for item in (_given(job), *job.items)]
+        items = {item.id: item for item in (*found, *log.state.pool, *waiting)}
     return [item.id for item in items.values() if any(wanted in one.casefold() for one in _texts(item))]
+
+
+def _given(job: PendingJob) -> Note:
+    """What a job that waits was given besides its items, under the id of its note."""
+    entry = job.entry
+    return Note(content=[entry.decisions, entry.parameters, entry.tools, entry.output], id=job.note)
 
 
 def _texts(item: Item) -> Iterator[str]:
@@ -415,7 +423,9 @@ def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
         elif stream == POOL and isinstance(item, Note):
             extras = {"instead_of": keys[item.key]} if item.key in keys else {}
             keys[item.key] = item.id
-        if is_gone:
+        if is_gone and stream == JOBS and is_job(item):
+            yield version, forgotten_job(item)
+        elif is_gone:
             yield version, tombstone(item, **extras)
 
 
@@ -424,11 +434,36 @@ def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
 
 def _rows(entries: Entries) -> list[_Row]:
     """The entries that can be erased, with what they name."""
+    brought_by = _brought(entries)
     return [
-        _Row(stream, item, {item.id, *sources_of(item), *_handles_of(item)})
+        _Row(stream, item, {item.id, *sources_of(item), *_handles_of(item), *brought_by.get(item.id, ())})
         for stream, item in entries
         if _may_go(stream, item)
     ]
+
+
+def _brought(entries: Entries) -> dict[str, set[str]]:
+    """By the notes that jobs were accepted: the ids of the messages and results that the jobs brought.
+
+    The result of a call that a job has decided is one of them: its text may be the reason that was given.
+    """
+    calls = {item.id: item.call_id for _, item in entries if isinstance(item, ToolCall)}
+    results: dict[str, set[str]] = {}
+    for _, item in entries:
+        if isinstance(item, ToolResult):
+            results.setdefault(item.call_id, set()).add(item.id)
+    found: dict[str, set[str]] = {}
+    brought, before = set[str](), 0
+    for item in (item for stream, item in entries if stream == JOBS):
+        if before:
+            before -= 1
+        elif isinstance(entry := job_entry(item), AcceptedJob):
+            decided = (results.get(calls.get(name, name), ()) for name in entry.decisions)
+            brought, before = set[str]().union(*decided), entry.before
+            found[item.id] = brought
+        elif entry is None:
+            brought.add(item.id)
+    return found
 
 
 def _handles_of(item: Item) -> set[str]:

@@ -127,8 +127,12 @@ def _job_of(pending: PendingJob) -> Job:
 class Taken:
     """A job that this process does."""
 
-    def __init__(self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False) -> None:
+    def __init__(
+        self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False, is_forgotten: bool = False
+    ) -> None:
         self.job, self._since = job, since
+        self.is_forgotten = is_forgotten
+        """Whether its content was erased before it was taken."""
         self.is_retry = is_retry
         """Whether somebody has begun it before."""
         self.unfinished: str | None = None
@@ -198,8 +202,8 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: all that comes of it has a higher one.
 
-        A job whose id is known is not accepted again: it is pending, its message is on record, or it ended
-        not long ago.
+        A job whose id is known is not accepted again: it is pending, its message is on record, it was
+        cancelled, or it ended not long ago.
         """
         return await AWAITED.write(self._log, lambda: accept_job(self._writer, job))
 
@@ -318,6 +322,17 @@ class Behind(Conflict):
     """A job was taken by what was known of the conversation, and others had done more: take it again."""
 
 
+class _Found(NamedTuple):
+    """What a job was taken by: it has to be the same when the claim is stored."""
+
+    pending: PendingJob | None
+    begun: TakenJob | None
+    unfinished: str | None
+    """Another job, which goes first."""
+    done: Mapping[str, int]
+    """The last version of each stream but that of jobs."""
+
+
 @asynccontextmanager
 async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
     """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
@@ -329,35 +344,38 @@ async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> Async
     """
     log = writer.log
     with claimed() as claim:
-        first, job, since = TakenJob(job_id, claim()), Job(job_id), 0
-        found: tuple[bool, TakenJob | None, str | None, Mapping[str, int]] | None = None
+        first = TakenJob(job_id, claim())
+        found: _Found | None = None
         lost: list[QuireError] = []
 
         def take(state: State) -> Entries:
-            nonlocal job, since, found
-            jobs = state.jobs
+            nonlocal found
+            jobs, before = state.jobs, found
             done = {stream: version for stream, version in state.latest.items() if stream != JOBS}
-            before = found
-            found = (job_id in jobs.pending, jobs.begun.get(job_id), jobs.before(job_id), done)
+            found = _Found(jobs.pending.get(job_id), jobs.begun.get(job_id), jobs.before(job_id), done)
             if before is not None and found != before:
                 raise Behind(f"others went on in {log.place} meanwhile")
-            is_pending, _, unfinished, _ = found
-            if not is_pending:
+            if found.pending is None:
                 return []
-            job, since = _job_of(jobs.pending[job_id]), state.version_before_job(job_id)
             if jobs.holder is not None and not force and is_held(jobs.holder.lease):
                 raise TurnBusy(f"a job of {log.place} is being done by another")
-            return [Written(JOBS, note_of(first))] if unfinished is None else []
+            return [Written(JOBS, note_of(first))] if found.unfinished is None else []
 
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
         # It is stored with what the turn writes first, which was decided by what is known here.
         is_taken = await AWAITED.stage(log, lambda: writer.stage(take, lost.append))
         assert found is not None
-        _, begun, unfinished, _ = found
-        if not is_taken:
-            yield await _not_taken(writer, job_id, unfinished)
+        if found.pending is None or not is_taken:
+            yield await _not_taken(writer, job_id, found.unfinished)
             return
+        taken = Taken(
+            _job_of(found.pending),
+            writer,
+            log.state.version_before_job(job_id),
+            is_retry=found.begun is not None,
+            is_forgotten=found.pending.entry.is_forgotten,
+        )
 
         def renewal(state: State) -> Entries:
             is_pending = job_id in state.jobs.pending
@@ -367,11 +385,11 @@ async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> Async
         try:
             try:
                 async with renewed(log, renewal):
-                    yield Taken(job, writer, since, is_retry=begun is not None)
+                    yield taken
             finally:
                 if log.has_staged:
                     await AWAITED.write(log, log.flush)
-        except TurnLost as fault:
+        except TurnLost as fault:  # also where the claim was never stored: then that is the reason
             raise next(iter(lost), fault) from None
         finally:
             CLAIMS.reset(token)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from uuid import getnode
 
-from quire.errors import Conflict, StoreError
+from quire.errors import Conflict, StoreError, TurnLost
 from quire.items import new_id, now
 from quire.session.aio import AWAITED
 from quire.session.entries import Lease
@@ -56,21 +56,39 @@ def is_live(one: Lease) -> bool:
 
 @asynccontextmanager
 async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
-    """Write what renews a lease from time to time, for as long as the block takes."""
+    """Write what renews a lease from time to time, for as long as the block takes.
+
+    Once another has taken over the work, the block is cancelled, and `TurnLost` is raised.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled_before = task.cancelling()
+    lost: TurnLost | None = None
 
     async def renew() -> None:
+        nonlocal lost
         while True:
             await asyncio.sleep(LEASE / 3)
             try:
                 await AWAITED.do(log, lambda: log.commit(renewal))
+            except TurnLost as fault:
+                lost = fault
+                task.cancel()
+                return
             except (StoreError, Conflict) as fault:
                 logger.warning("a lease in %s is not renewed: %s", log.place, type(fault))
 
     renewing = asyncio.ensure_future(renew())
     try:
         yield
+    except asyncio.CancelledError:
+        if lost is None or task.cancelling() > cancelled_before + 1:  # by somebody else, too
+            raise
+        raise lost from None
     finally:
         renewing.cancel()
+        if lost is not None:
+            task.uncancel()
 
 
 @cache

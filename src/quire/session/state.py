@@ -149,7 +149,10 @@ Past = Callable[[Note], tuple[Transcript, int]]
 """Returns the past of a fork, given its note of origin, and how often something was forgotten there."""
 
 _MAX_ENDED = 32
-"""How many of the latest jobs that ended are known without reading: one of them that comes again is known."""
+"""How many of the latest jobs that ended are known without reading: one of them that comes again is known.
+
+All that were cancelled are, too: the message of one that never began is nowhere else on the record.
+"""
 
 _MAX_RECEIPT_PARTS = 512
 """How many of the latest items that receipts name are known by their marks, to be kept once."""
@@ -314,7 +317,8 @@ class JobsState:
                     for known in (self.pending, self.begun, self.cancelled, self._notes):
                         known.pop(job, None)
                     self.ended[job] = item.id, entry
-                    for job_id in list(self.ended)[:-_MAX_ENDED]:
+                    ended = [name for name, (_, end) in self.ended.items() if end.stop != "cancelled"]
+                    for job_id in ended[:-_MAX_ENDED]:
                         del self.ended[job_id]
                 case None:
                     self._take_brought(item)

@@ -179,9 +179,16 @@ class Turn:
 
         def decide(state: State) -> Change:
             jobs = state.jobs.steering()
-            names = [job.entry.job for job in jobs]
-            ends = [EndedJob(name, "steered", state.version_before_job(name)) for name in names]
-            said = (*messages, *(item for job in jobs for item in job.items))
+            ends = [
+                EndedJob(
+                    job.entry.job,
+                    "cancelled" if job.entry.is_forgotten else "steered",
+                    state.version_before_job(job.entry.job),
+                )
+                for job in jobs
+            ]
+            brought = (item for job in jobs for item in job.items if not job.entry.is_forgotten)
+            said = (*messages, *brought)
             ended = Change([Written(JOBS, note_of(end)) for end in ends])
             return Change.joined([Change.adding(self._log.place, MAIN, said), ended])
 
