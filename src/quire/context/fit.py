@@ -75,6 +75,10 @@ Content = View | Sequence[Item]
 """A view or items; items that are `Candidates` are selected."""
 
 
+Selected = Mapping[str, tuple[str, Sequence[Item]]]
+"""By the name of a section: the turn in which it was last selected from candidates, and what it showed."""
+
+
 class Piece(NamedTuple):
     """One section and its content. `source` is the view that the content of a history is from.
 
@@ -154,6 +158,7 @@ def fit(
     cuts: Mapping[str, Cut] | None = None,
     shortens_new: bool = False,
     readable: View | None = None,
+    selected: Selected | None = None,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
@@ -161,7 +166,7 @@ def fit(
     are shortened before that. What is shortened or left out of the view that is `readable` by a tool has a
     handle for it. `count` counts one item, if there is a faster way than the counter's. `cuts`
     say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
-    caches hold. An input that ends a history is fitted as its last item, and then shown by its own section.
+    caches hold, and so does what was `selected` in the same turn. An input that ends a history is fitted as its last item, and then shown by its own section.
     If something follows it, it stays in the history: at the end it would be a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
@@ -172,7 +177,7 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable).fitted())
+    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}).fitted())
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
@@ -244,10 +249,11 @@ class _Fit:
         cuts: Mapping[str, Cut],
         shortens_new: bool,
         readable: View | None,
+        selected: Selected,
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
-        self._shortens_new, self._readable = shortens_new, readable
+        self._shortens_new, self._readable, self._selected_before = shortens_new, readable, selected
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
@@ -310,7 +316,7 @@ class _Fit:
         if not since:
             return 0
         kept = [
-            one._replace(shown=since[index].shown) if index in since else one
+            one._replace(shown=since[index].shown, cut=since[index].cut) if index in since else one
             for index, one in enumerate(found)
         ]
         return self._spare(self._with_candidates(kept, within=False))
@@ -583,10 +589,20 @@ class _Fit:
         assert isinstance(candidates, Candidates)
         rows = [Shown(one.shown, one.piece.origin) for one in others]
         earlier = [one.selection for one in others if one.selection is not None]
-        selection = candidates.select(room, self._count, partial(_is_shown, rows), earlier)
+        is_shown = partial(_is_shown, rows)
+        turn, items = self._selected_before.get(self._pieces[index].section.name, ("", ()))
+        is_same = turn and turn == candidates.turn and not any(map(self._is_moved, others))
+        is_same = is_same and sum(map(self._count, items)) <= room
+        selection = candidates.again(items, is_shown, earlier) if is_same else None
+        if selection is None:
+            selection = candidates.select(room, self._count, is_shown, earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
+
+    def _is_moved(self, one: Fitted) -> bool:
+        """Whether a section is cut at another place than in the request before."""
+        return one.cut is not None and one.cut != self._cuts.get(one.name)
 
     def _over(self, needed: Mapping[int, int]) -> OverBudget:
         """Return the error that names what is required, the largest first, and the largest item to blame."""
