@@ -6,22 +6,22 @@ on demand. A context of ten thousand items costs nothing to explain until somebo
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from quire.compactors import Room
 from quire.context.entries import Entry, Explanation, Part, parts_of
-from quire.context.fit import ANSWER, TOOLS, Fitted, Shown
+from quire.context.fit import ANSWER, TOOLS, Fitted, Selected, Shown
 from quire.context.html import receipt_html
-from quire.context.shrink import ledger_name
+from quire.context.shrink import SOURCES, ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item, Mask, Message
 from quire.providers import CachePlan, Provider, Rendered, provider_for
-from quire.sections import Selection
-from quire.state import Cut, Scroll, View
+from quire.sections import Candidates, Selection
+from quire.state import Cut, Scroll, View, is_user_message
 from quire.tokens import Counter, Definition
 
 
@@ -181,6 +181,11 @@ class Context:
             name: tokens for part in fitted for name, tokens in _tokens(part, receipt.counter).items()
         }
         self.cuts: Mapping[str, Cut] = {part.name: part.cut for part in fitted if part.cut}
+        self.selected: Selected = {
+            part.name: (part.piece.content.turn, tuple(part.shown))
+            for part in fitted
+            if isinstance(part.piece.content, Candidates)
+        }
         self.shared = 0 if previous is None else shared_prefix(previous.items, self.items)
 
     def __repr__(self) -> str:
@@ -237,14 +242,13 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     quoted = [item for part in behind if part.selection is not None for item in part.shown]
     after = [item for part in behind if part.selection is None for item in part.shown]
     grown = fitted[middle].shown if fitted else Scroll()
-    asked = (None if after else _up_to_question(grown)) if quoted else None
-    if asked is None:
+    at_question = (None if after else _at_question(grown, quoted)) if quoted else None
+    if at_question is None:
         after = [item for part in behind for item in part.shown]
-        view, split = grown.view, None
-    else:  # beside the question, so that each request of a turn extends the one before
-        view, rest = asked
-        after, split = [*quoted, *rest], Split(fitted[middle].name, len(rest))
-    scroll = Scroll((*before, *grown.before), view, grown.start, tuple(after))
+        at_question = Scroll(grown.before, grown.view, grown.start, tuple(after)), 0
+    grown, follows = at_question
+    split = Split(fitted[middle].name, follows) if follows else None
+    scroll = Scroll((*before, *grown.before), grown.view, grown.start, grown.after)
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
     changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
     volatile = next(changing, None)
@@ -252,17 +256,29 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     return scroll, CachePlan(static=static, slow=slow, key=key), split
 
 
-def _up_to_question(shown: Scroll) -> tuple[View, list[Item]] | None:
-    """Return a history up to the user's last message, and what follows it; None if nothing does."""
+def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | None:
+    """Return a history with quotes beside the user's last message, and how many of its items follow them.
+
+    So each request of a turn extends the one before. None if nothing follows, or there is no such message.
+    """
     view, rest = shown.view, list[Item]()
-    for item in () if view is None else reversed(view):
-        if isinstance(item, Message) and item.role == "user":
+    in_view = 0 if view is None else len(view) - shown.start
+    for item in islice(() if view is None else reversed(view), in_view):
+        if is_user_message(item):
             break
         rest.append(item)
-    if view is None or not rest or len(rest) >= len(view) - shown.start:
+    if view is not None and len(rest) < in_view:
+        earlier = view.up_to(len(view) - len(rest)) if rest else None
+        after = (*quoted, *reversed(rest))
+        return None if earlier is None else (Scroll(shown.before, earlier, shown.start, after), len(rest))
+    # The cut is behind the question.
+    places = (n for n, item in enumerate(shown.before, 1) if is_user_message(item) and SOURCES not in item.extras)
+    place = max(places, default=0)
+    follows = len(shown.before) - place + in_view
+    if not (place and follows):
         return None
-    earlier = view.up_to(len(view) - len(rest))
-    return None if earlier is None else (earlier, rest[::-1])
+    rows = (*shown.before[:place], *quoted, *shown.before[place:])
+    return Scroll(rows, view, shown.start), follows
 
 
 def shared_prefix(earlier: Scroll, later: Scroll) -> int:

@@ -1,7 +1,8 @@
 """Fitting: what the sections have to show, within a budget. Pure and deterministic.
 
 Required sections come first, whole. The rest of the budget is shared out. Elastic sections take what the
-others leave: their newest items in whole groups. Candidates are selected last.
+others leave: their newest items in whole groups. Candidates have room of a size that does not change while a
+turn goes on: where more results arrive, the elastic sections make room.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -71,7 +72,11 @@ _ROUNDING = 8
 """The room for steps is rounded down to eighths of the whole: small changes beside it do not move them."""
 
 Content = View | Sequence[Item]
-"""A view or items; items that are `Candidates` are selected last."""
+"""A view or items; items that are `Candidates` are selected."""
+
+
+Selected = Mapping[str, tuple[str, Sequence[Item]]]
+"""By the name of a section: the turn in which it was last selected from candidates, and what it showed."""
 
 
 class Piece(NamedTuple):
@@ -153,6 +158,7 @@ def fit(
     cuts: Mapping[str, Cut] | None = None,
     shortens_new: bool = False,
     readable: View | None = None,
+    selected: Selected | None = None,
 ) -> tuple[Fitted, ...]:
     """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
 
@@ -160,7 +166,7 @@ def fit(
     are shortened before that. What is shortened or left out of the view that is `readable` by a tool has a
     handle for it. `count` counts one item, if there is a faster way than the counter's. `cuts`
     say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
-    caches hold. An input that ends a history is fitted as its last item, and then shown by its own section.
+    caches hold, and so does what was `selected` in the same turn. An input that ends a history is fitted as its last item, and then shown by its own section.
     If something follows it, it stays in the history: at the end it would be a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
@@ -171,7 +177,7 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable).fitted())
+    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}).fitted())
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
@@ -243,27 +249,37 @@ class _Fit:
         cuts: Mapping[str, Cut],
         shortens_new: bool,
         readable: View | None,
+        selected: Selected,
     ) -> None:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
-        self._shortens_new, self._readable = shortens_new, readable
+        self._shortens_new, self._readable, self._selected_before = shortens_new, readable, selected
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._since: dict[int, tuple[Shrunk | None, int]] = {}
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
+    @property
+    def _elastic(self) -> Iterable[int]:
+        return (index for index, piece in enumerate(self._pieces) if piece.is_elastic)
+
     @cached_property
     def _protected(self) -> Mapping[int, Sequence[Item]]:
         """The items of the elastic sections that no cut leaves out."""
-        return {i: piece.protected() for i, piece in enumerate(self._pieces) if piece.is_elastic}
+        return {index: self._pieces[index].protected() for index in self._elastic}
 
     def fitted(self) -> tuple[Fitted, ...]:
         found = [self._whole(index) for index in range(len(self._pieces))]
         once = self._each_once(found)
         is_within = all(one.counted <= self._most(index) for index, one in enumerate(once))
         if is_within and sum(one.counted for one in once) <= self._room:
-            return tuple(self._with_candidates(once, {}))
+            with_blocks = self._with_candidates(once, within=False)
+            # Where a history is cut, it stays so if it fits only until more is selected.
+            was_cut = any(self._since_last_cut(i)[0] for i in self._elastic)
+            spare = self._spare(with_blocks) if self._blocks and was_cut else 0
+            if sum(one.counted for one in with_blocks) + spare <= self._room:
+                return tuple(with_blocks)
         cut_down = self._cut_down(found)
         left = self._room - sum(one.counted for one in cut_down)
         return tuple(one._replace(free=min(one.free, left)) if one.free else one for one in cut_down)
@@ -276,20 +292,59 @@ class _Fit:
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
             return self._essentials(found, required | cores, sum(cores.values()) - room)
-        before = [one.shown for i in elastic if (one := self._from_last_cut(i, room)) is not None]
-        wanted = {i: self._wanted(i, before) for i in range(len(found)) if i not in required}
-        grants = self._grants(room, wanted, {})
+        reserved = min(sum(self._blocks.values()), room - sum(cores.values()))
+        wanted = {i: self._sizes[i][0] for i in range(len(found)) if i not in {*required, *self._blocks}}
+        grants = self._grants(room - reserved, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
-            grants = self._grants(room, wanted, cores)
+            grants = self._grants(room - reserved, wanted, cores)
+        spare = self._spare_since_last_cuts(found) if reserved else 0
         for index in elastic:
-            found[index] = self._newest(index, grants[index])
-        optional = {i: size for i, size in wanted.items() if i not in elastic}
+            found[index] = self._newest(index, grants[index], spare)
+            spare -= max(found[index].counted - grants[index], 0)
+        found = self._with_candidates(self._each_once(found))
         # What the elastic sections leave, because they are cut in steps, is for the optional ones.
-        left = room - sum(found[index].counted for index in elastic)
+        optional = {i: size for i, size in wanted.items() if i not in elastic}
+        left = room - sum(found[index].counted for index in (*elastic, *self._blocks))
         grants = self._grants(left, optional, {}) if optional else {}
         for index in optional:
             found[index] = self._first(index, grants[index])
-        return self._with_candidates(self._each_once(found), grants)
+        return self._each_once(found)
+
+    def _spare_since_last_cuts(self, found: Sequence[Fitted]) -> int:
+        """Return what the candidates leave of their room beside histories that are shown from the last cuts."""
+        since = {i: shrunk for i in self._elastic if (shrunk := self._since_last_cut(i)[0]) is not None}
+        if not since:
+            return 0
+        kept = [
+            one._replace(shown=since[index].shown, cut=since[index].cut) if index in since else one
+            for index, one in enumerate(found)
+        ]
+        return self._spare(self._with_candidates(kept, within=False))
+
+    def _spare(self, fitted: Sequence[Fitted]) -> int:
+        return sum(tokens - fitted[index].counted for index, tokens in self._blocks.items())
+
+    @cached_property
+    def _blocks(self) -> Mapping[int, int]:
+        """The most tokens of the sections with candidates: their shares if a history took all that it may.
+
+        This does not change while a turn goes on.
+        """
+        rows = [index for index, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
+        if not rows:
+            return {}
+        room = self._room - sum(
+            self._sizes[index][0]
+            for index, piece in enumerate(self._pieces)
+            if piece.is_required and not _is_volatile(piece)
+        )
+        wanted = {
+            index: max(room, 0) if index in rows or piece.is_elastic else self._sizes[index][0]
+            for index, piece in enumerate(self._pieces)
+            if not (piece.is_required or (_is_volatile(piece) and index not in rows and not piece.is_elastic))
+        }
+        grants = self._grants(max(room, 0), wanted, {})
+        return {index: grants[index] for index in rows}
 
     def _essentials(self, found: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
         """Show what must stay and nothing else, with the largest results as short as they have to be."""
@@ -309,7 +364,7 @@ class _Fit:
         for index, one in enumerate(found):
             if not (one.piece.is_required or one.piece.is_elastic):
                 found[index] = self._first(index, 0)
-        return self._with_candidates(self._each_once(found), {})
+        return self._with_candidates(self._each_once(found))
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section; what must stay is set aside first."""
@@ -349,15 +404,6 @@ class _Fit:
             return 0
         return shown.counted(self._sums) - shown.counted(self._plain)
 
-    def _wanted(self, index: int, histories: Sequence[Scroll]) -> int:
-        """Return the tokens that a piece would take if there were room for all, beside some histories."""
-        content = self._pieces[index].content
-        if isinstance(content, Candidates):
-            rows = [Shown(shown) for shown in histories]
-            selection = content.select(None, self._count, partial(_is_shown, rows))
-            return sum(map(self._count, selection.items))
-        return self._sizes[index][0]
-
     def _whole(self, index: int) -> Fitted:
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         content = () if isinstance(piece.content, Candidates) else piece.content
@@ -379,8 +425,11 @@ class _Fit:
         counted, answers = self._measure(shown)
         return Fitted(piece, Scroll(shown), counted, "more than its share", answers)
 
-    def _newest(self, index: int, grant: int) -> Fitted:
-        """Show the newest of an elastic section: from the cut of the turn before on, as long as that fits."""
+    def _newest(self, index: int, grant: int, spare: int) -> Fitted:
+        """Show the newest of an elastic section: from the cut of the turn before on, as long as that fits.
+
+        Only that may take what is `spare` beside the grant.
+        """
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         if counted <= grant:
             return self._whole(index)
@@ -389,20 +438,20 @@ class _Fit:
             shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
             shrunk = plainly_cut(shown)
         else:
-            shrunk = self._from_last_cut(index, granted) or self._cut_anew(index, granted)
+            shrunk = self._from_last_cut(index, granted, spare) or self._cut_anew(index, granted)
         shown = shrunk.shown if isinstance(content, View) else Scroll(tuple(shrunk.shown))
         counted = shown.counted(self._sums)
-        free = 0 if piece.section.closely else granted - counted
+        free = 0 if piece.section.closely else max(granted - counted, 0)
         added = answers + self._late(shown)
         rule = LEFT_OUT if shrunk.cut is None or shrunk.cut.first else SHORTENED
         one = Fitted(piece, shown, counted + answers, rule, added, cut=shrunk.cut, free=free)
         return one._replace(shortened=shrunk.shortened, ledger=shrunk.ledger)
 
-    def _from_last_cut(self, index: int, granted: int) -> Shrunk | None:
+    def _from_last_cut(self, index: int, granted: int, spare: int) -> Shrunk | None:
         """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
         shrunk, counted = self._since_last_cut(index)
         always, floor = self._floor(index, granted)
-        return shrunk if always + int(floor * _WITH_LEDGER) <= counted <= granted else None
+        return shrunk if always + int(floor * _WITH_LEDGER) <= counted <= granted + spare else None
 
     def _since_last_cut(self, index: int) -> tuple[Shrunk | None, int]:
         """Return what the last cut would show, and its count; None and nothing if there was no cut."""
@@ -525,25 +574,35 @@ class _Fit:
             rows.append(Shown(one.shown))
         return found
 
-    def _with_candidates(self, fitted: list[Fitted], grants: Mapping[int, int]) -> list[Fitted]:
-        """Select from candidates in the room that is left, leaving their grants to those that come later."""
-        contents = {index: piece.content for index, piece in enumerate(self._pieces)}
-        waiting = {i: content for i, content in contents.items() if isinstance(content, Candidates)}
-        left = self._room - sum(one.counted for one in fitted)
-        for index, candidates in list(waiting.items()):
-            del waiting[index]
-            room = min(left - sum(grants.get(later, 0) for later in waiting), self._most(index))
-            fitted[index] = self._selected(index, candidates, max(room, 0), fitted)
-            left -= fitted[index].counted
-        return fitted
+    def _with_candidates(self, fitted: Sequence[Fitted], *, within: bool = True) -> list[Fitted]:
+        """Select from candidates in their room; where that is not left, in what is left."""
+        found = list(fitted)
+        for index, tokens in self._blocks.items():
+            found[index] = self._selected(index, tokens, found)
+            left = self._room - sum(one.counted for one in found if one is not found[index])
+            if within and found[index].counted > left:
+                found[index] = self._selected(index, max(left, 0), found)
+        return found
 
-    def _selected(self, index: int, candidates: Candidates, room: int, others: Sequence[Fitted]) -> Fitted:
+    def _selected(self, index: int, room: int, fitted: Sequence[Fitted]) -> Fitted:
+        candidates, others = self._pieces[index].content, [*fitted[:index], *fitted[index + 1 :]]
+        assert isinstance(candidates, Candidates)
         rows = [Shown(one.shown, one.piece.origin) for one in others]
         earlier = [one.selection for one in others if one.selection is not None]
-        selection = candidates.select(room, self._count, partial(_is_shown, rows), earlier)
+        is_shown = partial(_is_shown, rows)
+        turn, items = self._selected_before.get(self._pieces[index].section.name, ("", ()))
+        is_same = turn and turn == candidates.turn and not any(map(self._is_moved, others))
+        is_same = is_same and sum(map(self._count, items)) <= room
+        selection = candidates.again(items, is_shown, earlier) if is_same else None
+        if selection is None:
+            selection = candidates.select(room, self._count, is_shown, earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
+
+    def _is_moved(self, one: Fitted) -> bool:
+        """Whether a section is cut at another place than in the request before."""
+        return one.cut is not None and one.cut != self._cuts.get(one.name)
 
     def _over(self, needed: Mapping[int, int]) -> OverBudget:
         """Return the error that names what is required, the largest first, and the largest item to blame."""

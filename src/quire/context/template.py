@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from quire.compactors import READ_BACK
 from quire.context.context import Context, Observer, Receipt
-from quire.context.fit import Fitted, Piece, Shown, fit
+from quire.context.fit import Fitted, Piece, Selected, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Item
 from quire.sections import Ask, Candidates, Content, History, Section, Settings, items_of, settings_of
@@ -95,6 +95,7 @@ class Template:
         counter: Counter | None = None,
         previous: Context | None = None,
         cuts: Mapping[str, Cut] | None = None,
+        selected: Selected | None = None,
         observer: Observer | None = None,
         output: Mapping[str, Any] | None = None,
         shortens_new: bool = False,
@@ -103,7 +104,7 @@ class Template:
 
         With `shortens_new`, results that were just given are shortened if there is no other way to fit.
 
-        `cuts` are those of the last request, if there is no context of it.
+        `cuts` and what was `selected` are those of the last request, if there is no context of it.
         """
         model = model or self.model
         counter = counter or counter_for(model or DEFAULT_MODEL)
@@ -118,6 +119,7 @@ class Template:
             count=self._counts.of_items(counter),
             cuts=cuts if previous is None else previous.cuts,
             shortens_new=shortens_new,
+            selected=selected if previous is None else previous.selected,
             readable=ask.views.get("main") if _reads_back(ask.tools) else None,
         )
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]

@@ -95,7 +95,8 @@ class Recall(Settings):
             evident=True,
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
-        return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens)
+        turn = "" if question is None else question.id
+        return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens, turn=turn)
 
 
 _EARLIER = "earlier"

@@ -180,7 +180,10 @@ class Selection(Protocol):
 
 
 class Candidates(Sequence[Item]):
-    """Content that is selected last, when it is known how much room is left and what is shown already."""
+    """Content that is selected when it is known how much room there is and what is shown already."""
+
+    turn = ""
+    """What identifies the turn: until the next one, what was selected is shown again."""
 
     @abstractmethod
     def select(
@@ -191,6 +194,12 @@ class Candidates(Sequence[Item]):
         earlier: Sequence[Selection] = (),
     ) -> Selection:
         """Return what to show in so many tokens; `earlier` are selections of other sections."""
+
+    def again(
+        self, items: Sequence[Item], is_shown: IsShown | None = None, earlier: Sequence[Selection] = ()
+    ) -> Selection | None:
+        """Return a selection of the same turn that showed these items; None if it does not hold any more."""
+        return None
 
     @abstractmethod
     def changed(self, change: Callable[[Item], Item]) -> "Candidates":

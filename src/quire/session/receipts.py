@@ -258,10 +258,12 @@ class Kept:
             yield row, shown, self._state.transcripts[transcript].at(revision) if transcript else None
 
     def _in_order_of_sections(self) -> Sequence[Item]:
-        items, (_, behind) = self.items, self._content.get("split", ("", 0))
+        items, (section, behind) = self.items, self._content.get("split", ("", 0))
         if not behind:
             return items
-        quotes, rest = items.stable_length, len(items) - behind
+        rows = {row["name"]: row["shown"] for row in self._content["parts"]}
+        rest = len(items) - behind
+        quotes = rest - sum(list(rows.values())[list(rows).index(section) + 1 :])
         return [*items[:quotes], *items[rest:], *items[quotes:rest]]
 
     def _parts(self) -> Iterator[Part]:
