@@ -4,7 +4,7 @@ import pytest
 
 from quire import Agent, Session, ToolCall, ToolResult, tool
 from quire.agent.tools import Tool
-from quire.compactors import TruncateOldest
+from quire.compactors import CLEARED, ClearToolResults, TruncateOldest
 from quire.items import Message
 from quire.models import Scripted
 from quire.stores import MemoryStore
@@ -45,6 +45,12 @@ def send_mail(to: str) -> dict[str, str]:
     return {"sent": f"m_{len(SENT)}"}
 
 
+@tool(name="send_mail")
+def long_mail(to: str) -> str:
+    """Send a mail."""
+    return "sent " * 400
+
+
 def test_a_repeated_call_runs_and_its_result_says_what_came_of_the_earlier_one() -> None:
     ran, (first, again) = asked_twice(send_mail)
     assert ran == 2 and TOLD not in first.text and first.id in again.extras["quire.of"]
@@ -68,4 +74,38 @@ def test_a_read_is_no_repeat_and_a_tool_that_runs_once_gives_its_earlier_result(
     SENT.clear()
     once = tool(send_mail.function, name="send_once", once=True)
     ran, (_, again) = asked_twice(once)
-    assert ran == 1 and again.parts[0] == '{"sent": "m_1"}' and TOLD in again.text
+    assert ran == 1 and again.parts[0] == '{"sent": "m_1"}'
+    assert str(again.parts[1]).startswith("[Not done again: ") and TOLD not in again.text
+
+
+def test_what_is_not_done_again_says_so_once_and_the_line_is_not_copied() -> None:
+    once = tool(send_mail.function, name="send_once", once=True)
+    steps: list[str | ToolCall] = []
+    for number in range(3):
+        steps += [ToolCall(f"c{number}", "send_once", '{"to": "ana"}'), "Sent."]
+    session = Session.open("ana/mail", store=MemoryStore())
+    agent = Agent(session, model=Scripted(steps), tools=[once])
+    for _ in range(3):
+        agent.ask_sync("Mail Ana.")
+        session.append(Message("user", "And now?"), Message("assistant", "Well."))
+        session.compaction.run(by=TruncateOldest(unit="messages", floor=1, ceiling=2))
+    *_, last = (item for item in session.view().recorded() if isinstance(item, ToolResult))
+    assert len(SENT) == 1 and last.text.count("[Not done again: ") == 1
+
+
+def test_a_call_whose_result_was_cleared_is_a_repeat_and_the_stub_does_not_ask_for_it() -> None:
+    session = Session.open("ana/mail", store=MemoryStore())
+    call = '{"to": "ana"}'
+    steps: list[str | ToolCall] = [
+        ToolCall("c1", "send_mail", call),
+        "Sent.",
+        ToolCall("c2", "send_mail", call),
+    ]
+    agent = Agent(session, model=Scripted([*steps, "Sent."]), tools=[long_mail])
+    agent.ask_sync("Mail Ana.")
+    assert session.compaction.run(by=ClearToolResults(keep=0, at_least=1))
+    (stub,) = [item.text for item in session.view() if isinstance(item, ToolResult)]
+    assert "done" in stub and stub != CLEARED
+    agent.ask_sync("Mail Ana.")
+    again = session.view().recorded()[-2]
+    assert isinstance(again, ToolResult) and TOLD in again.text and "…" in again.text

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, strategies as st
 
 from quire import Message, ToolCall, ToolResult, counter_for
-from quire.compactors import Evidence, is_short_form, ledger_of, short_form
+from quire.compactors import Evidence, is_read, is_short_form, ledger_of, short_form
 from quire.compactors.evidence import fields_of, told
 from quire.items import Image, Item
 
@@ -79,7 +79,45 @@ def test_what_is_shown_is_not_told_again_and_the_same_call_once() -> None:
     assert "probe_71" not in ledger(items, [Message("user", "Take probe_71 out.")])
     again = [*asked(1, "repot", "{}", "no soil"), *asked(2, "repot", "{}", "done at last")]
     assert "repot() (2 times) -> done at last" in ledger(again) and "no soil" not in ledger(again)
+    for shown in ("Take probe_710 out.", "Take probe_71-b out."):  # other values, in which it is contained
+        assert "probe_71," in ledger(items, [Message("user", shown)])
     assert ledger([Message("user", "Hello")]) == ""
+
+
+def test_a_write_that_ever_succeeded_is_told_as_succeeded_with_its_ids() -> None:
+    once, twice = '{"card": "card_77", "amount": 5}', '{"amount": 5, "card": "card_77"}'
+    paid, again = '{"payment_id": "pay_9912"}', '{"payment_id": "pay_9913"}'
+    items = [*asked(1, "charge", once, paid), *asked(2, "charge", twice, "already charged", is_error=True)]
+    told_once = "charge(amount: 5, card: card_77) (2 times, the last failed: already charged) -> "
+    assert f"{told_once}payment_id: pay_9912" in ledger(items)
+    items = [*asked(1, "charge", once, paid), *asked(2, "charge", once, again)]
+    assert "(2 times) -> payment_id: pay_9912, pay_9913" in ledger(items)
+
+
+def test_where_lines_do_not_fit_reads_are_left_out_before_writes() -> None:
+    items = [
+        *asked(1, "charge", '{"card": "card_77"}', '{"payment_id": "pay_9912"}'),
+        *asked(2, "send_mail", '{"to": "ana@garden.example"}', '{"sent_id": "m_77120"}'),
+    ]
+    for number in range(16):
+        rows = ", ".join(f'{{"sku": "sku_{number}_{row}", "part": "P-{number}{row}"}}' for row in range(6))
+        items += asked(number + 3, "get_order", f'{{"order_id": "W-{1000 + number}"}}', f"[{rows}]")
+    for tokens in range(120, 420, 20):
+        text = ledger(items, tokens=tokens)
+        assert "pay_9912" in text and "m_77120" in text
+
+
+NAMES = {
+    "get_order mcp__shop__get_order shop_get_order describe_table retrieve_order getOrder list_posts "
+    "search_book check_status open open_file find_and_read ls": True,
+    "open_ticket check_out_cart fetch_and_delete get_or_create_user find_and_replace send_list book_flight "
+    "fetch_and_lock update_view toggle_view refund": False,
+}
+
+
+def test_the_verbs_in_the_name_of_a_tool_say_whether_it_only_reads() -> None:
+    for names, expected in NAMES.items():
+        assert [name for name in names.split() if is_read(name) is not expected] == []
 
 
 def test_quoted_text_does_not_leave_its_frame() -> None:

@@ -13,13 +13,20 @@ TEMPLATE = Template(History(), budget=Budget(window=4_000), model="gpt-5.6")
 LOST = {
     "a tool read it": ("The lucky flower is the blue one from the market.", {}, "It is blue.", ["lost"]),
     "another search": ("Ana keeps the key under the stone.", {}, "Under the stone.", ["lost"]),
-    "a wrong key": ("Take order W-2210.", {"order": "W-9999"}, "no such order", []),
-    "a wrong path": ("It is in /srv/plants/hall.", {"file": "/srv/plants/hal"}, "no such file", []),
-    "a wrong date": ("We meet on 2026-03-01.", {"day": "2026-04-01"}, "nothing on that day", []),
+    "a stale path": ("It is in /srv/plants/hall.", {"file": "/srv/plants/hall"}, "no such file", []),
+    "a stale date": ("We meet on 2026-03-01.", {"day": "2026-03-01"}, "nothing on that day", []),
     "a stale key": ("Order Q-1187 was merged.", {"order": "Q-1187"}, "no such order", []),
-    "a wrong mail": ("Write to ana@garden.example.", {"to": "anna@garden.example"}, "refused", []),
+    "a stale mail": ("Write to ana@garden.example.", {"to": "ana@garden.example"}, "refused", []),
 }
 """What the user said, the arguments of a call, its result, and what the result names as its sources."""
+
+KEPT = {
+    "another key": ("Take order W-2210.", {"order": "W-9999"}, "no such order", []),
+    "a longer key": ("Take order W-2210.", {"order": "W-22"}, "no such order", []),
+    "what was read stands in the result": ("It is the blue one.", {}, "user: It is the blue one.", ["lost"]),
+    "a search has several": ("It is the blue one.", {}, "It is blue.", ["lost", "other"]),
+}
+"""The same, where nothing is shown again."""
 
 
 def opened(store: MemoryStore | None = None) -> Session:
@@ -74,19 +81,31 @@ def test_what_the_next_call_needs_is_shown_again_on_the_record(
     assert sum(isinstance(item, Pin) for item in again.view().recorded()) == 1
 
 
-def test_an_undo_is_respected_and_what_was_never_said_is_no_regret() -> None:
-    session = summarised("Take order W-2210.")
-    call(session, {"order": "W-9999"}, "no such order", [])
+@pytest.mark.parametrize("said, arguments, result, sources", KEPT.values(), ids=KEPT)
+def test_what_has_not_the_very_value_or_is_shown_anyway_is_no_regret(
+    said: str, arguments: dict[str, str], result: str, sources: list[str]
+) -> None:
+    session = summarised(said)
+    session.append(Message("user", "And another.", id="other"))
+    call(session, arguments, result, sources)
     session.build(TEMPLATE)
-    pins = [item.id for item in session.view().recorded() if isinstance(item, Pin)]
-    session.undo(pins[0])
+    assert not any(isinstance(item, Pin) for item in session.view().recorded())
+
+
+def test_an_undo_is_respected_and_one_without_an_id_takes_back_no_pin_of_the_machine() -> None:
+    session = summarised("Take order W-2210.")
+    call(session, {"order": "W-2210"}, "no such order", [])
+    session.build(TEMPLATE)
+    (pin,) = [item.id for item in session.view().recorded() if isinstance(item, Pin)]
+    session.undo(pin)
     session.assistant("I see.")
     talk(session, 2)
     assert session.view().fate("lost").state == "summarised"
-    other = summarised("Take the blue pot.")
-    call(other, {"order": "W-9999"}, "no such order", [])
+    other = summarised("Take order W-2210.")
+    call(other, {"order": "W-2210"}, "no such order", [])
     other.build(TEMPLATE)
-    assert len(pins) == 1 and not any(isinstance(item, Pin) for item in other.view().recorded())
+    summary = other.view().summaries()[0]
+    assert other.undo().target == summary.id
 
 
 def test_what_is_shown_again_takes_a_part_of_the_room_and_the_oldest_goes_first() -> None:

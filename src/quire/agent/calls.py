@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from quire.agent.repeats import Earlier, earlier_call, may_repeat, with_repeat
+from quire.agent.repeats import Earlier, earlier_call, given_again, may_repeat, with_repeat
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -341,8 +341,7 @@ class Batch:
             if may_repeat(session, tool):
                 earlier = await beside_loop(session, lambda: earlier_call(session, call))
             if earlier is not None and tool.once and not earlier.result.is_error:
-                again = ToolResult(call.call_id, call.name, earlier.result.content)
-                return await shield(self._record(call, CallRecord(with_repeat(again, earlier))))
+                return await shield(self._record(call, CallRecord(given_again(call, earlier))))
             record = partial(self._record, call, earlier=earlier)
             return await execute_call(session, call, tool, record, room=room)
         if why_not is None and other is not None:

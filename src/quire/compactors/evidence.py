@@ -67,6 +67,27 @@ def _is_identifier(value: str) -> bool:
     return _OPAQUE.fullmatch(value) is not None
 
 
+def stands(value: str, text: str) -> bool:
+    """Whether a value stands in a text as a word of its own: `bk-12` does not in `bk-120` or `bk-12-3`."""
+    at = text.find(value)
+    while at >= 0:
+        before, after = text[max(at - 1, 0) : at], text[at + len(value) : at + len(value) + 1]
+        if not (_continues(before) or _continues(after)):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def _continues(sign: str) -> bool:
+    return sign.isalnum() or sign in ("_", "-")
+
+
+def call_key(call: ToolCall) -> tuple[str, object]:
+    """Return what is equal for calls of one tool with equal arguments, however these are written."""
+    value = _decoded(call.arguments)
+    return call.name, call.arguments if value is None else msgspec.json.encode(value, order="sorted")
+
+
 def fields_of(item: Item) -> list[Field]:
     """Return the fields of a call's arguments, of a result, or of a message."""
     if isinstance(item, ToolCall):

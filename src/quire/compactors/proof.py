@@ -8,8 +8,8 @@ lose the same again.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from quire.compactors.evidence import Field
-from quire.compactors.ledger import Evidence, Line, lines_of, told_lines
+from quire.compactors.evidence import Field, stands
+from quire.compactors.ledger import Evidence, Line, is_read, lines_of, told_lines
 from quire.items import Item, Message, Summary
 from quire.tokens import Counter
 
@@ -22,8 +22,11 @@ _LEAST = 24
 _READ, _LONGEST = 8_000, 160
 """Characters of a message that are read, and of a sentence that is added."""
 
-_CARRIED, _OPEN, _SAID = 5.0, 3.0, 2.0
-"""How much lines matter that an earlier summary had, sentences that leave something open, and others."""
+_ANSWER = 80
+"""Characters of the answer that is told with what was asked for."""
+
+_OPEN, _CARRIED, _SAID = 6.0, 5.0, 2.0
+"""How much sentences matter that leave something open, lines that an earlier summary had, and others."""
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s)|$)", re.MULTILINE)
 _EXACT = re.compile(
@@ -42,36 +45,43 @@ _IS_OPEN = re.compile(
     |(?:i|we)(?:'ll|\ will)\s+(?!be\ happy|help|gladly))\b | -\ \[\ \]""",
     re.VERBOSE | re.IGNORECASE,
 )
+_ASKS = re.compile(r"\b(?:please|(?:can|could|will|would) you)\b|\?$", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{5,}")
+_CALL = re.compile(r"([\w.-]+)\(")
+"""What the line of a call begins with."""
 
 
 class _Sentence(Line):
     """A sentence of a message, or a line of an earlier summary."""
 
-    def __init__(self, source: str, text: str, speaker: str = "") -> None:
+    def __init__(self, source: str, text: str, speaker: str = "", answer: str = "") -> None:
         super().__init__()
+        call = None if speaker else _CALL.match(text)
+        self._is_open = call is None and _IS_OPEN.search(text) is not None
+        self.goes_last = self._is_open or (call is not None and not is_read(call[1]))
         self._source, self._text, self._is_carried = source, text, not speaker
         self.head = f"{speaker}: " if speaker else ""
-        self.text = f"{self.head}{text}"
+        is_answered = answer and not self._is_open and _ASKS.search(text)
+        self.text = f"{self.head}{text}{f' (answered: {answer})' if is_answered else ''}"
 
     @property
     def fields(self) -> Sequence[Field]:
-        return (Field("", "", "", self._text),)
+        return (Field("", "", "", self.text.removeprefix(self.head)),)
 
     def sources(self) -> list[str]:
         return [self._source]
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
         exact = {found[0].casefold().rstrip(".,:") for found in _EXACT.finditer(self._text)}
-        missing = sum(not _stands(one, known) for one in exact)
-        if self._is_carried and (missing or not exact):
+        missing = sum(not stands(one, known) for one in exact)
+        words = {word.casefold() for word in _WORD.findall(self._text)}
+        is_lost = missing > 0 or 2 * sum(word in known for word in words) < len(words)
+        if self._is_open and is_lost:
+            yield _OPEN, 0
+        elif self._is_carried and not self._is_open and (is_lost or not (exact or words)):
             yield _CARRIED, 0
         elif missing:
             yield _SAID + 0.3 * missing, 0
-        elif _IS_OPEN.search(self._text):
-            words = {word.casefold() for word in _WORD.findall(self._text)}
-            if 2 * sum(word in known for word in words) < len(words):
-                yield _OPEN, 0
 
 
 def proved(text: str, items: Iterable[Item], kept: Iterable[Item], counter: Counter, size: int) -> str:
@@ -87,8 +97,8 @@ def proved(text: str, items: Iterable[Item], kept: Iterable[Item], counter: Coun
     return text if found is None else f"{text}\n\n{found[0]}"
 
 
-def _sentences(items: Iterable[Item]) -> Iterator[_Sentence]:
-    carried = set[str]()
+def _sentences(items: Sequence[Item]) -> Iterator[_Sentence]:
+    carried, answers = set[str](), _answers(items)
     for item in items:
         if isinstance(item, Summary):
             _, _, added = item.text.partition(f"\n{ADDED}\n")
@@ -96,17 +106,17 @@ def _sentences(items: Iterable[Item]) -> Iterator[_Sentence]:
             yield from (_Sentence(item.id, line) for line in added.splitlines())
         elif isinstance(item, Message) and item.role in ("user", "assistant"):
             for found in _SENTENCE.finditer(item.text[:_READ]):
-                sentence = found[0][:_LONGEST]
-                if f"{item.role}: {sentence}" not in carried:
-                    yield _Sentence(item.id, sentence, item.role)
+                line = _Sentence(item.id, found[0][:_LONGEST], item.role, answers.get(item.id, ""))
+                if line.text not in carried:
+                    yield line
 
 
-def _stands(value: str, text: str) -> bool:
-    """Whether a value stands in a text as a word of its own."""
-    at = text.find(value)
-    while at >= 0:
-        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
-        if not (before.isalnum() or after.isalnum()):
-            return True
-        at = text.find(value, at + 1)
-    return False
+def _answers(items: Iterable[Item]) -> dict[str, str]:
+    """Return the beginning of the last answer to each message of the user."""
+    found, asked = dict[str, str](), ""
+    for item in items:
+        if isinstance(item, Message) and item.role == "user":
+            asked = item.id
+        elif isinstance(item, Message) and item.role == "assistant" and asked and item.text.strip():
+            found[asked] = " ".join(item.text.split())[:_ANSWER]
+    return found

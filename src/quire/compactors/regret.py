@@ -1,14 +1,15 @@
 """Regret: items under a summary that turned out to be needed are shown again, by a pin that says why.
 
-That an item was needed is seen from what happened since: a tool read it again, or a call failed where a value
-of the item would have fitted. A pin holds until newer ones need its room.
+That an item was needed is seen from what happened since: a tool read it again, or a call failed with a value
+that stood in it. What the request shows anyway is not shown twice. A pin holds until newer ones need its
+room.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from quire.compactors.evidence import fields_of
+from quire.compactors.evidence import fields_of, stands
 from quire.compactors.ledger import texts_of
 from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
 from quire.state import AUTOMATIC, View, view_after
@@ -21,12 +22,12 @@ SOURCES = "quire.of"
 """The key of `extras` under which a result names what its call has read."""
 
 _SEARCHED = 400
-"""So many items before the newest summary are searched for a value that a call lacked."""
+"""So many items before the newest summary are searched for a value of a call that failed."""
 
 _ROOM = 4
 """Pins of items that are shown again take at most one part in so many of the room."""
 
-_SHAPES = (re.compile(r"[^\W\d_]+"), "a"), (re.compile(r"\d+"), "9")
+_WORD = re.compile(r"\w+")
 
 
 class Regret(NamedTuple):
@@ -64,7 +65,8 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
             fate = view.fate(item_id)
             is_new = fate.state == "summarised" and (item_id, result.id) not in known
             if is_new and _size(view, item_id, counter) <= most:
-                pin = Pin(item_id, extras={REGRET: {"of": fate.by, "by": result.id, "why": why}})
+                said = {"of": fate.by, "by": result.id, "why": why}
+                pin = Pin(item_id, extras={REGRET: said, AUTOMATIC: True})
                 view = view_after(view, (pin,))
                 edits.append(pin)
     pins = [
@@ -86,9 +88,9 @@ def _size(view: View, item_id: str, counter: Counter) -> int:
 
 def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
-    for name in result.extras.get(SOURCES, ()):
-        if view.log.find(name, view.end) is not None:
-            yield name, f"a call of {result.name} came back to it"
+    names = [name for name in result.extras.get(SOURCES, ()) if view.log.find(name, view.end) is not None]
+    if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # of several, none is needed yet
+        yield names[0], f"a call of {result.name} came back to it"
     if result.is_error:
         positions = view.log.group(view.log.head(view.position(result.id)), view.end)
         calls = (view.log.item(position) for position in positions)
@@ -99,22 +101,25 @@ def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
 
 
 def _lacked(view: View, call: ToolCall) -> str | None:
-    """Return the newest item under a summary with a value that fits an argument of a call and is not shown.
-
-    It fits if its field has the name of the argument, or if it is written alike: `W-2210` and `W-1187`. If
-    there is none, an item with the value of an argument itself.
-    """
-    arguments = [field for field in fields_of(call) if field.value]
-    labels, given = {field.label for field in arguments} - {""}, {field.value for field in arguments}
-    shapes = {_shape(field.value) for field in arguments if field.is_identifier}
-    shown, own = "\n".join(texts_of(view)), None
-    for item in _summarised(view):
-        for field in fields_of(item):
-            fits = field.label in labels or (field.is_identifier and _shape(field.value) in shapes)
-            if fits and field.value not in given and field.value not in shown:
+    """Return the newest item under a summary that has an identifier of a call; results before others."""
+    given, other = {field.value for field in fields_of(call) if field.is_identifier}, None
+    shown = _words(view) if given else ""
+    for item in _summarised(view) if given else ():
+        text = "\n".join(texts_of([item]))
+        if any(stands(value, text) for value in given) and _is_missing(item, shown):
+            if isinstance(item, ToolResult) and not item.is_error:
                 return item.id
-            own = own or (item.id if field.is_identifier and field.value in given else None)
-    return own
+            other = other or item.id
+    return other
+
+
+def _is_missing(item: Item, shown: str) -> bool:
+    """Whether the words of an item do not stand in those that are shown, in their order."""
+    return _words([item]) not in shown
+
+
+def _words(items: Iterable[Item]) -> str:
+    return f" {' '.join(_WORD.findall(' '.join(texts_of(items))))} "
 
 
 def _summarised(view: View) -> Iterator[Item]:
@@ -125,10 +130,3 @@ def _summarised(view: View) -> Iterator[Item]:
     for position in positions[:_SEARCHED]:
         if view.fate_at(position).state == "summarised":
             yield log.item(position)
-
-
-def _shape(value: str) -> str:
-    """Return how a value is written: its letters and digits do not matter."""
-    for pattern, sign in _SHAPES:
-        value = pattern.sub(sign, value)
-    return value

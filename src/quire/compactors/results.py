@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from quire.compactors.ledger import is_read
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
@@ -18,7 +19,10 @@ from quire.state import Pool, View, listed, truncate, view_after
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
-"""The stub that replaces a cleared tool result."""
+"""The stub that replaces the result of a tool that changes nothing."""
+
+_DONE = "[cleared: this was done; to call the tool again is to do it again]"
+_FAILED = "[cleared: the call failed]"
 
 HANDLE = "output-"
 """The beginning of the key of a note that holds a long output."""
@@ -32,7 +36,8 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
     """Replaces every result but the newest `keep` by a stub, once the view is above the ceiling.
 
     It clears all at once, and only if that saves `at_least` so many tokens: each batch makes a provider read
-    the conversation again from the first result that changed.
+    the conversation again from the first result that changed. The default stub invites to call again only
+    where a call changes nothing.
     """
 
     name = "clear-tool-results"
@@ -54,14 +59,22 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
         held, counter = view.tokens(room.counter), room.counter
         if not _is_due(held, self.ceiling, room):
             return None
-        savings = _savings(f"quire.cleared {self.stub}", counter, lambda result: self.stub)
+        savings = _savings(f"quire.cleared {self.stub}", counter, self._stub)
         old = [result for result in _replaceable(view, savings) if result.number >= self.keep]
         saved = sum(result.saved for result in old)
         if not old or saved < tokens_of(self.at_least, room):
             return None
         reason = f"{held:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
         after = counter.total(view.counted(counter) - saved)
-        return Plan(self.name, reason, held, after, tuple(Mask(one.item.id, self.stub) for one in old))
+        return Plan(
+            self.name, reason, held, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
+        )
+
+    def _stub(self, result: ToolResult) -> str:
+        """Return the stub of a result: only a call that changes nothing is offered to be made again."""
+        if self.stub != CLEARED or (is_read(result.name) and not result.is_error):
+            return self.stub
+        return _FAILED if result.is_error else _DONE
 
 
 class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from quire.state import (
     structural,
     view_after,
 )
-from quire.tokens import Counter, described, largest_sum, note_text, whole
+from quire.tokens import Counter, described, largest_sum, note_text, unmarked, whole
 
 CONVERSATION = "{conversation}"
 """The placeholder of a prompt."""
@@ -185,7 +185,7 @@ def summary_prompt(
 
     Texts are cut to the `longest` number of characters.
     """
-    text = transcript_text(items, longest)
+    text = unmarked(transcript_text(items, longest))
     if prompt is not None:
         return (Message("user", prompt.replace(CONVERSATION, text)),)
     closing = f"Write at most {size} tokens, and nothing but the summary."

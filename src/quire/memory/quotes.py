@@ -7,7 +7,6 @@ Quoted text is data of unknown origin. A line of the block begins with something
 a speaker's name, or a bar. Quoted text only follows these, so it cannot end the block or imitate its parts.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 from quire.items import Item, Message
 from quire.sections import Candidate, Candidates, Count, IsShown, Selection, stable_id
 from quire.stores.streams import OF
+from quire.tokens import unmarked
 
 Key = tuple[str, str]
 """The source and the id of a quote."""
@@ -56,9 +56,6 @@ _TIGHTER = (2 * SHORT, 240, 180, 135, 100, 75, 55, 40)
 
 _LISTED = 10
 """Quotes that are listed as data whether or not they fit."""
-
-# Some wires mark instructions in a user's message with this tag.
-_MARKS = re.compile(rf"<(?=[\s/]*(?:{_TAG}|instructions)\b)", re.IGNORECASE)
 
 
 class Quote(NamedTuple):
@@ -107,7 +104,7 @@ class Quote(NamedTuple):
 
 def quote_line(start: str, text: str) -> str:
     """Return a text as quoted: the first line after the `start` of the line, all others after a bar."""
-    lines = _without_marks(text).splitlines() or [""]
+    lines = unmarked(text).splitlines() or [""]
     return f"{start}{lines[0]}" if len(lines) == 1 else f"\n{BAR}".join([start + lines[0], *lines[1:]])
 
 
@@ -127,11 +124,7 @@ def _speaker_name(speaker: str) -> str:
 def one_line(name: str) -> str:
     """Return a name that cannot begin a line of its own or end a heading."""
     plain = " ".join(name.split()) if not name.isalnum() else name
-    return _without_marks(plain).replace("]", ")") if "]" in plain or "<" in plain else plain
-
-
-def _without_marks(text: str) -> str:
-    return _MARKS.sub("&lt;", text) if "<" in text else text
+    return unmarked(plain).replace("]", ")") if "]" in plain or "<" in plain else plain
 
 
 class SelectedQuotes(Selection):

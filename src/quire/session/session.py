@@ -34,7 +34,7 @@ from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.turn import Turn
 from quire.session.turns import BuildOptions, Turns
-from quire.state import Transcript, View, in_one_reply
+from quire.state import AUTOMATIC, Transcript, View, in_one_reply
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -620,7 +620,7 @@ def _last_edit(view: View) -> str:
     """The id of the last edit of a transcript that is in force."""
     undone: set[str] = set()
     for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
-        if edit.id not in undone and not isinstance(edit, Undo):
+        if edit.id not in undone and not isinstance(edit, Undo) and AUTOMATIC not in edit.extras:
             return edit.id
         if isinstance(edit, Undo) and edit.id not in undone:
             undone.add(edit.target)

@@ -353,7 +353,7 @@ def protected_positions(view: View) -> Iterator[int]:
 
 
 AUTOMATIC = "quire.automatic"
-"""The key of `extras` that marks an `Undo` which no person asked for."""
+"""The key of `extras` that marks a `Pin` or an `Undo` which no person asked for."""
 
 
 def undone_groups(view: View) -> set[int]:

@@ -34,6 +34,7 @@ from quire.tokens.measured import (
     single_definitions as single_definitions,
     summarized as summarized,
     unanswered_tokens as unanswered_tokens,
+    unmarked as unmarked,
 )
 from quire.tokens.media import is_text as is_text, media_costs, media_tokens, size_of
 from quire.tokens.models import (

@@ -5,6 +5,7 @@ is measured offline by a tokenizer, which takes about 0.3 s and 65 MB to load wh
 takes time in proportion to the text, also for a million equal characters, so no text is cut.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, assert_never, cast
@@ -74,15 +75,24 @@ def described(part: Image | Audio | File, more: str = "") -> str:
     return f"[image{at}{more}]"
 
 
+_MARKS = re.compile(r"<(?=[\s/]*(?:summary|note|ledger|recalled|instructions|conversation)\b)", re.IGNORECASE)
+"""What begins or ends a block that the library puts into a request."""
+
+
+def unmarked(text: str) -> str:
+    """A text that is quoted in a block: it cannot end that block or begin another one."""
+    return _MARKS.sub("&lt;", text) if "<" in text else text
+
+
 def summarized(text: str) -> str:
     """The text of a summary, marked as one."""
-    return f"<summary>\n{text}\n</summary>"
+    return f"<summary>\n{unmarked(text)}\n</summary>"
 
 
 def noted(note: Note) -> str:
     """The text of a note, with its heading."""
     heading = " ".join(filter(None, (note.key, note.description)))
-    content = note_text(note.content)
+    heading, content = unmarked(heading), unmarked(note_text(note.content))
     return f"<note>\n{heading}\n{content}\n</note>" if heading else f"<note>\n{content}\n</note>"
 
 
