@@ -9,7 +9,7 @@ import pytest
 
 from quire.errors import CapReached, Forgotten, InvalidValue, StoreFailed
 from quire.items import Message, Note
-from quire.session import Caps, Session, new_transcript
+from quire.session import Caps, Job, Session, new_transcript
 from quire.stores import MemoryStore
 from tests.session.opened import SECRET, TEMPLATE, answer, kept_bytes, run, said, send, session, texts
 
@@ -60,6 +60,17 @@ def test_drafts_are_held_to_the_caps_and_their_spending_stays() -> None:
             draft.build(TEMPLATE)
             draft.record(answer("a"), provider="openai")
     assert one.spending.tokens == 64 and texts(one.view()) == ["hello"]
+
+
+async def test_a_job_of_a_draft_that_fails_was_never_accepted() -> None:
+    one, early, job = session(), Job.of("early"), Job.of("late")
+    one.user("a")
+    before = await one.jobs.submit(early)
+    with pytest.raises(ZeroDivisionError), one.draft() as draft:
+        assert await draft.jobs.submit(early) == before
+        await draft.jobs.submit(job)
+        raise ZeroDivisionError
+    assert one.jobs.pending() == [early] and await one.jobs.submit(job) == one.version - 2
 
 
 def test_a_draft_has_no_drafts_and_no_forks() -> None:

@@ -1,6 +1,7 @@
 """Jobs: accepted once, ended once, and fenced: whoever has lost one can write no more of it."""
 
 import asyncio
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
     assert opened(store).jobs.pending() == [job]
     async with take_job(parts_of(session).writer, job.id) as taken:
         assert taken.job == job and not taken.is_retry and session.jobs.current == job.id
+        assert Context().run(lambda: session.jobs.current) is None
         outcome = await taken.end("waiting", waiting=["c2"])
     assert session.jobs.pending() == [] and session.jobs.current is None
     assert outcome == await opened(store).jobs.outcome(job.id)

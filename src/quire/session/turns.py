@@ -196,7 +196,8 @@ class _RenderedRequests:
             is_open = other.owner is not None and other.owner() is not task and not other.is_answered
             if is_open and provider in (None, other.rendered.wire):
                 raise InvalidValue(
-                    "another task or thread waits for a response, too: name what it answers with `sent=`"
+                    "a request that another task or thread rendered waits for its answer: "
+                    "name with `sent=` the context or rendering that this response answers"
                 )
         return found
 
