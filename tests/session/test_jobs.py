@@ -11,6 +11,7 @@ from quire import Agent, Message, Node, Note, Session, ToolCall
 from quire.errors import Conflict, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
 from quire.models import Scripted
+from quire.providers import Rendered
 from quire.session import Job, find_items, open_jobs, parts_of, take_job, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.session.opened import watch
@@ -231,9 +232,14 @@ LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object",
 )
 @pytest.mark.parametrize("has_begun", [False, True])
 async def test_what_a_job_brings_is_forgotten_with_it(job: Job, has_begun: bool) -> None:
-    asked, store = list[bool](), MemoryStore()
+    asked, store = list[Rendered](), MemoryStore()
+
+    def answer(sent: Rendered) -> str:
+        asked.append(sent)
+        return "Hello."
+
     node = Node(store=store)
-    model = Scripted(lambda _: asked.append(True) or "Hello.")
+    model = Scripted(answer)
     node.add("clerk", lambda one: Agent(one, model=model))
     session = node.session("clerk", "ana")
     await Agent(session, model=Scripted([CALL])).ask("Look.", tools=[LOOK])

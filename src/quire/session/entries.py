@@ -110,7 +110,7 @@ def forgotten_job(note: Note) -> Note:
     left = AcceptedJob(
         entry.job, entry.before, not_before=entry.not_before, steers=entry.steers, is_forgotten=True
     )
-    return msgspec.structs.replace(tombstone(note), content=msgspec.to_builtins(left), key=note.key)
+    return msgspec.structs.replace(note, content=msgspec.to_builtins(left), extras=tombstone(note).extras)
 
 
 def call_entry(item: Item) -> CallEntry:

@@ -4,14 +4,15 @@ What a turn need not store at once is staged. All that waits is stored, in one a
 
 1. before a request is sent, with its receipt;
 2. before tools run, with the entry that their calls begin;
-3. before anything is waited for: hooks, approvals, sections that ask others, a compaction;
-4. before the reader of a stream is told of it;
-5. when anybody writes to the conversation, or catches up with it;
-6. at the end of the turn, with the end of its job.
+3. when a result arrives, unless it is the last that the turn waits for;
+4. before anything else is waited for: hooks, approvals, sections that ask others, a compaction;
+5. at the end of the turn, with the end of its job;
+6. before the reader of a stream is told of it;
+7. when anybody writes to the conversation, or catches up with it.
 
 A process that is killed loses what is staged, and nothing else: the model is asked again, and a call whose
 result was staged is uncertain. A turn that does a job stages its claim, too: the first append of the turn
-takes the job, or finds that others went on since the conversation was read (`Behind`).
+takes the job, or finds that others went on since the conversation was read: then it is begun anew.
 
 If others wrote first, what is staged is computed again on what they wrote; a request that was built before is
 not sent, because what they wrote may belong in it.
