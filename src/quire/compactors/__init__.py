@@ -6,6 +6,7 @@ beginning makes a provider read a conversation again. A summary is requested, fo
 
 from quire.compactors.evidence import call_key as call_key
 from quire.compactors.ledger import (
+    LEDGER as LEDGER,
     Evidence as Evidence,
     Pointer as Pointer,
     is_read as is_read,
@@ -29,6 +30,7 @@ from quire.compactors.plan import (
     record,
 )
 from quire.compactors.regret import (
+    SOURCES as SOURCES,
     Regret as Regret,
     regrets_in as regrets_in,
     shown_again as shown_again,

@@ -238,9 +238,10 @@ class CallLine(Line):
         self.call, self._pointer = call, pointer
         self.name, self.is_always_told = call.name, not is_read(call.name)
         self.goes_last = self.is_always_told
-        self.times = 1 if earlier is None else earlier.times + 1
+        self.times: int = 1 if earlier is None else earlier.times + 1
         self._last: ToolResult | None = None
-        self._successes = earlier._successes if earlier is not None and self.is_always_told else []
+        is_done = earlier is not None and self.is_always_told
+        self._successes: list[ToolResult] = earlier._successes if earlier and is_done else []
 
     def end(self, result: ToolResult) -> None:
         """Take the result of the call."""

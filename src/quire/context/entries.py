@@ -7,9 +7,9 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from quire.compactors import FORCED, FORCED_REASON, is_short_form
+from quire.compactors import FORCED, FORCED_REASON, LEDGER, SOURCES, is_short_form
 from quire.context.fit import ELSEWHERE, Fitted
-from quire.context.shrink import LEDGER, SOURCES, is_ledger, ledger_name
+from quire.context.shrink import is_ledger, ledger_name
 from quire.errors import UnknownId, cut
 from quire.items import Item, kind_of
 from quire.state import EDIT, Cut, View, groups

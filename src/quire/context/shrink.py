@@ -7,7 +7,7 @@ told in a ledger, right behind the instructions. All of it stays the same until 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from quire.compactors import Evidence, Pointer, ledger_of, no_pointer, short_form
+from quire.compactors import LEDGER as LEDGER, SOURCES, Evidence, Pointer, ledger_of, no_pointer, short_form
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections import stable_id
@@ -23,10 +23,6 @@ from quire.state import (
     structural,
 )
 from quire.tokens import Counter
-
-LEDGER = "ledger"
-
-SOURCES = "quire.of"
 
 _SIZES = (256, 128, 64, 48)
 """The tokens that short forms have: the most with which all fits. The last if some is left out anyway."""
