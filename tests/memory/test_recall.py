@@ -1,7 +1,7 @@
 """Recall in a context: within its budget, of whole groups, nothing twice, each with its reason."""
 
 import asyncio
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 from threading import Event
 from typing import Any, get_args
@@ -222,17 +222,29 @@ def sent(context: Context) -> list[Any]:
     return messages
 
 
-def test_the_block_stands_beside_the_question_until_the_turn_ends() -> None:
-    """Each request of a turn extends the one before, also one of another process."""
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize("window", [900, 1_500])
+def test_a_block_stays_beside_the_question_until_the_turn_ends(window: int, is_reopened: bool) -> None:
+    """Each request extends the one before, also one of another process, unless the cut has moved."""
     store = MemoryStore()
-    session = talk(store)
-    session.user("What is the word for the locker?")
-    sections = Instructions("Help."), History(), Recall()
-    requests = [sent(built(session, *sections))]
-    for nth in range(3):
-        session.append(ToolCall(f"c{nth}", "look", "{}"), ToolResult(f"c{nth}", "look", "locker: heliotrope"))
-        session = Session.open("ana/one", store=store)
-        requests.append(sent(built(session, *sections)))
-    for one, other in pairwise(requests):
-        assert other[: len(one)] == one and len(other) > len(one)
-    assert "heliotrope" in str(requests[0][-1]["content"]) and requests[-1][-1]["role"] == "tool"
+    session, extended, quoting = talk(store), 0, 0
+    template = Template(HELP, History(), Recall(tokens=400, limit=4), budget=Budget(window=window))
+    for turn in range(3):
+        session.user(f"Which word opens the locker, and how was the wind in Oslo on day {turn}?")
+        last, cut = list[Any](), None
+        for nth in range(9):
+            session = Session.open("ana/one", store=store) if is_reopened else session
+            context = session.build(template)
+            request = sent(context)
+            if last and context.cuts.get("history") == cut:
+                assert request[: len(last)] == last and len(request) > len(last)
+                extended += 1
+            last, cut = request, context.cuts.get("history")
+            blocks = [at for at, one in enumerate(request) if "<recalled>" in str(one["content"])]
+            assert all(f"on day {turn}?" in str(request[at - 1]["content"]) for at in blocks)
+            quoting += len(blocks)
+            call = f"c{turn}.{nth}"
+            found = f"In Oslo on day {nth % 5} the wind bent the locker. " * (1 + nth % 4)
+            session.append(ToolCall(call, "look", "{}"), ToolResult(call, "look", found))
+        session.assistant("Heliotrope, and mild.")
+    assert extended > 10 and quoting > 20

@@ -82,9 +82,9 @@ def diary(*last: Message) -> Session:
     return session
 
 
-def asked(session: Session, question: str) -> str:
+def asked(session: Session, question: str, window: int = 500) -> str:
     session.append(Message("user", question, created_at=at(8, 1) + 5))
-    return quoted(built(session, Instructions("Help."), History(), Recall(), window=500))
+    return quoted(built(session, Instructions("Help."), History(), Recall(), window=window))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,6 @@ def test_they_are_quoted_as_of_the_conversation_that_answers() -> None:
             Message("assistant", canned, created_at=when + 60),
         )
     session = opened("acme/now", store)
-    lines = asked(session, "When was the refund of order 1003 approved?").splitlines()
+    lines = asked(session, "When was the refund of order 1003 approved?", window=2_000).splitlines()
     (nth,) = [nth for nth, line in enumerate(lines) if canned in line]
     assert "conversation ticket-3]" in "\n".join(lines[nth - 2 : nth])

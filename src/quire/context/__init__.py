@@ -16,7 +16,7 @@ from quire.context.entries import (
     fallen_out as fallen_out,
     not_shown as not_shown,
 )
-from quire.context.fit import Fitted, Piece, fit
+from quire.context.fit import Fitted, Piece, Selected as Selected, fit
 from quire.context.html import budget_bar as budget_bar, receipt_html as receipt_html
 from quire.context.replay import (
     KEEP_ALL as KEEP_ALL,

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from quire.compactors import Room
+from quire.compactors import SOURCES, Room
 from quire.context.entries import Entry, Explanation, Part, parts_of
 from quire.context.fit import ANSWER, TOOLS, Fitted, Selected, Shown
 from quire.context.html import receipt_html
-from quire.context.shrink import SOURCES, ledger_name
+from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Item, Mask, Message
+from quire.items import Item, Mask
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
-from quire.state import Cut, Scroll, View, is_user_message
+from quire.state import Cut, Scroll, is_user_message
 from quire.tokens import Counter, Definition
 
 
@@ -272,7 +272,9 @@ def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | 
         after = (*quoted, *reversed(rest))
         return None if earlier is None else (Scroll(shown.before, earlier, shown.start, after), len(rest))
     # The cut is behind the question.
-    places = (n for n, item in enumerate(shown.before, 1) if is_user_message(item) and SOURCES not in item.extras)
+    places = (
+        n for n, item in enumerate(shown.before, 1) if is_user_message(item) and SOURCES not in item.extras
+    )
     place = max(places, default=0)
     follows = len(shown.before) - place + in_view
     if not (place and follows):

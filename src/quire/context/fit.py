@@ -166,7 +166,8 @@ def fit(
     are shortened before that. What is shortened or left out of the view that is `readable` by a tool has a
     handle for it. `count` counts one item, if there is a faster way than the counter's. `cuts`
     say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
-    caches hold, and so does what was `selected` in the same turn. An input that ends a history is fitted as its last item, and then shown by its own section.
+    caches hold, and so does what was `selected` in the same turn.
+    An input that ends a history is fitted as its last item, and then shown by its own section.
     If something follows it, it stays in the history: at the end it would be a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
@@ -177,7 +178,11 @@ def fit(
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
     others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(_Fit(others, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}).fitted())
+    fitted = list(
+        _Fit(
+            others, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}
+        ).fitted()
+    )
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, one in enumerate(fitted):
@@ -311,7 +316,7 @@ class _Fit:
         return self._each_once(found)
 
     def _spare_since_last_cuts(self, found: Sequence[Fitted]) -> int:
-        """Return what the candidates leave of their room beside histories that are shown from the last cuts."""
+        """Return what the candidates leave of their room beside histories shown from the last cuts."""
         since = {i: shrunk for i in self._elastic if (shrunk := self._since_last_cut(i)[0]) is not None}
         if not since:
             return 0

@@ -162,8 +162,8 @@ class Quotes(Candidates):
     """Quotes, best first, of which a block is made.
 
     At most `limit` are shown, in at most `tokens` tokens, between the lines `opening` and `closing`. Quotes
-    are data, so the block is a message of the user. A sequence may make its quotes on demand. `turn` is the id
-    of the message that they are found for.
+    are data, so the block is a message of the user. A sequence may make its quotes on demand. `turn` is the
+    id of the message that they are found for.
     """
 
     def __init__(

@@ -143,7 +143,8 @@ def recalled(
         if tier == "knowledge":
             found = distinct(search, many, evident=evident) if question.strip() else ()
             if until is not None:
-                found = [said for said in found if said[0].leaf.at <= until]
+                earlier = ([hit for hit in said if hit.leaf.at <= until] for said in found)
+                found = [said for said in earlier if said]
             return HitQuotes(found, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, many))

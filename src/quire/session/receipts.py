@@ -27,14 +27,15 @@ from quire.context import (
     Line,
     Part,
     Piece,
+    Selected,
     budget_bar,
     receipt_html,
     receipt_table,
 )
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
-from quire.items import Item, Note, Unknown
+from quire.items import Item, Message, Note, Unknown
 from quire.memory import Quote
-from quire.memory.quotes import SelectedQuotes
+from quire.memory.quotes import TURN, SelectedQuotes
 from quire.providers import CachePlan, Rendered, provider_for
 from quire.sections import History, Settings
 from quire.session.log import Entries, Log
@@ -166,6 +167,17 @@ class Kept:
             return None if item.created_at > self.created_at else False
         is_in_view = view.fate_at(position).state in VISIBLE or view.shows_summary(position)
         return is_in_view and view.index_of(position) >= self._content["start"]
+
+    @property
+    def selected(self) -> Selected:
+        """The blocks of quotes that were shown, by section, each with the turn that it was for."""
+        content = self._content
+        names = (*content.get("before", ()), *content.get("after", ()))
+        made = (self._found(name) for name in names if isinstance(name, int))
+        blocks = (
+            one for one in made if isinstance(one, Message) and not is_tombstone(one) and TURN in one.extras
+        )
+        return {one.id.rpartition("/")[0]: (one.extras[TURN], (one,)) for one in blocks}
 
     @cached_property
     def _beside_view(self) -> frozenset[str]:

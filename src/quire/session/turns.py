@@ -21,6 +21,7 @@ from quire.context import (
     Observer,
     Piece,
     Read,
+    Selected,
     Template,
     enabled_sections,
     gather_section,
@@ -29,7 +30,7 @@ from quire.errors import Conflict, InvalidValue, ModelFailed, OverBudget, Unknow
 from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory, Recall
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
-from quire.sections import Ask, Content, Section, settings_of
+from quire.sections import Ask, Candidates, Content, Section, settings_of
 from quire.session.aio import IO, SHORT, Writer, check_names, checked_type
 from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
@@ -37,7 +38,7 @@ from quire.session.erasure import finish_erasing
 from quire.session.hooks import Added, Adding, Building, Built, Recalled, Recalling
 from quire.session.log import Compute, Entries, Guard
 from quire.session.provenance import link_sources
-from quire.session.receipts import Digests, SentRequest, parameters_of, quotes_in
+from quire.session.receipts import Digests, Receipts, SentRequest, parameters_of, quotes_in
 from quire.session.redaction import redacted_pieces
 from quire.session.responses import decoded, feed, is_stream, log_refusal
 from quire.session.spending import Caps, PricesByName, check_caps, usage_note
@@ -409,19 +410,29 @@ class Turns:
     def _fit(self, gathered: _Gathered, build: _Build, *, shortens_new: bool = False) -> Context:
         counter, previous, template = self._counter(build), self._previous, build.template
         sources = {id(view.log): name for name, view in gathered.ask.views.items()}
+        if previous is not None and previous[0] is not template:
+            previous = None
         return template.fit(
             gathered.pieces,
             gathered.ask,
             model=build.model,
             counter=counter,
-            previous=previous[1] if previous is not None and previous[0] is template else None,
+            previous=None if previous is None else previous[1],
             cuts=self._log.state.cuts,
+            selected=self._selected(gathered.pieces) if previous is None else None,
             observer=_Requests(
                 self, sources, gathered.guard, is_own=build.is_own, continues=self._continues(build)
             ),
             output=build.asked.get("output"),
             shortens_new=shortens_new,
         )
+
+    def _selected(self, pieces: Sequence[Piece]) -> Selected:
+        """What was selected for the request that was sent last, if something is to be selected."""
+        if not any(isinstance(piece.content, Candidates) for piece in pieces):
+            return {}
+        last = Receipts(self._log)[-1:]
+        return last[0].selected if last else {}
 
     @property
     def length(self) -> int:
