@@ -112,6 +112,6 @@ def test_they_are_quoted_as_of_the_conversation_that_answers() -> None:
             Message("assistant", canned, created_at=when + 60),
         )
     session = opened("acme/now", store)
-    lines = asked(session, "When was the refund of order 1003 approved?", window=2_000).splitlines()
+    lines = asked(session, "When was the refund of order 1003 approved?", window=4_000).splitlines()
     (nth,) = [nth for nth, line in enumerate(lines) if canned in line]
     assert "conversation ticket-3]" in "\n".join(lines[nth - 2 : nth])
