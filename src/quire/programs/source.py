@@ -4,6 +4,7 @@ import ast
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
@@ -18,6 +19,7 @@ LONGEST = 2_000
 _LONGEST_LINE = 160
 _MAX_CHARACTERS = 50_000
 _MAX_NODES = 20_000
+_MAX_PARSES = 10
 _MAX_DEPTH = 200
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -74,7 +76,7 @@ def _parsed(code: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a program is no concern of the host
-            tree = ast.parse(code)
+            tree = _parsed_alone(code)
     except SyntaxError as wrong:
         text = at_line(code, wrong.lineno, f"SyntaxError: {wrong.msg}")
         raise ProgramFault("syntax", text, wrong.lineno) from None
@@ -82,6 +84,14 @@ def _parsed(code: str) -> ast.Module:
         raise ProgramFault("syntax", f"this is no program: {type(wrong).__name__}: {wrong}") from None
     _check_size(tree)
     return tree
+
+
+def _parsed_alone(code: str) -> ast.Module:
+    """Parse code again if another thread parsed meanwhile: some CPython count the depth of both as one."""
+    for _ in range(_MAX_PARSES):
+        with suppress(SystemError):
+            return ast.parse(code)
+    return ast.parse(code)
 
 
 def _check_size(tree: ast.Module) -> None:
