@@ -14,8 +14,10 @@ from quire.sections import History
 from quire.stores import MemoryStore
 
 _SAID = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
-CONVERSATIONS = [("user", rule, around) for rule, around in _SAID["user"]]
-CONVERSATIONS += [("system", rule, "") for rule in _SAID["system"]]
+CONVERSATIONS = [
+    *(("user", rule, around) for rule, around in _SAID["user"]),
+    *(("system", rule, "") for rule in _SAID["system"]),
+]
 FORGETFUL = Summarize(floor=4, ceiling=8, size=16)
 
 

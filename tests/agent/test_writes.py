@@ -151,16 +151,16 @@ async def _answer(deltas: AsyncGenerator[Delta, None]) -> Reply:
     return done.reply
 
 
-ASKED_BY = {
-    "agent": (
-        lambda node, agent, **asking: agent.ask("second", **asking),
-        lambda node, agent, **asking: _answer(agent.stream("second", **asking)),
-    ),
-    "node": (
-        lambda node, agent, **asking: node.send("clerk", "second", **asking),
-        lambda node, agent, **asking: _answer(node.send_stream("clerk", "second", **asking)),
-    ),
-}
+async def _ask_second(by: str, is_streamed: bool, node: Node, agent: Agent, asking: Any) -> Reply:
+    if by == "agent":
+        streamed = agent.stream("second", **asking) if is_streamed else None
+    else:
+        streamed = node.send_stream("clerk", "second", **asking) if is_streamed else None
+    if streamed is not None:
+        return await _answer(streamed)
+    return await (agent.ask("second", **asking) if by == "agent" else node.send("clerk", "second", **asking))
+
+
 BUSY: list[Any] = [
     {"while_busy": "queue"},
     {"while_busy": "interrupt"},
@@ -174,7 +174,7 @@ BUSY: list[Any] = [
 
 @pytest.mark.parametrize("asking", BUSY, ids=lambda asking: " ".join(map(str, asking.values())))
 @pytest.mark.parametrize("is_streamed", [False, True])
-@pytest.mark.parametrize("by", ASKED_BY)
+@pytest.mark.parametrize("by", ["agent", "node"])
 async def test_a_message_that_comes_while_a_turn_runs(by: str, is_streamed: bool, asking: Any) -> None:
     gate, node, while_busy = Gate(), Node(), asking["while_busy"]
     model = Scripted(
@@ -186,7 +186,7 @@ async def test_a_message_that_comes_while_a_turn_runs(by: str, is_streamed: bool
     await gate.begun.wait()
 
     async def ask() -> Reply:
-        return await ASKED_BY[by][is_streamed](node, agent, **asking)
+        return await _ask_second(by, is_streamed, node, agent, asking)
 
     coming = asyncio.create_task(ask())
     if while_busy == "interrupt":

@@ -53,8 +53,8 @@ def test_what_was_added_is_carried_into_the_next_summary_until_that_has_it() -> 
 def test_an_open_point_outlives_what_was_carried_and_a_request_has_its_answer() -> None:
     items: list[Item] = [Message("user", "Remind me to call +47 9912 on 2026-12-24.")]
     summary = Summary(proved("They talked.", items, [], COUNTER, 200))
-    for turn in range(6):
-        asked = Message("user", f"Please handle order W-{turn}022.")
+    questions = [Message("user", f"Please handle order W-{turn}022.") for turn in range(6)]
+    for turn, asked in enumerate(questions):
         rows: list[Item] = [summary, asked, Message("assistant", f"Order W-{turn}022 is done.")]
         for number in range(6):
             key = f'{{"order_id": "W-{turn}{number}"}}'
@@ -63,7 +63,7 @@ def test_an_open_point_outlives_what_was_carried_and_a_request_has_its_answer() 
         lines = added("They talked.", rows, size=200)
         assert "user: Remind me to call +47 9912 on 2026-12-24." in lines
         summary = Summary(proved("They talked.", rows, [], COUNTER, 200))
-    (line,) = added("They talked.", [asked, Message("assistant", "All well.")])
+    (line,) = added("They talked.", [questions[-1], Message("assistant", "All well.")])
     assert line == "user: Please handle order W-5022. (answered: All well.)"
 
 

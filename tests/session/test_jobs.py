@@ -215,7 +215,11 @@ async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
 
 SECRET = "the secret is swordfish"
 CALL = ToolCall("c1", "look")
-LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+LOOK: dict[str, Any] = {
+    "name": "look",
+    "description": "Look.",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from quire.sections import History
 from quire.stores import MemoryStore
 
 TEMPLATE = Template(History(), budget=Budget(window=4_000), model="gpt-5.6")
-LOST = {
+LOST: dict[str, tuple[str, dict[str, str], str, list[str]]] = {
     "a tool read it": ("The lucky flower is the blue one from the market.", {}, "It is blue.", ["lost"]),
     "another search": ("Ana keeps the key under the stone.", {}, "Under the stone.", ["lost"]),
     "a stale path": ("It is in /srv/plants/hall.", {"file": "/srv/plants/hall"}, "no such file", []),
@@ -20,7 +20,7 @@ LOST = {
 }
 """What the user said, the arguments of a call, its result, and what the result names as its sources."""
 
-KEPT = {
+KEPT: dict[str, tuple[str, dict[str, str], str, list[str]]] = {
     "another key": ("Take order W-2210.", {"order": "W-9999"}, "no such order", []),
     "a longer key": ("Take order W-2210.", {"order": "W-22"}, "no such order", []),
     "what was read stands in the result": ("It is the blue one.", {}, "user: It is the blue one.", ["lost"]),

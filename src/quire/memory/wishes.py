@@ -141,7 +141,7 @@ def _is_replaced(older: Wish, newer: Wish) -> bool:
         return True
     if older.forbids or newer.forbids:
         return False
-    before = [one for one, other in takewhile(_is_same, zip(older.words, newer.words, strict=False))]
+    before = [pair[0] for pair in takewhile(_is_same, zip(older.words, newer.words, strict=False))]
     one, other = older.words[len(before) :], newer.words[len(before) :]
     after = sum(1 for _ in takewhile(_is_same, zip(reversed(one), reversed(other), strict=False)))
     is_value = len(one) == len(other) and len(one) - after <= _LONGEST_VALUE
