@@ -76,7 +76,7 @@ def _parsed(code: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a program is no concern of the host
-            tree = _parsed_alone(code)
+            tree = _parse_again_if_disturbed(code)
     except SyntaxError as wrong:
         text = at_line(code, wrong.lineno, f"SyntaxError: {wrong.msg}")
         raise ProgramFault("syntax", text, wrong.lineno) from None
@@ -86,7 +86,7 @@ def _parsed(code: str) -> ast.Module:
     return tree
 
 
-def _parsed_alone(code: str) -> ast.Module:
+def _parse_again_if_disturbed(code: str) -> ast.Module:
     """Parse code again if another thread parsed meanwhile: some CPython count the depth of both as one."""
     for _ in range(_MAX_PARSES):
         with suppress(SystemError):
