@@ -1,12 +1,13 @@
 """What a search found: hits with scores and reasons, each said once."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from time import gmtime, strftime
 
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question
 from quire.memory.times import shown_at
-from quire.memory.words import related, terms
+from quire.memory.words import related, terms, words_by_term
 
 _LENT_BEFORE, _LENT_AFTER = 2, 1
 _MOST_WORDS = 6
@@ -51,6 +52,7 @@ class Found:
         is_evident: bool = True,
     ) -> None:
         self.question, self.around = question, around
+        self._words: dict[tuple[str, str], dict[str, str]] = {}
         self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
         """Said in each reason."""
@@ -58,41 +60,45 @@ class Found:
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: its own terms, those of its neighbours, its speaker and its time."""
-        reasons = list(_reasons(self.question, leaf, self.around(leaf, _LENT_BEFORE, _LENT_AFTER)))
-        return "; ".join(filter(None, (*(reasons or ("by whom or when the question names",)), self.note)))
+        reasons = list(self._reasons(leaf)) or ["by whom or when the question names"]
+        return "; ".join(filter(None, (*reasons, self.note)))
+
+    @cached_property
+    def _asked(self) -> Mapping[str, str]:
+        """The terms of the question as they are written there."""
+        return words_by_term(self.question.text)
+
+    def _reasons(self, leaf: Leaf) -> Iterator[str]:
+        question, own = self.question, self._matched(leaf)
+        if own:
+            yield f"has {_listed(own.values())}"
+        beside = dict[str, str]()
+        for near in self.around(leaf, _LENT_BEFORE, _LENT_AFTER):
+            if (near.source, near.key) not in question.own:
+                beside = self._matched(near) | beside
+        if lent := [beside[term] for term in question.terms if term in beside and term not in own]:
+            yield f"beside a turn that has {_listed(lent)}"
+        if not set(question.terms).isdisjoint(terms(leaf.speaker)):
+            yield f"said by {leaf.speaker}"
+        if question.names(leaf.at):
+            yield f"from {strftime('%B %Y', gmtime(shown_at(leaf.at, question.zone)))}"
+
+    def _matched(self, leaf: Leaf) -> dict[str, str]:
+        """The terms of the question that a leaf has, each with the word that is there."""
+        key = leaf.source, leaf.key
+        if key not in self._words:
+            here, found = words_by_term(leaf.text), dict[str, str]()
+            for term in self.question.terms:
+                other = next((one for one in (term, *related(term)) if one in here), None)
+                if other is not None:
+                    asked = f" for {_quoted(self._asked.get(term, term))}" if other != term else ""
+                    found[term] = f"{_quoted(here[other])}{asked}"
+            self._words[key] = found
+        return self._words[key]
 
 
-def _reasons(question: Question, leaf: Leaf, around: Sequence[Leaf]) -> Iterator[str]:
-    own = _matched(question, leaf.text)
-    if own:
-        yield f"has {_listed(own.values())}"
-    others = (near.text for near in around if (near.source, near.key) not in question.own)
-    lent = _matched(question, "\n".join(others))
-    if beside := [said for term, said in lent.items() if term not in own]:
-        yield f"beside a turn that has {_listed(beside)}"
-    if not set(question.terms).isdisjoint(terms(leaf.speaker)):
-        yield f"said by {leaf.speaker}"
-    if question.names(leaf.at):
-        yield f"from {strftime('%B %Y', gmtime(shown_at(leaf.at, question.zone)))}"
-
-
-def _matched(question: Question, text: str) -> dict[str, str]:
-    """The terms of a question that a text has, each with the word that is there."""
-    asked, here, found = _written(question.text), _written(text), dict[str, str]()
-    for term in question.terms:
-        other = next((one for one in (term, *related(term)) if one in here), None)
-        if other is not None:
-            found[term] = f'"{here[other]}"' + (f' for "{asked.get(term, term)}"' if other != term else "")
-    return found
-
-
-def _written(text: str) -> dict[str, str]:
-    """Each term of a text as it is first written there."""
-    found: dict[str, str] = {}
-    for word in text.split():
-        for term in terms(word):
-            found.setdefault(term, word.strip(_AROUND_A_WORD))
-    return found
+def _quoted(word: str) -> str:
+    return f'"{word.strip(_AROUND_A_WORD)}"'
 
 
 def _listed(said: Iterable[str]) -> str:

@@ -31,6 +31,16 @@ def terms(text: str, *, language: str | None = None) -> list[str]:
     return list(chain.from_iterable(map(memo.__getitem__, plain.split())))
 
 
+def words_by_term(text: str) -> dict[str, str]:
+    """Each term of a text with the word that it is of where it first stands."""
+    plain, found = composed(text), dict[str, str]()
+    memo = _MEMOS[language_of(plain)]
+    for word in plain.split():
+        for term in memo[word]:
+            found.setdefault(term, word)
+    return found
+
+
 def dialect() -> str:
     """The version of these rules. An index made with another dialect has other terms and is rebuilt."""
     return "7"
