@@ -6,19 +6,15 @@ is not set it draws the same each time, so that who changed nothing breaks nothi
 
 import asyncio
 import gc
-import importlib
 import inspect
 import os
-import pkgutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-import quire
+from hypothesis.internal.conjecture import providers
 
 # Clients read all certificates of the machine when they are made, and no test speaks to a server by TLS.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
@@ -37,6 +33,11 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("quire")
+
+if DRAWS_THE_SAME:
+    # Hypothesis draws constants of loaded modules, too, and which are loaded depends on the tests before.
+    no_constants: Any = vars(providers)["_local_constants"]
+    setattr(providers, "_get_local_constants", lambda: no_constants)  # noqa: B010  (it is private)
 
 
 TOGETHER = ("tests/inspector/", "tests/models/")
@@ -76,15 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is drawn depends on the modules that are loaded, so all are whose extras are installed.
-
-    What there is by now stays to the end: who collects garbage need not look at it again.
-    """
-    if DRAWS_THE_SAME:
-        for module in pkgutil.walk_packages(quire.__path__, "quire."):
-            with suppress(ImportError):  # an extra is not installed
-                if not module.name.endswith(".__main__"):
-                    importlib.import_module(module.name)
+    """What there is by now stays to the end: who collects garbage need not look at it again."""
     gc.freeze()
     gc.enable()
 
