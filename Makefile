@@ -44,7 +44,6 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, more examples of ot
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/size.py --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/cold.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
 	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks-parts.md

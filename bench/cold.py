@@ -309,15 +309,14 @@ def total(times: Times, *parts: str) -> list[tuple[float, ...]]:
     return [tuple(map(sum, zip(*turn, strict=True))) for turn in turns]
 
 
-def spread(times: list[tuple[float, ...]], which: int = 1) -> str:
-    """The best and, in brackets, the median; of the time, or of the CPU time."""
-    taken = [pair[which] for pair in times]
+def spread(times: list[tuple[float, ...]]) -> str:
+    """The best time and, in brackets, the median."""
+    taken = [pair[1] for pair in times]
     return f"{page.number(min(taken))} ({page.number(median(taken))})" if taken else "-"
 
 
 ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"quire: {part}", "quire", (part,)) for part in PARTS),
-    ("quire: open and append only", "quire", PARTS[:2]),
     ("**quire: a turn**", "quire", PARTS),
     ("raw sqlite3, `json`", "raw", ("json",)),
     ("raw sqlite3, msgspec", "raw", ("msgspec",)),
@@ -343,7 +342,6 @@ def as_text(found: dict[int, dict[str, Any]]) -> str:
     ]
     first = times(min(found), "quire", PARTS)
     rows += [
-        ("quire: a turn, CPU", *(spread(times(n, "quire", PARTS), 0) for n in found)),
         (f"CPU, times that at {min(found):,}", *(ratio(n, first) for n in found)),
         ("CPU, times raw sqlite3", *(ratio(n, times(n, "raw", ("json",))) for n in found)),
         ("CPU, times openai-agents", *(ratio(n, times(n, "agents", ("agents",))) for n in found)),

@@ -350,16 +350,12 @@ async def run_plain(name: str, url: str, given: argparse.Namespace) -> dict[str,
 HEAD = (
     "tokens before",
     "",
-    "rows a turn",
     "first turn, kB",
-    "middle, kB",
     "last, kB",
     "all turns, MB",
     "times quire",
-    "engine on disk, MB",
     "all on disk, MB",
     "log of the server, MB",
-    "arguments of steps, MB",
 )
 LABELS = {
     "quire": "quire: references",
@@ -378,14 +374,11 @@ def table_of(found: dict[str, dict[str, dict[str, Any]]]) -> str:
                 (
                     f"{int(before):,}",
                     LABELS[name],
-                    one["rows a turn"],
-                    *(size / 1e3 for size in one["turns"]),
+                    *(size / 1e3 for size in (one["turns"][0], one["turns"][-1])),
                     one["content"] / 1e6,
                     one["content"] / least if least else None,
-                    one["disk"] / 1e6,
                     (one["disk"] + one["quire disk"]) / 1e6,
                     one["log"] / 1e6,
-                    None if name == "pydantic-ai" else one["arguments"] / 1e6,  # not counted there
                 )
             )
     return page.table(HEAD, rows, left=2)

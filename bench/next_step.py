@@ -383,25 +383,23 @@ Found = dict[str, dict[str, dict[str, float]]]
 
 
 def tables(found: Found) -> Iterator[str]:
-    """A table for each budget: a row for each way."""
-    head = ("", "values", "reached", "sent", "cached", "bill", "ledger", "used", "refused")
+    """A row for each way; of each budget the shares of values, the cached share and the bill."""
+    columns = ("values", "reached", "cached", "bill")
+    head = ("", *(f"{int(budget):,}: {column}" for budget in found for column in columns))
+    rows = [
+        (way, *(cell for ways in found.values() for cell in _cells(ways[way])))
+        for way in next(iter(found.values()))
+    ]
+    yield page.table(head, rows)
     for budget, ways in found.items():
-        rows = [
-            (
-                way,
-                f"{one['values']:.1%}",
-                f"{one['reached']:.1%}",
-                round(one["sent"]),
-                f"{one['cached']:.1%}",
-                round(one["bill"] / 1e3),
-                f"{one['ledger']:,.0f}, {one['largest']:,}" if one["largest"] else "-",
-                f"{one['used']:.0%}" if one["largest"] else "-",
-                int(one["refused"]),
-            )
-            for way, one in ways.items()
-        ]
-        yield f"At {int(budget):,} tokens:\n\n{page.table(head, rows)}"
-        yield from (f"{way}: {_of_summaries(one)}." for way, one in ways.items() if one["summaries"])
+        summaries = [f"{way}: {_of_summaries(one)}." for way, one in ways.items() if one["summaries"]]
+        if summaries:
+            yield f"At {int(budget):,} tokens: {' '.join(summaries)}"
+
+
+def _cells(one: dict[str, float]) -> tuple[str | int, ...]:
+    shares = (f"{one[share]:.1%}" for share in ("values", "reached", "cached"))
+    return *shares, round(one["bill"] / 1e3)
 
 
 def _of_summaries(one: dict[str, float]) -> str:

@@ -1,6 +1,6 @@
 """Recorded conversations: use of the window against the bill, and whether every request is valid and fits.
 
-Usage: python bench/recorded.py PATH [--budgets N ...] [--ways NAME ...] [--before JSON] [--page FILE]
+Usage: python bench/recorded.py PATH [--budgets N ...] [--ways NAME ...] [--page FILE]
        python bench/recorded.py PATH --wires [--limit N] [--json]
 
 The file has one JSON object a line, with `messages` as OpenAI's chat API has them. All conversations that
@@ -8,9 +8,6 @@ begin with the commonest instructions are joined behind one copy of these. Befor
 session builds what it would be sent. Use is the share of the budget that a request takes, over all calls for
 which the whole conversation is longer than the budget. The cached share is the longest beginning that a
 request has in common with the one before it. A cached token costs 0.1 and another one 1.25.
-
-`--json` prints the figures, of this version or of another one on PYTHONPATH; `--before` puts such figures
-beside those of this run.
 
 With `--wires`, what comes before each call is truncated to several limits, rendered to each wire and checked.
 `refused` are those where what must stay is larger than the limit: nothing is sent. Of the rest, `over` are
@@ -182,40 +179,17 @@ Found = dict[str, dict[str, dict[str, float]]]
 """By way and budget: the figures."""
 
 
-def tables(found: Found, before: Found) -> Iterator[str]:
-    """A table for each figure: a row for each way, a column for each budget."""
-    budgets = list(next(iter(found.values())))
-    head = ("", *(f"{int(budget):,}" for budget in budgets))
+def tables(found: Found) -> Iterator[str]:
+    """A row for each way, a column for each budget."""
+    head = ("", *(f"{int(budget):,}" for budget in next(iter(found.values()))))
 
-    def rows(cell: Any) -> list[list[str]]:
-        return [[way, *(cell(way, budget) for budget in budgets)] for way in found]
+    def rows(cell: Callable[[dict[str, float]], str]) -> list[list[str]]:
+        return [[way, *map(cell, figures.values())] for way, figures in found.items()]
 
-    def share(field: str, digits: int) -> Any:
-        def cell(way: str, budget: str) -> str:
-            now, old = found[way][budget][field], before.get(way, {}).get(budget)
-            return f"{now:.{digits}%}" if old is None else f"{now:.{digits}%} ({old[field]:.{digits}%})"
-
-        return cell
-
-    def spread(way: str, budget: str) -> str:
-        one = found[way][budget]
-        return f"{one['p10']:.0%}, {one['min']:.0%}"
-
-    def bill(way: str, budget: str) -> str:
-        one, old = found[way][budget], before.get(way, {}).get(budget)
-        now = f"{one['bill'] / 1e6:.2f}"
-        return (
-            now
-            if old is None
-            else f"{now} ({one['bill'] / old['bill']:.2f}, {one['sent'] / old['sent']:.2f})"
-        )
-
-    beside = ", in brackets before" if before else ""
-    yield f"Mean use of the window{beside}:\n\n{page.table(head, rows(share('mean', 0)))}"
-    yield f"Use in the lowest tenth of calls, and the lowest:\n\n{page.table(head, rows(spread))}"
-    yield f"Cached share{beside}:\n\n{page.table(head, rows(share('cached', 1)))}"
-    ratios = "; in brackets bill and tokens sent, as ratios to before" if before else ""
-    yield f"Bill in millions of tokens of input{ratios}:\n\n{page.table(head, rows(bill))}"
+    use = rows(lambda one: f"{one['mean']:.0%}, {one['min']:.0%}")
+    bill = rows(lambda one: f"{one['cached']:.1%}, {one['bill'] / 1e6:.2f}")
+    yield f"Use of the window, the mean and the lowest, by budget:\n\n{page.table(head, use)}"
+    yield f"Cached share, and the bill in millions of tokens:\n\n{page.table(head, bill)}"
 
 
 # Every wire, within a limit
@@ -263,7 +237,6 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="N")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME")
-    parser.add_argument("--before", type=Path, metavar="JSON", help="figures of another version")
     parser.add_argument("--wires", action="store_true")
     parser.add_argument("--limit", type=int, help="so many conversations")
     options = parser.parse_args()
@@ -276,8 +249,7 @@ def main() -> None:
         for budget in options.budgets:
             found.setdefault(way, {})[str(budget)] = replayed(items, way, budget)
             page.progress(f"{way} {budget}: {found[way][str(budget)]}")
-    before = json.loads(options.before.read_text(encoding="utf-8")) if options.before else {}
-    page.report(options, {"frontier": "\n\n".join(tables(found, before))}, found)
+    page.report(options, {"frontier": "\n\n".join(tables(found))}, found)
 
 
 if __name__ == "__main__":

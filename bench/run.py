@@ -48,11 +48,10 @@ TITLES = {
     "import": "import, ms",
 }
 METHOD = """\
-All libraries were given the same transcript: about 800 characters a message, every second turn with one to
-three tool calls, a third of the outputs 2 to 8 KB long. Each makes its own objects from the same strings;
-where it wants arguments as dictionaries, they were parsed beforehand. Figures are the best CPU time of the
-runs, with the garbage collector on. A library that cuts in place is given a whole history for each turn,
-copied off the clock."""
+Every library was given the same transcript: some 800 characters a message, one to three tool calls in every
+second turn, a third of the outputs 2 to 8 KB long. Figures are the best CPU time. A library that cuts in
+place is given a copy of the history for each turn, off the clock. `bench/libraries.py` and `bench/peers.py`
+have the calls."""
 
 WORK = [*WORKLOADS, "import"]
 Cells = dict[str, dict[str, dict[int, dict[str, Any]]]]
@@ -141,26 +140,17 @@ def report(cells: Cells) -> str:
         return cells[key].get(name, {}).get(0 if key == "import" else at, {}).get("best")
 
     keys = [key for key in TITLES if key in cells]
-    beside = [(TITLES[key], *(cost(key, name, size) for name in libraries)) for key in keys]
-    grown = [(TITLES[key], *(cost(key, "quire", at) for at in sizes)) for key in keys if key != "import"]
+    rows = [
+        (TITLES[key], *(cost(key, name, size) for name in libraries), cost(key, "quire", sizes[0]))
+        for key in keys
+    ]
+    verdicts = [f"{aim}: {verdict}, {measured}" for aim, measured, verdict in aims(cells) if verdict != "met"]
     parts = [
-        f"{stamp}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}.",
-        page.table(("aim", "measured", "verdict"), list(aims(cells)), left=3),
-        METHOD,
-        f"At N = {size:,} messages:",
-        page.table(("", *libraries), beside),
-        "Quire by the number of messages:",
-        page.table(("", *(f"{at:,}" for at in sizes)), grown),
-        "What was called:",
-        "\n".join(f"- {name}: {calls}" for name in libraries if (calls := _called(cells, name))),
+        f"{stamp}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}. {METHOD}",
+        page.table((f"{size:,} messages", *libraries, f"quire, {sizes[0]:,}"), rows),
+        f"All aims were met but these. {'; '.join(verdicts) or 'None'}.",
     ]
     return "\n\n".join(parts)
-
-
-def _called(cells: Cells, name: str) -> str:
-    rows = {key.split()[0]: row[name] for key, row in cells.items() if name in row and key != "import"}
-    said = {work: next(iter(row.values()))["how"] for work, row in rows.items()}
-    return "; ".join(f"{work} {how}" for work, how in said.items() if how)
 
 
 def aims(cells: Cells) -> Iterator[tuple[str, str, str]]:
