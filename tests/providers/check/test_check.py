@@ -48,12 +48,8 @@ def test_every_rule_is_a_sentence_with_a_source_and_the_page_of_rules_has_it(pro
         assert rule.source, name
     page = (Path(__file__).parents[3] / "docs" / "reference" / "check-rules.md").read_text("utf-8")
     section = page.split(f"(`{provider}`)")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", section, re.MULTILINE)
-    bar = "&#124;"
-    assert rows == [
-        (name, rule.text.replace("|", bar), rule.source.replace("|", bar))
-        for name, rule in RULES[provider].items()
-    ]
+    rows = re.findall(r"^- `(\w+)`: (.*)$", section, re.MULTILINE)
+    assert rows == [(name, rule.text) for name, rule in RULES[provider].items()]
 
 
 def test_schema_errors_name_a_path_and_a_reason() -> None:
