@@ -634,7 +634,7 @@ def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any
 
 def text_of(found: dict[str, Any], given: argparse.Namespace) -> str:
     names = ("ms to accept", "ms to answer", "ms to claim", "ms to answer after a kill")
-    labels = ("accepted", "answered", "killed, until another worker goes on", "killed, until answered")
+    labels = ("accepted", "answered", "killed, until another worker continues", "killed, until answered")
     kinds = ("median", "p95", "p99", "longest")
     rows = [
         (label, *(found[name][kind] / 1_000 for kind in kinds))
@@ -650,15 +650,15 @@ def text_of(found: dict[str, Any], given: argparse.Namespace) -> str:
     return (
         f"{given.conversations:,} conversations, {turns:,} turns, {given.clients} conversations at a time, "
         f"{given.workers} workers, {given.services} services, {found['kills']} kills: "
-        f"wrong is {wrong}; {found['taken over']} turns were taken over, {found['uncertain']} results are "
-        f"uncertain, {found['given up']} jobs were failed because three of their workers were killed. "
+        f"{wrong} wrong; {found['taken over']} turns were taken over, {found['uncertain']} results are "
+        f"uncertain, {found['given up']} jobs were given up after three killed workers each. "
         f"{found['turns a second']:,.1f} turns a second; CPU time of a turn: "
         f"{cpu['workers and services'] / turns * 1_000:,.1f} ms of workers and services, with their starts, "
         f"{cpu['server'] / turns * 1_000:,.1f} ms of PostgreSQL. "
-        f"A turn has {writes['entries']:,.1f} entries, and with all that looks and waits "
-        f"{writes['commits']:,.0f} transactions; it takes {kept('quire'):,.1f} kB in the tables of Quire, "
+        f"A turn has {writes['entries']:,.1f} entries and {writes['commits']:,.0f} transactions, "
+        f"polls included; it takes {kept('quire'):,.1f} kB in the tables of Quire, "
         f"{kept('dbos'):,.1f} kB in those of DBOS and {writes['log'] / 1e3:,.1f} kB of the server's log. "
-        f"The workers are {'' if found['apart'] else 'not '}in process namespaces of their own.\n\n"
+        f"Each worker has {'a' if found['apart'] else 'no'} process namespace of its own.\n\n"
         + page.table(("seconds", *kinds), rows)
     )
 
