@@ -167,7 +167,8 @@ def main() -> None:
         f"{given.conversations:,} conversations{before} of {given.turns} turn{'s' * (given.turns > 1)}, "
         f"{given.clients or given.conversations:,} at a time, the model at "
         f"{given.latency * 1_000:.0f} ms: {found['turns a second']:,.0f} turns a second; "
-        f"a turn without the model {found['median ms']:,.0f} ms in the median, {found['p99 ms']:,.0f} ms at the 99th percentile; "
+        f"a turn without the model {found['median ms']:,.0f} ms in the median, "
+        f"{found['p99 ms']:,.0f} ms at the 99th percentile; "
         f"at most {found['most MB']:,.0f} MB resident{limit}; "
         f"{found['wrong']} replies in the wrong place, {found['missing']} messages missing."
     )

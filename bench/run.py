@@ -144,11 +144,11 @@ def report(cells: Cells) -> str:
         (TITLES[key], *(cost(key, name, size) for name in libraries), cost(key, "quire", sizes[0]))
         for key in keys
     ]
-    verdicts = [f"{aim}: {verdict}, {measured}" for aim, measured, verdict in aims(cells) if verdict != "met"]
+    missed = [f"{aim}: {measured}" for aim, measured, verdict in aims(cells) if verdict == "fell short"]
     parts = [
         f"{stamp}, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}. {METHOD}",
         page.table((f"{size:,} messages", *libraries, f"quire, {sizes[0]:,}"), rows),
-        f"All aims were met but these. {'; '.join(verdicts) or 'None'}.",
+        f"Aims that were missed: {'; '.join(missed) or 'none'}.",
     ]
     return "\n\n".join(parts)
 
