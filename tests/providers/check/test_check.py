@@ -47,8 +47,8 @@ def test_every_rule_is_a_sentence_with_a_source_and_the_page_of_rules_has_it(pro
         assert rule.text.endswith(".") and len(rule.text) > 15, name
         assert rule.source, name
     page = (Path(__file__).parents[3] / "docs" / "reference" / "check-rules.md").read_text("utf-8")
-    section = page.split(f"(`{provider}`)")[1].split("\n## ")[0]
-    rows = re.findall(r"^- `(\w+)`: (.*)$", section, re.MULTILINE)
+    sections = [page.split(head)[1].split("\n## ")[0] for head in ("## Every provider", f"(`{provider}`)")]
+    rows = re.findall(r"^- `(\w+)`: (.*)$", "".join(sections), re.MULTILINE)
     assert rows == [(name, rule.text) for name, rule in RULES[provider].items()]
 
 
