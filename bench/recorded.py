@@ -35,7 +35,7 @@ from quire.state import Transcript, is_output, truncate
 from quire.stores import MemoryStore
 from quire.tokens import Definition, counter_for
 
-BUDGETS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+BUDGETS = (2_000, 4_000, 8_000, 32_000, 128_000)
 CACHED, NOT_CACHED = 0.1, 1.25
 PINNED_EVERY = 40
 """One user message is pinned after so many calls."""
