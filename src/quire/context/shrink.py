@@ -154,7 +154,7 @@ class Shrinking:
             ledger = self._ledger_tokens // part if part else 0
             for _ in range(_TRIES):
                 within = most - ledger - late
-                bounds = min(least, within), min(usual, within), within
+                bounds = min(least, within), min(usual, most - late), within
                 try:
                     cut = newest_between(rows, *bounds, counter=counter, stays=protected)
                 except Irreducible:
