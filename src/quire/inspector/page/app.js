@@ -174,7 +174,7 @@ function Conversation({ source, address, view, params, setParams }) {
           <div class="crumb-figures muted">
             <span title="entries of the log">version ${number(figures.version)}</span>
             <span>${plural(figures.spending.tokens, "token")} spent</span>
-            <span>${money(figures.spending.cost)}</span>
+            <span title="requests, and the writing of summaries">${money(figures.spending.cost)}</span>
           </div>
         `
       }

@@ -50,9 +50,11 @@ export const Price = ({ row }) => html`
   }
 `;
 
+const costTitle = (head) =>
+  head && `what these requests cost, of ${money(head.spending.cost)} with the writing of summaries`;
 const total = (rows, name) => rows.reduce((all, row) => all + (row[name] ?? 0), 0);
 
-export function Requests({ address, params, setParams }) {
+export function Requests({ address, params, setParams, head }) {
   const skip = Number(params.skip ?? 0);
   const state = useData("requests", { address, skip: skip || undefined });
   return html`
@@ -71,6 +73,7 @@ export function Requests({ address, params, setParams }) {
                   <${Figures}
                     rows=${[
                       ["requests", `${number(data.rows.length)}${data.has_more || skip ? " shown" : ""}`],
+                      ["cost", money(total(data.rows, "cost")), costTitle(head)],
                       [
                         "served from caches",
                         percent(data.reported),
@@ -79,14 +82,13 @@ export function Requests({ address, params, setParams }) {
                       ["breaks", number(data.rows.filter(isBreak).length)],
                       [
                         "written again",
-                        html`<${Tokens} count=${total(data.rows, "again")} />`,
+                        plural(total(data.rows, "again"), "token"),
                         "tokens behind a break that had been sent before",
                       ],
                       [
                         "that cost",
-                        html`${money(total(data.rows, "again_cost"))}${" "}
-                          <span class="muted">of ${money(total(data.rows, "cost"))}</span>`,
-                        "more than from a cache, at list prices; what all these requests cost",
+                        money(total(data.rows, "again_cost")),
+                        "more than from a cache, at list prices; a part of the cost",
                       ],
                     ]}
                   />

@@ -222,12 +222,12 @@ function Savings({ attempt }) {
       <${Bar} parts=${parts} label="${number(before)} tokens before, ${number(after)} after" />
       <${Figures}
         rows=${[
-          [isKept ? "Tokens before" : "Planned before", number(before)],
-          ["after", number(after)],
-          [isKept ? "saved" : "to be saved", `${number(saved)} (${percent(saved / before)})`],
+          [isKept ? "Before" : "Planned before", plural(before, "token")],
+          ["after", plural(after, "token")],
+          [isKept ? "saved" : "to be saved", `${plural(saved, "token")} (${percent(saved / before)})`],
           used.input && [
             "Read and written",
-            `${number(used.input)} + ${number(used.output ?? 0)}`,
+            `${number(used.input)} + ${plural(used.output ?? 0, "token")}`,
             "tokens of the model that wrote the summary",
           ],
           attempt.model && [

@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useState } from "preact";
 import { at, changed, follow, go, link, useData } from "quire/api.js";
 import { Notes, OpenFiles } from "quire/files.js";
 import { Words } from "quire/why.js";
+import { OpenWork } from "quire/work.js";
 import {
   Button,
   Dot,
@@ -95,6 +96,7 @@ export function Conversations({ params, sources }) {
       <${OpenFiles} />
     </div>
     <${Notes} />
+    ${by === "name" && !asked.q && html`<${OpenWork} />`}
     <div class="list-tools">
       <input
         type="search"
@@ -337,7 +339,7 @@ function Hit({ hit }) {
       <${When} at=${hit.at} />
     </span>
     <span class="text" dir="auto">${readable(hit.text)}</span>
-    <span class="faint">${readable(hit.reason)}</span>
+    <span class="muted">${readable(hit.reason)}</span>
   `;
   return hit.address
     ? html`

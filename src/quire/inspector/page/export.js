@@ -14,8 +14,8 @@ const MOST_ROWS = 10000,
 const PLAIN = new Set(
   (
     "advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model " +
-    "models name note of part path place policies prices_of provider providers role rule section sort spans state " +
-    "status target transcript transcripts type undo"
+    "models name note of part path place policies prices_of provider providers role rule section sort " +
+    "spans state status stop target transcript transcripts type undo"
   ).split(" "),
 );
 const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing

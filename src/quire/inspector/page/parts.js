@@ -27,6 +27,8 @@ export function seconds(value) {
   return value < 5400 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
 }
 
+export const dateOf = (time) => dates.format(time * 1000);
+
 export function When({ at }) {
   if (!at) return html`<span class="muted">–</span>`;
   const passed = Date.now() / 1000 - at;
@@ -35,10 +37,16 @@ export function When({ at }) {
   else if (passed < 3600) text = `${Math.round(passed / 60)} min ago`;
   else if (passed < 86400) text = `${Math.round(passed / 3600)} h ago`;
   return html`
-    <time class="when" datetime=${new Date(at * 1000).toISOString()} title=${dates.format(at * 1000)}>
+    <time class="when" datetime=${new Date(at * 1000).toISOString()} title=${dateOf(at)}>
       ${text}
     </time>
   `;
+}
+
+// An address as words: the scope and the name of a conversation.
+export function nameOfPlace(address) {
+  const names = address.split("/").map((part) => readable(decodeURIComponent(part)));
+  return names.filter(Boolean).join(" / ");
 }
 
 // States of a view

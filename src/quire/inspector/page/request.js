@@ -132,8 +132,8 @@ function Budget({ data }) {
       <div class="panel-body stack">
         <${Figures}
           rows=${[
-            ["free", number(free)],
-            ["reserve for the answer", data.reserve === null ? "not known" : number(data.reserve)],
+            ["free", plural(free, "token")],
+            ["reserve for the answer", data.reserve === null ? "not known" : plural(data.reserve, "token")],
             [
               "error of the count",
               error,
@@ -141,11 +141,11 @@ function Budget({ data }) {
                 ? "no usage was reported before this request"
                 : `how far off the last counts were at most: ${most} tokens`,
             ],
-            data.usage && ["reported input", number(data.usage.input ?? 0)],
+            data.usage && ["reported input", plural(data.usage.input ?? 0, "token")],
             data.usage && [
               "served from the cache",
               percent(data.reported),
-              `${number(data.usage.cache_read ?? 0)} read, ${number(data.usage.cache_write ?? 0)} written`,
+              `${number(data.usage.cache_read ?? 0)} read, ${plural(data.usage.cache_write ?? 0, "token")} written`,
             ],
             ["cost", money(data.cost), "input and output, as recorded"],
           ]}

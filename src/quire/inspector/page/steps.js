@@ -19,6 +19,7 @@ import {
   seconds,
   useKeys,
 } from "quire/parts.js";
+import { Jobs } from "quire/work.js";
 
 const STATUS = {
   done: ["good", "The result is recorded."],
@@ -42,6 +43,8 @@ export function Steps({ address, params, setParams }) {
   const state = useData("steps", { address, start: params.start });
   const keys = useKeys("button.row-link");
   return html`
+    <div class="stack">
+    <${Jobs} address=${address} />
     <${Loaded} state=${state}>
       ${(data) =>
         data.length === 0
@@ -92,6 +95,7 @@ export function Steps({ address, params, setParams }) {
             </div>
           `}
     </${Loaded}>
+    </div>
   `;
 }
 

@@ -262,7 +262,7 @@ function FallsOut({ known, address, isVaried }) {
       ${
         gone.items > 0 &&
         html`
-          <${Table}
+          <div class="falls-out"><${Table}
             label="what falls out"
             rows=${gone.rows}
             rowKey=${(row) => row.item_id}
@@ -288,7 +288,7 @@ function FallsOut({ known, address, isVaried }) {
               },
               { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => number(row.tokens) },
             ]}
-          />
+          /></div>
           ${
             gone.items > gone.rows.length &&
             html`<p class="panel-body muted">and ${number(gone.items - gone.rows.length)} more</p>`

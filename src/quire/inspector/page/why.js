@@ -2,7 +2,19 @@
 
 import { html } from "preact";
 import { link, useData } from "quire/api.js";
-import { Empty, Fate, Kind, Loaded, Tag, When, number, plural, readable, useKeys } from "quire/parts.js";
+import {
+  Empty,
+  Fate,
+  Kind,
+  Loaded,
+  Tag,
+  When,
+  nameOfPlace,
+  number,
+  plural,
+  readable,
+  useKeys,
+} from "quire/parts.js";
 
 const LONGEST = 60;
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
@@ -18,13 +30,15 @@ const To = ({ address, request }) => html`
 `;
 
 const Seen = ({ address, why }) =>
-  why.seen_in
-    ? html`
-      seen in ${number(why.seen_in)} of ${plural(why.requests, "request")}, the last${" "}
-      ${html`<${To} address=${address} request=${why.last} />`}
-      ${why.since && html`; not since ${html`<${To} address=${address} request=${why.since} />`}`}
-    `
-    : html`seen in none of ${plural(why.requests, "request")}`;
+  !why.requests
+    ? "no request was sent since"
+    : why.seen_in
+      ? html`
+        seen in ${number(why.seen_in)} of ${plural(why.requests, "request")}, the last${" "}
+        ${html`<${To} address=${address} request=${why.last} />`}
+        ${why.since && html`; not since ${html`<${To} address=${address} request=${why.since} />`}`}
+      `
+      : html`seen in none of ${plural(why.requests, "request")}`;
 
 export function Why({ address, item, request }) {
   const state = useData("why", { address, item, request });
@@ -55,12 +69,15 @@ export function Why({ address, item, request }) {
   `;
 }
 
-// In how many requests the model saw it, as words.
-const seenWords = ({ seen_in, requests, since }) =>
-  seen_in
-    ? `seen in ${number(seen_in)} of ${plural(requests, "request")}` +
-      (since ? `; not since request ${nameOfRequest(since)}` : "")
-    : `seen in none of ${plural(requests, "request")}`;
+// In which requests the model saw it, as words.
+function seenWords({ seen_in, requests, first, last, since }) {
+  if (!requests) return "no request was sent since";
+  if (!seen_in) return `seen in none of ${plural(requests, "request")}`;
+  const ends = [...new Set([first, last].map((one) => `request ${nameOfRequest(one)}`))];
+  const from = ends.length > 1 ? `from ${ends.join(" to ")}` : ends[0];
+  const until = since ? `; not since request ${nameOfRequest(since)}` : "";
+  return `seen in ${number(seen_in)} of ${plural(requests, "request")}: ${from}${until}`;
+}
 
 export function Words({ words, within }) {
   const state = useData("words", { words, within });
@@ -89,14 +106,14 @@ export function Words({ words, within }) {
                     <span class="row">
                       <${Kind} item=${why.item} />
                       <strong class="cut">
-                        ${readable(decodeURIComponent(why.address.split("/")[1]))}
+                        ${nameOfPlace(why.address)}
                       </strong>
                       ${
                         why.is_seen === null
                           ? ""
                           : html`
                             <${Tag} tone=${why.is_seen ? "good" : "warn"}>
-                              ${why.is_seen ? "seen last" : "not seen last"}
+                              ${why.is_seen ? "in the last request" : "not in the last request"}
                             </${Tag}>
                           `
                       }
@@ -104,7 +121,7 @@ export function Words({ words, within }) {
                       <${When} at=${why.item.at} />
                     </span>
                     <span class="text" dir="auto">${readable(why.item.text)}</span>
-                    <span class="faint">${seenWords(why)}</span>
+                    <span class="muted">${seenWords(why)}</span>
                   </a>
                 </li>
               `,
