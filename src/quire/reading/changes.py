@@ -1,4 +1,4 @@
-"""What a person changes: an edit is undone, a branch begun, a compaction run, a call decided, a job cancelled."""
+"""What a person changes: edits are undone, branches begun, compactions run, calls decided, jobs cancelled."""
 
 import asyncio
 from typing import Annotated

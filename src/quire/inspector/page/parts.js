@@ -45,7 +45,7 @@ export function When({ at }) {
 
 // An address as words: the scope and the name of a conversation.
 export function nameOfPlace(address) {
-  const names = address.split("/").map((part) => readable(decodeURIComponent(part)));
+  const names = address.split("/").map((part) => readable(decodeURIComponent(part).replace(/\/$/, "")));
   return names.filter(Boolean).join(" / ");
 }
 

@@ -142,11 +142,7 @@ function Budget({ data }) {
                 : `how far off the last counts were at most: ${most} tokens`,
             ],
             data.usage && ["reported input", plural(data.usage.input ?? 0, "token")],
-            data.usage && [
-              "served from the cache",
-              percent(data.reported),
-              `${number(data.usage.cache_read ?? 0)} read, ${plural(data.usage.cache_write ?? 0, "token")} written`,
-            ],
+            data.usage && ["served from the cache", percent(data.reported), cached(data.usage)],
             ["cost", money(data.cost), "input and output, as recorded"],
           ]}
         />
@@ -161,6 +157,9 @@ function Budget({ data }) {
     </${Panel}>
   `;
 }
+
+const cached = ({ cache_read = 0, cache_write = 0 }) =>
+  `${number(cache_read)} read, ${plural(cache_write, "token")} written`;
 
 // The difference to the request before, priced.
 

@@ -16,6 +16,7 @@ import {
   Tag,
   money,
   number,
+  overheadOf,
   percent,
   plural,
   readable,
@@ -169,7 +170,8 @@ function Request({ title, fit, before, note }) {
         </div>
       </${Panel}>
     `;
-  const sizes = sizesOf(fit);
+  const overhead = overheadOf(fit);
+  const sizes = [...sizesOf(fit), ...(overhead ? [{ section: "overhead", tokens: overhead }] : [])];
   const earlier =
     before && !before.error
       ? Object.fromEntries(sizesOf(before).map((one) => [one.section, one.tokens]))
@@ -203,7 +205,7 @@ function Request({ title, fit, before, note }) {
             head: "Section",
             cell: (row) => html`
               <span class="row">
-                <span class="swatch section-${row.tone}" />
+                ${row.tone !== undefined && html`<span class="swatch section-${row.tone}" />`}
                 ${readable(row.section)}
               </span>
             `,

@@ -1,0 +1,102 @@
+"""Jobs and approvals of a running service: what waits and runs is listed as it happens, and decided."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
+
+import pytest
+from starlette.testclient import TestClient
+
+from quire import Agent, Node, ToolCall, tool
+from quire.inspector import app
+from quire.models import Scripted
+from quire.service import app as service_of
+from quire.stores import Store
+from tests.inspector.browsing import Page, expect
+from tests.inspector.serving import Served, serving
+
+
+@tool(approve=True)
+def refund(order: str) -> str:
+    """Pay back the money for an order."""
+    return f"{order} is paid"
+
+
+class Slow(Scripted):
+    """A model that answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__([ToolCall("call_pay", "refund", '{"order": "A-7"}'), "It is paid."], repeat=True)
+        self.begun, self.go = Event(), Event()
+
+    async def ask(self, items: Any, **options: Any) -> Any:
+        self.begun.set()
+        await asyncio.to_thread(self.go.wait, 60)
+        return await super().ask(items, **options)
+
+
+class Shop(NamedTuple):
+    """A service, and the inspector of its store, which opened it by itself."""
+
+    client: TestClient
+    model: Slow
+    inspector: Served
+
+    def say(self, words: str, to: str = "pens") -> None:
+        path = f"/agents/seller/conversations/{to}/messages"
+        assert self.client.post(path, json={"content": words}).status_code == 202
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Shop]:
+    path, model = tmp_path / "shop.db", Slow()
+    node = Node(store=str(path))
+    node.add("seller", lambda session: Agent(session, model=model, tools=[refund]))
+    with (
+        Store.open(path) as store,
+        serving(app(store, write=True), str(path)) as inspector,
+        TestClient(service_of(node), base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as client,
+    ):
+        yield Shop(client, model, inspector)
+        model.go.set()
+
+
+def test_what_is_open_is_listed_and_a_job_is_cancelled(running: Shop) -> None:
+    running.say("Pay for A-7.")
+    running.say("And for A-8.")
+    running.say("Do you have ink?", to="ink")
+    assert running.model.begun.wait(60)
+    served = running.inspector
+    found = served.read("open").data
+    assert {job["address"]: job["question"] for job in found["jobs"]} == {
+        "seller/pens": "And for A-8.",
+        "seller/ink": "Do you have ink?",
+    }
+    assert found["length"] == {"jobs": 3, "calls": 0} and len(served.read("open", limit=1).data["jobs"]) == 1
+    job = next(one["job"] for one in found["jobs"] if one["question"] == "And for A-8.")
+    assert served.write("cancel", address="seller/pens", job=job).status == 200
+    assert served.write("cancel", address="seller/pens", job=job).status == 404
+    states = [one["state"] for one in served.read("jobs", address="seller/pens").data["jobs"]]
+    assert states == ["running", "cancelled"]
+
+
+def test_jobs_and_calls_are_seen_as_they_happen_and_decided(running: Shop, page: Page) -> None:
+    page.goto(running.inspector.url())
+    work = page.get_by_role("list", name="open work").get_by_role("listitem")
+    expect(page.get_by_text("No conversations yet")).to_be_visible()
+    running.say("Pay for A-7.")
+    expect(work).to_contain_text(["Pay for A-7."])
+    expect(work.get_by_text("job running")).to_be_visible()
+    running.say("And for A-8.")
+    expect(work).to_have_count(2)
+    work.filter(has_text="A-8").get_by_role("button", name="Cancel").click()
+    expect(work).to_have_count(1)
+    running.model.go.set()
+    expect(work.get_by_text("call waiting")).to_be_visible()
+    expect(work).to_contain_text(["A-7"])
+    work.get_by_role("button", name="Approve").click()
+    expect(work.get_by_text("call approved")).to_be_visible()
+    work.get_by_role("link", name="seller / pens").click()
+    expect(page.get_by_role("list", name="jobs").get_by_text("job cancelled")).to_be_visible()
