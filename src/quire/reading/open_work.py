@@ -48,8 +48,9 @@ def list_open_work(source: Source, limit: Count = _ROWS) -> OpenWork:
             jobs += _jobs(session)
     latest = source.recent()[:_LOOKED_AT]
     for place in [one.place for one in latest]:
-        session = _readable(source, place)
-        for name in [] if session is None else session.transcripts:
+        if (session := _readable(source, place)) is None:
+            continue
+        for name in session.transcripts:
             if any(how != "running" for _, how in session.calls.standing(name)):
                 found = list_calls(source, str(place), name, limit=1)["open"]
                 calls += [call | {"address": str(place)} for call in found]

@@ -6,13 +6,13 @@ import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire
 import { Export } from "quire/export.js";
 import {
   Button,
+  Cost,
   Dialog,
   Dot,
   Fault,
   Skeleton,
   Tag,
   isForPage,
-  money,
   number,
   plural,
   readable,
@@ -174,7 +174,7 @@ function Conversation({ source, address, view, params, setParams }) {
           <div class="crumb-figures muted">
             <span title="entries of the log">version ${number(figures.version)}</span>
             <span>${plural(figures.spending.tokens, "token")} spent</span>
-            <span title="requests, and the writing of summaries">${money(figures.spending.cost)}</span>
+            <span title="requests, and the writing of summaries"><${Cost} spent=${figures.spending} /></span>
           </div>
         `
       }

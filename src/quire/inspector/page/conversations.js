@@ -7,13 +7,14 @@ import { Words } from "quire/why.js";
 import { OpenWork } from "quire/work.js";
 import {
   Button,
+  Cost,
   Dot,
   Empty,
   Loaded,
+  NONE,
   Segmented,
   Tag,
   When,
-  money,
   number,
   plural,
   readable,
@@ -33,7 +34,6 @@ const HINTS = {
   said: "Ask what was said, by whom, when",
   words: "Words of a message or a result",
 };
-const NONE = html`<span class="faint">–</span>`;
 const nameOf = (scope) => (scope ? readable(scope) : "no scope");
 
 export function Conversations({ params, sources }) {
@@ -47,6 +47,7 @@ export function Conversations({ params, sources }) {
   useEffect(() => follow({}), [at.source]);
   const ask = (next) => {
     const all = { ...asked, ...next };
+    if (next.q !== undefined) setTyped(next.q); // else the field would ask for its words again
     setTrail([]);
     history.replaceState(null, "", link("", "", all));
     setAsked(all);
@@ -244,25 +245,12 @@ function Row({ row }) {
         ${row.tokens ? number(row.tokens) : NONE}
       </span>
       <span class="number figure">
-        <${Cost} row=${row} />
+        <${Cost} spent=${row} />
       </span>
       <span class="number conversation-when">
         <${When} at=${row.at} />
       </span>
     </a>
-  `;
-}
-
-function Cost({ row }) {
-  const unpriced = row.unpriced
-    ? `${plural(row.unpriced, "request")} of models without a known price`
-    : undefined;
-  if (!row.tokens || (unpriced && !row.cost)) return html`<span title=${unpriced}>${NONE}</span>`;
-  return html`
-    <span title=${unpriced}>
-      ${unpriced ? "≥ " : ""}
-      ${money(row.cost)}
-    </span>
   `;
 }
 

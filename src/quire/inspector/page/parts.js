@@ -49,6 +49,21 @@ export function nameOfPlace(address) {
   return names.filter(Boolean).join(" / ");
 }
 
+// What was spent; at least that, if some of the models have no known price.
+export const NONE = html`<span class="faint">–</span>`;
+export function Cost({ spent }) {
+  const unpriced = spent.unpriced
+    ? `${plural(spent.unpriced, "request")} of models without a known price`
+    : undefined;
+  if (!spent.tokens || (unpriced && !spent.cost)) return html`<span title=${unpriced}>${NONE}</span>`;
+  return html`
+    <span title=${unpriced}>
+      ${unpriced ? "≥ " : ""}
+      ${money(spent.cost)}
+    </span>
+  `;
+}
+
 // States of a view
 
 export const Empty = ({ title, children }) => html`
