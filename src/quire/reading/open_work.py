@@ -12,7 +12,7 @@ from quire.stores import Place
 
 _ROWS, _MOST_ROWS = 50, 200
 _LOOKED_AT = 200
-"""The latest conversations, which are looked through for calls: no store keeps where a call waits."""
+"""Conversations that are opened: those with jobs, and the latest, as no store keeps where a call waits."""
 _LONGEST = 160
 
 
@@ -33,29 +33,33 @@ class OpenWork(Record, frozen=True):
     jobs: Sequence[JobHere]
     calls: Sequence[dict[str, Any]]
     length: dict[str, int]
-    looked_at: int
 
 
 def list_open_work(source: Source, limit: Count = _ROWS) -> OpenWork:
     """Return the jobs that have not ended, and the calls that a person decides in the latest conversations.
 
-    A conversation that cannot be read is left out here: the list of conversations says so.
+    At most 200 conversations are looked through for each. One that cannot be read is left out here: the list
+    of conversations says so.
     """
     most = min(limit, _MOST_ROWS)
     jobs, calls = list[JobHere](), list[dict[str, Any]]()
-    for place in source.store.with_open_jobs(source.scope):
+    for place in source.store.with_open_jobs(source.scope)[:_LOOKED_AT]:
         if not is_reserved(place.conversation) and (session := _readable(source, place)) is not None:
             jobs += _jobs(session)
-    latest = source.recent()[:_LOOKED_AT]
-    for place in [one.place for one in latest]:
-        if (session := _readable(source, place)) is None:
+    known, source.without_calls = source.without_calls, {}
+    for one in source.recent()[:_LOOKED_AT]:
+        if known.get(one.place) == one.version:
+            source.without_calls[one.place] = one.version
             continue
-        for name in session.transcripts:
-            if any(how != "running" for _, how in session.calls.standing(name)):
-                found = list_calls(source, str(place), name, limit=1)["open"]
-                calls += [call | {"address": str(place)} for call in found]
+        if (session := _readable(source, one.place)) is None:
+            continue
+        names = [name for name in session.transcripts if session.calls.standing(name)]
+        for found in [list_calls(source, str(one.place), name, limit=1)["open"] for name in names]:
+            calls += [call | {"address": str(one.place)} for call in found]
+        if not names:
+            source.without_calls[one.place] = one.version
     length = {"jobs": len(jobs), "calls": len(calls)}
-    return OpenWork(jobs=jobs[:most], calls=calls[:most], length=length, looked_at=len(latest))
+    return OpenWork(jobs=jobs[:most], calls=calls[:most], length=length)
 
 
 def _readable(source: Source, place: Place) -> Session | None:
