@@ -32,7 +32,7 @@ PAGE := src/quire/inspector/page
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/oxfmt --check $(PAGE)
+	@$(BIN)/oxfmt --list-different $(PAGE)
 	@$(BIN)/oxlint --deny-warnings --quiet $(PAGE)
 	@! LC_ALL=C.UTF-8 grep -nHE '.{111}' $(PAGE)/*.js  # strings and templates, which no formatter breaks
 	@$(BIN)/mypy

@@ -67,7 +67,10 @@ function Rows({ address, head, at, params, setParams }) {
   const state = useData("transcript", { address, transcript, at, start, limit: WINDOW, flat, item, request });
   const list = useKeys(".talk-line"),
     isAtEnd = useRef(!item);
-  useEffect(() => setStart(undefined), [at, flat, item]);
+  useEffect(() => {
+    setStart(undefined);
+    if (item) isAtEnd.current = false; // an item that is asked for is scrolled to
+  }, [at, flat, item]);
   useEffect(() => {
     const look = () => {
       isAtEnd.current = innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
