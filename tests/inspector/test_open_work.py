@@ -31,9 +31,11 @@ class Seller:
     def __init__(self) -> None:
         self.is_asked, self.may_answer = Event(), Event()
 
-    async def answer(self, sent: Rendered) -> ToolCall:
+    async def answer(self, sent: Rendered) -> ToolCall | str:
         self.is_asked.set()
         await asyncio.to_thread(self.may_answer.wait, 60)
+        if any(message["role"] == "tool" for message in sent.payload["messages"]):
+            return "It is paid."
         return ToolCall("call_pay", "refund", '{"order": "A-7"}')
 
 
@@ -84,7 +86,7 @@ def test_what_is_open_is_listed_and_cancelled(running: Shop) -> None:
     assert served.write("cancel", address=PENS, job=found["jobs"][1]["job"]).status == 404
 
 
-def test_jobs_and_calls_are_seen_as_they_happen_and_decided(running: Shop, page: Page) -> None:
+def test_jobs_and_calls_are_seen_as_they_happen_decided_and_acted_on(running: Shop, page: Page) -> None:
     page.goto(running.inspector.url())
     work = page.get_by_role("list", name="open work").get_by_role("listitem")
     expect(page.get_by_text("No conversations yet")).to_be_visible()
@@ -102,3 +104,9 @@ def test_jobs_and_calls_are_seen_as_they_happen_and_decided(running: Shop, page:
     expect(work.get_by_text("call approved")).to_be_visible()
     work.get_by_role("link", name="seller / pens").click()
     expect(page.get_by_role("list", name="jobs").get_by_text("job cancelled")).to_be_visible()
+    expect(page.get_by_role("heading", name="refund is approved")).to_be_visible()
+    running.say("Thank you.")
+    row = page.get_by_role("table", name="Calls").get_by_role("row").nth(1)
+    expect(row.get_by_text("done")).to_be_visible()
+    row.get_by_role("button", name="refund").click()
+    expect(page.get_by_text("A-7 is paid")).to_be_visible()
