@@ -26,15 +26,22 @@ integrations: .venv/.test $(FRAMEWORKS:%=.venv-%/.done) ## test what plugs into 
 		QUIRE_OWNERS=1 .venv-$$name/bin/python -m pytest -q tests/integrations/test_$$(echo $$name | tr - _).py || exit 1; \
 	done
 
+# The code of the inspector's page; `.oxfmtrc.json` and `.oxlintrc.json` leave out what others wrote.
+PAGE := src/quire/inspector/page
+
 check: .venv/.test .venv/.check ## formatting, lint and types, warnings counted as errors
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/oxfmt --list-different $(PAGE)
+	@$(BIN)/oxlint --deny-warnings --quiet $(PAGE)
+	@! LC_ALL=C.UTF-8 grep -nHE '.{111}' $(PAGE)/*.js  # strings and templates, which no formatter breaks
 	@$(BIN)/mypy
 	@$(BIN)/basedpyright
 
 format: .venv/.check ## put the code in its one format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/oxfmt $(PAGE)
 
 # Some twenty minutes on two quiet cores. Law 13 (no payload is refused) takes 13 ms of one core for a history on
 # all four wires, so 22 minutes of one core; one more example of every other law takes 3 to 4 s of one core.

@@ -3,6 +3,7 @@
 Run it by `make screenshots`. It needs Chromium, and looks best where the font Inter is installed.
 """
 
+import asyncio
 import os
 import runpy
 import shutil
@@ -18,9 +19,11 @@ from urllib.parse import quote
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
+from quire import Agent, ToolCall, tool
 from quire.inspector import app
 from quire.items import Summary
-from quire.session import Session
+from quire.models import Scripted
+from quire.session import Job, Session
 from quire.stores import Store
 
 ROOT = Path(__file__).parent.parent
@@ -52,6 +55,7 @@ def shots(session: Session) -> list[Shot]:
     request = f"{talk}/request?version={kept.version}"
     summary = next(item.id for item in session.view().recorded() if isinstance(item, Summary))
     return [
+        Shot("conversations", "", (1280, 520)),
         Shot("transcript", f"{talk}/transcript?at={kept.version}"),
         Shot("transcript-narrow", f"{talk}/transcript?at={kept.version}", NARROW),
         Shot("requests", f"{talk}/requests"),
@@ -89,6 +93,7 @@ def main() -> None:
             session = Session.open(ADDRESS, store=store)
             session.fork("by phone", at=session.receipts[2].version).user("I would rather call you.")
             pictures = shots(session)
+            leave_work(store)
         with inspector(path) as address, sync_playwright() as playwright:
             chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -96,6 +101,21 @@ def main() -> None:
                 width, height = shot.size
                 take(browser.new_page(viewport={"width": width, "height": height}), shot, address)
             browser.close()
+
+
+def leave_work(store: Store) -> None:
+    """A call that waits for a person, and jobs that wait."""
+
+    @tool(approve=True)
+    def refund(order: str, amount: float) -> str:
+        """Pay back the money for an order."""
+        return f"{amount} paid for {order}"
+
+    call = ToolCall("call_pay", "refund", '{"order": "A-1187", "amount": 89.90}')
+    session = Session.open("lamp-shop/2", store=store)
+    Agent(session, model=Scripted([call]), tools=[refund]).ask_sync("It is broken. I want my money back.")
+    for words in ("Where is my order A-1190?", "And can I still change its address?"):
+        asyncio.run(Session.open("lamp-shop/3", store=store).jobs.submit(Job.of(words)))
 
 
 def take(page: Page, shot: Shot, address: str) -> None:

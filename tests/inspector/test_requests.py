@@ -101,6 +101,19 @@ def test_a_request_of_which_something_was_forgotten(own_shop: Served) -> None:
     assert own_shop.read("bytes", address=PARCELS, version=data["version"]).status == 410
 
 
+def test_an_item_has_one_size_and_costs_add_up(shop: Served) -> None:
+    rows = shop.read("transcript", address=PARCELS, flat=1).data["rows"]
+    sizes = {row["item"]["id"]: row["item"]["tokens"] for row in rows}
+    sent = shop.read("requests", address=PARCELS).data["rows"]
+    entries = shop.read("request", address=PARCELS, version=sent[-1]["version"]).data["entries"]
+    whole = [one for one in entries if one["rule"] == "in full" and one["item_id"] in sizes]
+    assert whole and all(one["tokens"] == sizes[one["item_id"]] for one in whole)
+    summaries = shop.read("compactions", address=PARCELS).data["rows"]
+    costs = [row["cost"] for row in sent] + [row["attempt"].get("cost") or 0 for row in summaries]
+    spent = shop.read("conversation", address=PARCELS).data["spending"]["cost"]
+    assert sum(costs) == pytest.approx(spent)
+
+
 # By clicking
 
 

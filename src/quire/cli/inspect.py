@@ -39,7 +39,7 @@ def inspect(
         str | None, typer.Option(help="show this scope, and nothing outside of it; by default all")
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="let the page undo, branch, compact and decide calls")
+        bool, typer.Option("--write", help="let the page undo, branch, compact, decide calls and cancel jobs")
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="the port; by default a free one")] = 0,
     browser: Annotated[bool, typer.Option(help="open the page in the browser")] = True,

@@ -40,6 +40,8 @@ from quire.reading import (
     compactions,
     conversations,
     files as histories,
+    jobs,
+    open_work,
     requests,
     transcripts,
     trials,
@@ -66,6 +68,8 @@ READS: dict[str, Function] = {
     "sources": compactions.read_sources,
     "preview": compactions.preview_compaction,
     "steps": calls.list_calls,
+    "jobs": jobs.list_jobs,
+    "open": open_work.list_open_work,
     "requests": requests.list_requests,
     "request": requests.read_request,
     "bytes": requests.read_bytes,
@@ -80,6 +84,7 @@ WRITES: dict[str, Function] = {
     "fork": changes.fork,
     "compact": changes.compact,
     "decide": changes.decide,
+    "cancel": changes.cancel,
 }
 """What can be changed in a writable source, by name."""
 

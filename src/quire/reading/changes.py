@@ -1,5 +1,6 @@
-"""What a person changes: an edit is undone, a branch begun, a compaction run, a call decided."""
+"""What a person changes: edits are undone, branches begun, compactions run, calls decided, jobs cancelled."""
 
+import asyncio
 from typing import Annotated
 
 from msgspec import Meta
@@ -54,3 +55,10 @@ def decide(source: Source, address: Name, id: Name, verdict: bool | str) -> dict
     session = source.session(address)
     session.calls.decide(id, verdict)
     return {"id": id, "version": session.version}
+
+
+def cancel(source: Source, address: Name, job: Name) -> dict[str, str | int]:
+    """Cancel a job: one that waits never starts, one that runs ends before its next request or call."""
+    session = source.session(address)
+    asyncio.run(session.jobs.cancel(job))
+    return {"job": job, "version": session.version}

@@ -47,6 +47,8 @@ class Source:
         self.store, self.label, self.is_writable = store, label, is_writable
         self.scope = None if scope is None else named_scope(scope)
         self.histories, self.notes = histories, list[str]()
+        self.without_calls: dict[Place, int] = {}
+        """Conversations without open calls, as of a version: they are not opened again to look for some."""
 
     @property
     def is_file(self) -> bool:

@@ -99,7 +99,7 @@ def describe_conversation(
         "address": str(place),
         "version": shown.version,
         "transcripts": list(session.transcripts),
-        "spending": {"tokens": spent.tokens, "cost": spent.cost},
+        "spending": {"tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced},
         "counts": counts | {"steps": len(shown.view.open_calls())},
         "is_file": source.is_file,
         "marks": _marks(shown, requests),

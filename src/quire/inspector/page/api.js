@@ -10,46 +10,57 @@ const answers = new Map(snapshot?.answers.map(([name, params, data]) => [whole(n
 export const at = { source: "store", sources: [] };
 
 export function keyOf(name, params = {}) {
-  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(params).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   const query = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
   query.sort();
   return `${name}?${query}`;
 }
 
 // An export has the pages of an answer in one: its key and parameters without those of a page.
-export function whole(name, { start, limit, ...rest }) {
+export function whole(name, { start, limit: _limit, ...rest }) {
   const params = ["item", "bytes"].includes(name) ? { ...rest, start } : rest;
   return [keyOf(name, params), params];
 }
 
 function exported(name, params) {
   const data = answers.get(whole(name, params)[0]);
-  if (data === undefined) throw new Error("This was not exported: open the conversation with `quire inspect`.");
+  if (data === undefined)
+    throw new Error("This was not exported: open the conversation with `quire inspect`.");
   if (!data?.rows || params.limit === undefined) return data;
   const start = Math.min(params.start ?? data.start, data.rows.length);
   return { ...data, start, rows: data.rows.slice(start, start + params.limit) };
 }
 
 // What is asked for while `work` runs, and the answers. `work` is given a function that returns those so far.
-let recording = null, awaited = 0;
+let recording = null,
+  awaited = 0;
 
 export async function recorded(work) {
-  const asked = recording = new Map();
+  const asked = (recording = new Map());
   const sofar = () => [...asked.values()];
-  try { await work(sofar); } finally { recording = null; }
+  try {
+    await work(sofar);
+  } finally {
+    recording = null;
+  }
   return sofar();
 }
 
 // Waits until all is rendered and answered.
 export async function settled() {
-  for (let quiet = 0; quiet < 3; quiet = awaited ? 0 : quiet + 1) await new Promise((done) => setTimeout(done, 40));
+  for (let quiet = 0; quiet < 3; quiet = awaited ? 0 : quiet + 1)
+    await new Promise((done) => setTimeout(done, 40));
 }
 
 async function answer(path, options) {
   const response = await fetch(`api/${path}`, options).catch(() => {
     throw new Error("The inspector does not answer. Is it still running?");
   });
-  const data = await response.json().catch(() => ({ error: `The inspector answered with status ${response.status}.` }));
+  const data = await response
+    .json()
+    .catch(() => ({ error: `The inspector answered with status ${response.status}.` }));
   if (!response.ok) throw new Error(data.error ?? `status ${response.status}`);
   return data;
 }
@@ -62,7 +73,9 @@ export async function get(name, params = {}, source = at.source) {
     const data = await answer(`${source}/${key}`);
     recording?.set(key, [name, params, data]);
     return data;
-  } finally { awaited -= 1; }
+  } finally {
+    awaited -= 1;
+  }
 }
 
 export async function post(name, body) {
@@ -84,8 +97,14 @@ export async function loadSources() {
 
 // Whether the source that is shown can be changed, and why not.
 export const can = {
-  get write() { return !snapshot && Boolean(at.sources.find((one) => one.name === at.source)?.is_writable); },
-  get reason() { return snapshot ? "This is an export: open the conversation with `quire inspect`." : "Read-only: start the inspector with --write."; },
+  get write() {
+    return !snapshot && Boolean(at.sources.find((one) => one.name === at.source)?.is_writable);
+  },
+  get reason() {
+    return snapshot
+      ? "This is an export: open the conversation with `quire inspect`."
+      : "Read-only: start the inspector with --write.";
+  },
 };
 
 // The attributes of a control that needs the server: in an export it is off, and says why.
@@ -94,13 +113,17 @@ export const asking = snapshot ? { disabled: true, title: can.reason } : {};
 // Addresses of views within the page
 
 export function link(address, view = "transcript", params = {}, source = at.source) {
-  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(params).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   const query = given.length ? `?${new URLSearchParams(given)}` : "";
   const parts = address ? [source, address, view] : [source];
   return `#/${parts.map(encodeURIComponent).join("/")}${query}`;
 }
 
-export function go(...to) { location.hash = link(...to); }
+export function go(...to) {
+  location.hash = link(...to);
+}
 
 // Events: every view that shows data asks again when the conversation has changed.
 
@@ -116,10 +139,13 @@ export function follow(params, onChange) {
   if (snapshot) return () => {};
   const events = new EventSource(`api/${at.source}/${keyOf("events", params)}`);
   let isFirst = true; // the first event says how things are, not that they changed
-  events.onmessage = () => {
-    if (!isFirst) { changed(); onChange?.(); }
+  events.addEventListener("message", () => {
+    if (!isFirst) {
+      changed();
+      onChange?.();
+    }
     isFirst = false;
-  };
+  });
   return () => events.close();
 }
 
@@ -129,10 +155,15 @@ export function useData(name, params = {}, source = at.source) {
   const [tick, setTick] = useState(count);
   const latest = useRef(0);
   const key = `${source}/${keyOf(name, params)}`;
-  useEffect(() => { listeners.add(setTick); return () => listeners.delete(setTick); }, []);
+  useEffect(() => {
+    listeners.add(setTick);
+    return () => listeners.delete(setTick);
+  }, []);
   useEffect(() => {
     const mine = ++latest.current;
-    const take = (next) => { if (mine === latest.current) setState(next); };
+    const take = (next) => {
+      if (mine === latest.current) setState(next);
+    };
     get(name, params, source).then(
       (data) => take({ data, error: null, isLoading: false }),
       (error) => take({ data: null, error, isLoading: false }),

@@ -4,14 +4,31 @@
 import { html, render, useEffect, useState } from "preact";
 import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
-import { Button, Dialog, Dot, Fault, Skeleton, Tag, isForPage, money, number, plural, readable } from "quire/parts.js";
+import {
+  Button,
+  Cost,
+  Dialog,
+  Dot,
+  Fault,
+  Skeleton,
+  Tag,
+  isForPage,
+  number,
+  plural,
+  readable,
+} from "quire/parts.js";
 import { Drop } from "quire/files.js";
 import { VIEWS, Conversations } from "quire/views.js";
 
 function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [source = "", address = "", view = ""] = path.split("/").map(decodeURIComponent);
-  return { source, address: address || snapshot?.address || "", view: view || "transcript", params: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    source,
+    address: address || snapshot?.address || "",
+    view: view || "transcript",
+    params: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 function tabs() {
@@ -26,7 +43,10 @@ function App() {
   useEffect(() => {
     const move = () => setAddress(readAddress());
     addEventListener("hashchange", move);
-    loadSources().then((rows) => setSources({ rows, error: null }), (error) => setSources({ rows: null, error }));
+    loadSources().then(
+      (rows) => setSources({ rows, error: null }),
+      (error) => setSources({ rows: null, error }),
+    );
     return () => removeEventListener("hashchange", move);
   }, []);
   useEffect(() => {
@@ -34,9 +54,12 @@ function App() {
       if (event.key === "Escape" && event.target.matches("input, textarea")) event.target.blur();
       if (!isForPage(event)) return;
       if (event.key === "?") setHelping(true);
-      if (event.key === "/") { event.preventDefault(); document.querySelector("[type=search]")?.focus(); }
-      const { address, view } = readAddress();
-      if (!address) return;
+      if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector("[type=search]")?.focus();
+      }
+      const { address: shown, view } = readAddress();
+      if (!shown) return;
       const above = VIEWS.find((one) => one.name === view)?.under;
       if (event.key === "Escape") go(above ? address : "", above);
       const tab = /^[1-9]$/.test(event.key) && tabs()[event.key - 1];
@@ -45,27 +68,62 @@ function App() {
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
   }, []);
-  if (sources.error) return html`<main class="main"><${Fault} error=${sources.error} /></main>`;
-  if (!sources.rows) return html`<main class="main"><${Skeleton} /></main>`;
+  if (sources.error)
+    return html`
+      <main class="main">
+        <${Fault} error=${sources.error} />
+      </main>
+    `;
+  if (!sources.rows)
+    return html`
+      <main class="main">
+        <${Skeleton} />
+      </main>
+    `;
   const known = at.sources.map((one) => one.name);
-  at.source = known.includes(address.source) ? address.source : known[0] ?? "";
+  at.source = known.includes(address.source) ? address.source : (known[0] ?? "");
   const setParams = (params) => go(address.address, address.view, { ...address.params, ...params });
   const key = `${at.source}/${address.address}`;
   return html`
-    ${address.address
-      ? html`<${Conversation} key=${key} ...${address} setParams=${setParams} />`
-      : html`<${Header} /><main class="main"><${Conversations} key=${key} params=${address.params} setParams=${setParams} sources=${at.sources} /></main>`}
+    ${
+      address.address
+        ? html`<${Conversation} key=${key} ...${address} setParams=${setParams} />`
+        : html`
+          <${Header} />
+          <main class="main">
+            <${Conversations}
+              key=${key}
+              params=${address.params}
+              setParams=${setParams}
+              sources=${at.sources}
+            />
+          </main>
+        `
+    }
     <${Drop} />
-    ${isHelping && html`<${Help} onClose=${() => setHelping(false)} />`}`;
+    ${isHelping && html`<${Help} onClose=${() => setHelping(false)} />`}
+  `;
 }
 
 const Header = ({ children, actions }) => html`
   <header class="top">
-    <a class="brand" href=${link("")} aria-label="All conversations"><svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true"><rect width="16" height="16" rx="4" class="tone-accent" /><path d="M4 4.5h8M4 8h8M4 11.5h4.5" class="brand-lines" /></svg><span>Quire</span></a>
+    <a class="brand" href=${link("")} aria-label="All conversations">
+      <svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true">
+        <rect width="16" height="16" rx="4" class="tone-accent" />
+        <path d="M4 4.5h8M4 8h8M4 11.5h4.5" class="brand-lines" />
+      </svg>
+      <span>Quire</span>
+    </a>
     ${children}
-    <div class="grow" />${actions}
-    ${snapshot ? html`<${Tag}>export of ${new Date(snapshot.at * 1000).toISOString().slice(0, 10)}</${Tag}>` : !can.write && html`<${Tag} title=${can.reason}>read-only</${Tag}>`}
-  </header>`;
+    <div class="grow" />
+    ${actions}
+    ${
+      snapshot
+        ? html`<${Tag}>export of ${new Date(snapshot.at * 1000).toISOString().slice(0, 10)}</${Tag}>`
+        : !can.write && html`<${Tag} title=${can.reason}>read-only</${Tag}>`
+    }
+  </header>
+`;
 
 function Conversation({ source, address, view, params, setParams }) {
   const [isLive, setLive] = useState(false);
@@ -78,28 +136,124 @@ function Conversation({ source, address, view, params, setParams }) {
       clearTimeout(timer);
       timer = setTimeout(() => setLive(false), 5000);
     });
-    return () => { stop(); clearTimeout(timer); };
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
   }, [source, address]);
   const shown = VIEWS.find((one) => one.name === view) ?? VIEWS[0];
-  const [scope, name] = address.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const [scope, name] = address.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
   const figures = head.data;
   return html`
-    <${Header} actions=${!snapshot && figures && html`<${Button} title="Save this conversation as one file" onClick=${() => setExporting(true)}>Export</${Button}>`}>
-      <nav class="crumbs" aria-label="address"><span class="muted crumb">${readable(scope || "no scope")}</span><span class="muted">/</span><h1 dir="auto">${readable(name ?? "")}</h1>
-      ${isLive && html`<${Dot} label="changed just now" />`}</nav>
-      ${figures && html`<div class="crumb-figures muted"><span title="entries of the log">version ${number(figures.version)}</span><span>${plural(figures.spending.tokens, "token")} spent</span><span>${money(figures.spending.cost)}</span></div>`}
+    <${Header}
+      actions=${
+        !snapshot &&
+        figures &&
+        html`
+          <${Button} title="Save this conversation as one file" onClick=${() => setExporting(true)}>
+            Export
+          </${Button}>
+        `
+      }
+    >
+      <nav class="crumbs" aria-label="address">
+        <span class="muted crumb">${readable(scope || "no scope")}</span>
+        <span class="muted">/</span>
+        <h1 dir="auto">${readable(name ?? "")}</h1>
+        ${isLive && html`<${Dot} label="changed just now" />`}
+      </nav>
+      ${
+        figures &&
+        html`
+          <div class="crumb-figures muted">
+            <span title="entries of the log">version ${number(figures.version)}</span>
+            <span>${plural(figures.spending.tokens, "token")} spent</span>
+            <span title="requests, and the writing of summaries"><${Cost} spent=${figures.spending} /></span>
+          </div>
+        `
+      }
     </${Header}>
-    <nav class="tabs" aria-label="views">${tabs().map((one) => html`
-      <a key=${one.name} href=${link(address, one.name)} aria-current=${one === shown || one.name === shown.under ? "page" : undefined}>${one.tab}${figures?.counts?.[one.name] ? html`<span class="count">${number(figures.counts[one.name])}</span>` : ""}</a>`)}</nav>
-    <main class="main">${head.error ? html`<${Fault} error=${head.error} />` : html`<${shown.view} key=${shown.name} address=${address} params=${params} setParams=${setParams} head=${figures} />`}</main>
-    ${isExporting && html`<${Export} address=${address} view=${shown.name} params=${params} head=${figures} onClose=${() => setExporting(false)} />`}`;
+    <nav class="tabs" aria-label="views">
+      ${tabs().map(
+        (one) => html`
+          <a
+            key=${one.name}
+            href=${link(address, one.name)}
+            aria-current=${one === shown || one.name === shown.under ? "page" : undefined}
+          >
+            ${one.tab}
+            ${
+              figures?.counts?.[one.name]
+                ? html`<span class="count">${number(figures.counts[one.name])}</span>`
+                : ""
+            }
+          </a>
+        `,
+      )}
+    </nav>
+    <main class="main">
+      ${
+        head.error
+          ? html`<${Fault} error=${head.error} />`
+          : html`
+            <${shown.view}
+              key=${shown.name}
+              address=${address}
+              params=${params}
+              setParams=${setParams}
+              head=${figures}
+            />
+          `
+      }
+    </main>
+    ${
+      isExporting &&
+      html`
+        <${Export}
+          address=${address}
+          view=${shown.name}
+          params=${params}
+          head=${figures}
+          onClose=${() => setExporting(false)}
+        />
+      `
+    }
+  `;
 }
 
-const KEYS = [["/", "search"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["1 … 6", "tabs of a conversation"], ["← →", "earlier, later version on the time slider"], ["Esc", "back"], ["?", "this list"]];
+const KEYS = [
+  ["/", "search"],
+  ["j  k", "next, previous row"],
+  ["Enter", "open the row"],
+  ["1 … 6", "tabs of a conversation"],
+  ["← →", "earlier, later version on the time slider"],
+  ["Esc", "back"],
+  ["?", "this list"],
+];
 
 const Help = ({ onClose }) => html`
   <${Dialog} label="Keys" onClose=${onClose}>
-    <h2>Keys</h2><dl class="keys">${KEYS.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${text}</dd></div>`)}</dl>
-    <button type="button" class="button is-plain" onClick=${onClose}>Close</button></${Dialog}>`;
+    <h2>Keys</h2>
+    <dl class="keys">
+      ${KEYS.map(
+        ([key, text]) => html`
+          <div key=${key}>
+            <dt>
+              <kbd>${key}</kbd>
+            </dt>
+            <dd>${text}</dd>
+          </div>
+        `,
+      )}
+    </dl>
+    <button type="button" class="button is-plain" onClick=${onClose}>Close</button>
+  </${Dialog}>
+`;
 
 render(html`<${App} />`, document.getElementById("page"));

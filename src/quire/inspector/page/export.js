@@ -6,14 +6,22 @@ import { at, get, recorded, settled, whole } from "quire/api.js";
 import { Button, Dialog, Fault } from "quire/parts.js";
 import { VIEWS } from "quire/views.js";
 
-const MOST_ROWS = 10000, MOST_REQUESTS = 100, AT_ONCE = 10;
+const MOST_ROWS = 10000,
+  MOST_REQUESTS = 100,
+  AT_ONCE = 10;
 
 // Fields whose texts are no content. A file without content has the sizes of all other texts.
-const PLAIN = new Set(("advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model models name note of part path place "
-  + "policies prices_of provider providers role rule section sort spans state status target transcript transcripts type undo").split(" "));
+const PLAIN = new Set(
+  (
+    "advice agent by call_id compactor compactors edit edits fate fault faults id item_id kind model " +
+    "models name note of part path place policies prices_of provider providers role rule section sort " +
+    "spans state status stop target transcript transcripts type undo"
+  ).split(" "),
+);
 const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing
 const SEALED = new Set(["media", "parameters"]); // nothing within them is plain
-const FIXED = /^(in full|oldest left out|not chosen|shown elsewhere|edit .*)$/; // rules whose reasons quote nothing; a section that chooses has its own
+// Rules whose reasons quote nothing; a section that chooses has its own.
+const FIXED = /^(in full|oldest left out|not chosen|shown elsewhere|edit .*)$/;
 
 export function Export({ address, view, params, head, onClose }) {
   const [isBare, setBare] = useState(false);
@@ -26,31 +34,71 @@ export function Export({ address, view, params, head, onClose }) {
     try {
       const answers = await answersFor(address, view, params, head);
       if (isBare) download(await fileOf(...withoutContent(answers, address, head)), "conversation");
-      else download(await fileOf([...answers, ...await restsOf(answers, address)], address, sourceOf()), decodeURIComponent(address));
+      else
+        download(
+          await fileOf([...answers, ...(await restsOf(answers, address))], address, sourceOf()),
+          decodeURIComponent(address),
+        );
       onClose();
-    } catch (fault) { setError(fault); } finally { setBusy(false); scrollTo(0, top); }
+    } catch (fault) {
+      setError(fault);
+    } finally {
+      setBusy(false);
+      scrollTo(0, top);
+    }
   };
-  return html`<${Dialog} label="Export" onClose=${onClose}>
-    <h2>Export as one file</h2>
-    <p class="muted">An HTML file with all views of this conversation. It opens without a server and asks for nothing.</p>
-    <label class="check"><input type="checkbox" checked=${isBare} onChange=${(event) => setBare(event.target.checked)} />Without content: sizes in place of texts, arguments and payloads, numbers in place of the names of conversations</label>
-    ${error && html`<${Fault} error=${error} />`}
-    <div class="row"><${Button} tone="primary" onClick=${save}>${isBusy ? "Exporting…" : "Save file"}</${Button}><${Button} onClick=${onClose}>Cancel</${Button}></div></${Dialog}>`;
+  return html`
+    <${Dialog} label="Export" onClose=${onClose}>
+      <h2>Export as one file</h2>
+      <p class="muted">
+        An HTML file with all views of this conversation. It opens without a server and asks for
+        nothing.
+      </p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked=${isBare}
+          onChange=${(event) => setBare(event.target.checked)}
+        />
+        Without content: sizes in place of texts, arguments and payloads, numbers in place of the
+        names of conversations
+      </label>
+      ${error && html`<${Fault} error=${error} />`}
+      <div class="row">
+        <${Button} tone="primary" onClick=${save}>${isBusy ? "Exporting…" : "Save file"}</${Button}>
+        <${Button} onClick=${onClose}>Cancel</${Button}>
+      </div>
+    </${Dialog}>
+  `;
 }
 
 async function answersFor(address, view, params, head) {
   const asked = await recorded(async (sofar) => {
     await get("conversation", { address });
-    await visit(address, head, [[view, params], ["transcript", { flat: 1 }], ...VIEWS.filter((one) => one.tab).map((one) => [one.name, {}])]);
-    const rows = (name) => sofar().filter(([one]) => one === name).flatMap(([, , data]) => data.rows ?? []);
     await visit(address, head, [
-      ...rows("requests").slice(-MOST_REQUESTS).flatMap(({ version }) => [["request", { version }], ["request", { version, tab: "bytes" }]]),
-      ...rows("compactions").flatMap((row) => row.edits).map((edit) => ["compactions", { open: edit.id }]),
+      [view, params],
+      ["transcript", { flat: 1 }],
+      ...VIEWS.filter((one) => one.tab).map((one) => [one.name, {}]),
+    ]);
+    const rows = (name) =>
+      sofar()
+        .filter(([one]) => one === name)
+        .flatMap(([, , data]) => data.rows ?? []);
+    await visit(address, head, [
+      ...rows("requests")
+        .slice(-MOST_REQUESTS)
+        .flatMap(({ version }) => [
+          ["request", { version }],
+          ["request", { version, tab: "bytes" }],
+        ]),
+      ...rows("compactions")
+        .flatMap((row) => row.edits)
+        .map((edit) => ["compactions", { open: edit.id }]),
     ]);
   });
   const answers = new Map();
-  for (const [name, params, data] of asked) {
-    const [key, asksFor] = whole(name, params);
+  for (const [name, given, data] of asked) {
+    const [key, asksFor] = whole(name, given);
     if (!answers.has(key)) answers.set(key, [name, asksFor, await allRows(name, asksFor, data)]);
   }
   return [...answers.values()];
@@ -60,8 +108,19 @@ async function visit(address, head, places) {
   const unseen = document.createElement("div");
   const setParams = () => {};
   for (let start = 0; start < places.length; start += AT_ONCE) {
-    const views = places.slice(start, start + AT_ONCE).map(([name, params]) => [VIEWS.find((one) => one.name === name), params]);
-    render(html`${views.filter(([one]) => one && (!one.isFor || one.isFor(head))).map(([one, params]) => html`<${one.view} address=${address} params=${params} setParams=${setParams} head=${head} />`)}`, unseen);
+    const views = places
+      .slice(start, start + AT_ONCE)
+      .map(([name, params]) => [VIEWS.find((one) => one.name === name), params]);
+    render(
+      html`${views
+        .filter(([one]) => one && (!one.isFor || one.isFor(head)))
+        .map(
+          ([one, params]) => html`
+            <${one.view} address=${address} params=${params} setParams=${setParams} head=${head} />
+          `,
+        )}`,
+      unseen,
+    );
     await settled();
     render(null, unseen);
   }
@@ -70,7 +129,8 @@ async function visit(address, head, places) {
 // An answer that is one page of many, with the rows of all.
 async function allRows(name, params, data) {
   if (!data?.rows || !(data.length > data.rows.length)) return data;
-  if (data.length > MOST_ROWS) throw new Error(`A file has at most ${MOST_ROWS} rows of a view; ${name} has ${data.length}.`);
+  if (data.length > MOST_ROWS)
+    throw new Error(`A file has at most ${MOST_ROWS} rows of a view; ${name} has ${data.length}.`);
   const rows = [];
   for (let page = []; rows.length < data.length; rows.push(...page)) {
     page = (await get(name, { ...params, start: rows.length, limit: 200 })).rows;
@@ -81,8 +141,12 @@ async function allRows(name, params, data) {
 
 // The rests of texts that are cut.
 async function restsOf(answers, address) {
-  const found = new Map(), rests = [];
-  JSON.stringify(answers, (_, value) => { if (value?.id && value.next && value.text) found.set(value.id, value.next); return value; });
+  const found = new Map(),
+    rests = [];
+  JSON.stringify(answers, (_, value) => {
+    if (value?.id && value.next && value.text) found.set(value.id, value.next);
+    return value;
+  });
   for (const [id, first] of found) {
     for (let next = first; next;) {
       const params = { address, id, start: next };
@@ -96,13 +160,30 @@ async function restsOf(answers, address) {
 
 // The arguments of `fileOf` for a file without content.
 function withoutContent(answers, address, head) {
-  const names = numbered(head), moved = (one) => `export/${encodeURIComponent(names.get(nameIn(one)) ?? "another conversation")}`;
-  const asked = ({ other, ...params }) => ({ ...params, address: moved(params.address), ...(other ? { other: moved(other) } : {}) });
-  const told = (name, data) => (name !== "conversation" ? bare(data) : {
-    ...bare(data), address: moved(data.address),
-    branches: data.branches.map((one) => ({ ...one, place: moved(one.place), parent: names.get(one.parent) ?? null })),
+  const names = numbered(head),
+    moved = (one) => `export/${encodeURIComponent(names.get(nameIn(one)) ?? "another conversation")}`;
+  const asked = ({ other, ...params }) => ({
+    ...params,
+    address: moved(params.address),
+    ...(other ? { other: moved(other) } : {}),
   });
-  return [answers.map(([name, params, data]) => [name, asked(params), told(name, data)]), moved(address), { ...sourceOf(), label: "", scope: null, notes: [] }];
+  const told = (name, data) =>
+    name !== "conversation"
+      ? bare(data)
+      : {
+          ...bare(data),
+          address: moved(data.address),
+          branches: data.branches.map((one) => ({
+            ...one,
+            place: moved(one.place),
+            parent: names.get(one.parent) ?? null,
+          })),
+        };
+  return [
+    answers.map(([name, params, data]) => [name, asked(params), told(name, data)]),
+    moved(address),
+    { ...sourceOf(), label: "", scope: null, notes: [] },
+  ];
 }
 
 function bare(value, field = "", isPlain = PLAIN.has(field)) {
@@ -110,12 +191,17 @@ function bare(value, field = "", isPlain = PLAIN.has(field)) {
   if (Array.isArray(value)) return value.map((one) => bare(one, field, isPlain));
   if (value === null || typeof value !== "object") return value;
   const isOwn = (name) => (name === "reason" ? isFixed(value, field) : OWN.has(field) || PLAIN.has(name));
-  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== "next")
-    .map(([name, one]) => [name, SEALED.has(field) ? bare(one, field) : bare(one, name, isOwn(name))]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => name !== "next")
+      .map(([name, one]) => [name, SEALED.has(field) ? bare(one, field) : bare(one, name, isOwn(name))]),
+  );
 }
 
-// Whether a reason is a sentence of Quire: not the words of a model that failed, or of a section that chooses.
-const isFixed = ({ fate, rule }, field) => (OWN.has(field) ? fate !== "failed" : Boolean(fate && FIXED.test(rule)));
+// Whether a reason is a sentence of Quire: not the words of a model that failed, or of a section that
+// chooses.
+const isFixed = ({ fate, rule }, field) =>
+  OWN.has(field) ? fate !== "failed" : Boolean(fate && FIXED.test(rule));
 
 const nameIn = (address) => decodeURIComponent(address.split("/")[1]);
 
@@ -135,9 +221,14 @@ async function fileOf(answers, address, source) {
   const snapshot = { at: Date.now() / 1000, address, source: source.name, sources: [source], answers };
   const text = (path) => fetch(path).then((one) => one.text());
   const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
-  for (const name of Object.keys(imports)) imports[name] = `data:text/javascript;charset=utf-8,${encodeURIComponent(await text(imports[name]))}`;
-  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
-  const policy = `default-src 'none'; script-src 'nonce-${nonce}' 'strict-dynamic'; style-src 'nonce-${nonce}'; img-src data:; base-uri 'none'; form-action 'none'`;
+  for (const name of Object.keys(imports))
+    imports[name] = `data:text/javascript;charset=utf-8,${encodeURIComponent(await text(imports[name]))}`;
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) =>
+    one.toString(16).padStart(2, "0"),
+  ).join("");
+  const policy =
+    `default-src 'none'; script-src 'nonce-${nonce}' 'strict-dynamic'; style-src 'nonce-${nonce}'; ` +
+    "img-src data:; base-uri 'none'; form-action 'none'";
   const json = (value) => JSON.stringify(value).replaceAll("<", "\\u003c");
   return `<!doctype html>
 <html lang="en">
@@ -158,6 +249,9 @@ async function fileOf(answers, address, source) {
 
 function download(text, name) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/html" }));
-  Object.assign(document.createElement("a"), { href: url, download: `${name.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 80)}.html` }).click();
+  Object.assign(document.createElement("a"), {
+    href: url,
+    download: `${name.replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 80)}.html`,
+  }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

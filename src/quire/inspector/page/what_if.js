@@ -2,7 +2,26 @@
 
 import { html, useEffect, useState } from "preact";
 import { asking, link, useData } from "quire/api.js";
-import { BudgetBar, Button, Empty, Fate, Fault, Field, Loaded, Panel, Skeleton, Table, Tag, money, number, percent, plural, readable, sizesOf } from "quire/parts.js";
+import {
+  BudgetBar,
+  Button,
+  Empty,
+  Fate,
+  Fault,
+  Field,
+  Loaded,
+  Panel,
+  Skeleton,
+  Table,
+  Tag,
+  money,
+  number,
+  overheadOf,
+  percent,
+  plural,
+  readable,
+  sizesOf,
+} from "quire/parts.js";
 
 const VARIED = ["window", "reserve", "compactor", "provider", "model"];
 const LEAST = 100; // tokens at the left end of the slider, which is logarithmic
@@ -12,22 +31,57 @@ export function WhatIf({ address, params, setParams }) {
   const asked = Object.fromEntries(["request", ...VARIED].map((name) => [name, params[name] ?? ""]));
   const state = useData("what-if", { address, ...asked });
   const [known, setKnown] = useState(null);
-  useEffect(() => { if (state.data) setKnown(state.data); }, [state.data]);
+  useEffect(() => {
+    if (state.data) setKnown(state.data);
+  }, [state.data]);
   const isVaried = VARIED.some((name) => asked[name]);
   const reset = () => setParams(Object.fromEntries(VARIED.map((name) => [name, ""])));
   if (!known) return html`<${Loaded} state=${state} rows=${8}>${() => html`<${Skeleton} />`}</${Loaded}>`;
-  return html`<div class="stack">
-    <${Panel} title="What if" note="Nothing is sent or written." actions=${html`<${Button} disabled=${!isVaried} onClick=${reset}>Reset</${Button}>`}>
-      <${Controls} known=${known} asked=${asked} setParams=${setParams} />
-    </${Panel}>
-    ${state.error ? html`<${Fault} error=${state.error} />` : html`
-      <div class="columns">
-        <${Request} title=${known.version === null ? "As it is" : "As it was sent"} fit=${known.present} note=${known.version === null ? "the whole history" : html`<a class="link" href=${link(address, "request", { version: known.version })}>request ${number(known.version)}</a>`} />
-        <${Request} title="Tried" fit=${known.tried} before=${known.present} note=${isVaried ? "" : "change something above"} />
-      </div>
-      <${FallsOut} known=${known} address=${address} isVaried=${isVaried} />
-      <div class="columns">${!known.tried.error && html`<${Findings} fit=${known.tried} />`}<${Bill} params=${{ address, ...asked }} /></div>`}
-  </div>`;
+  return html`
+    <div class="stack">
+      <${Panel}
+        title="What if"
+        note="Nothing is sent or written."
+        actions=${html`<${Button} disabled=${!isVaried} onClick=${reset}>
+            Reset
+          </${Button}>`}
+      >
+        <${Controls} known=${known} asked=${asked} setParams=${setParams} />
+      </${Panel}>
+      ${
+        state.error
+          ? html`<${Fault} error=${state.error} />`
+          : html`
+            <div class="columns">
+              <${Request}
+                title=${known.version === null ? "As it is" : "As it was sent"}
+                fit=${known.present}
+                note=${
+                  known.version === null
+                    ? "the whole history"
+                    : html`
+                      <a class="link" href=${link(address, "request", { version: known.version })}>
+                        request ${number(known.version)}
+                      </a>
+                    `
+                }
+              />
+              <${Request}
+                title="Tried"
+                fit=${known.tried}
+                before=${known.present}
+                note=${isVaried ? "" : "change something above"}
+              />
+            </div>
+            <${FallsOut} known=${known} address=${address} isVaried=${isVaried} />
+            <div class="columns">
+              ${!known.tried.error && html`<${Findings} fit=${known.tried} />`}
+              <${Bill} params=${{ address, ...asked }} />
+            </div>
+          `
+      }
+    </div>
+  `;
 }
 
 function Controls({ known, asked, setParams }) {
@@ -35,80 +89,306 @@ function Controls({ known, asked, setParams }) {
   const [typed, setTyped] = useState(window);
   useEffect(() => setTyped(window), [window]);
   const most = Math.max(known.largest, window);
-  const place = (tokens) => Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(most / LEAST));
-  const tokensAt = (step) => (Number(step) === STEPS ? most : Number((LEAST * (most / LEAST) ** (step / STEPS)).toPrecision(2)));
+  const place = (tokens) =>
+    Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(most / LEAST));
+  const tokensAt = (step) =>
+    Number(step) === STEPS ? most : Number((LEAST * (most / LEAST) ** (step / STEPS)).toPrecision(2));
   const set = (name, value, usual) => setParams({ [name]: String(value) === String(usual) ? "" : value });
-  const choose = (name, value, options) => html`<label>${name[0].toUpperCase() + name.slice(1)}
-    <select value=${value} onChange=${(event) => set(name, event.target.value, known.present[name])}>${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
-  return html`<fieldset class="panel-body what-if-controls" ...${asking}>
-    <label class="what-if-budget">Budget, up to the ${number(known.largest)} tokens of ${readable(model)}
-      <span class="row"><input type="range" aria-label="budget" min="0" max=${STEPS} value=${place(typed)} onInput=${(event) => setTyped(tokensAt(event.target.value))} onChange=${(event) => set("window", tokensAt(event.target.value), known.present.window)} />
-      <input type="number" aria-label="tokens of the budget" min="1" value=${typed} onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => set("window", event.target.value, known.present.window)} /></span></label>
-    <label>Reserve for the answer<${Field} type="number" aria-label="reserve" min="0" value=${reserve} onTake=${(value) => set("reserve", value, known.present.reserve)} /></label>
-    ${choose("compactor", compactor, known.compactors)}
-    ${choose("provider", provider, known.providers)}
-    <label>Model<${Field} type="text" aria-label="model" list="models" value=${asked.model || model} onTake=${(value) => set("model", value.trim(), known.present.model)} /></label>
-    <datalist id="models">${known.models.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
-  </fieldset>`;
+  const choose = (name, value, options) => html`
+    <label>
+      ${name[0].toUpperCase() + name.slice(1)}
+      <select
+        value=${value}
+        onChange=${(event) => set(name, event.target.value, known.present[name])}
+      >
+        ${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+      </select>
+    </label>
+  `;
+  return html`
+    <fieldset class="panel-body what-if-controls" ...${asking}>
+      <label class="what-if-budget">
+        Budget, up to the ${number(known.largest)} tokens of ${readable(model)}
+        <span class="row">
+          <input
+            type="range"
+            aria-label="budget"
+            min="0"
+            max=${STEPS}
+            value=${place(typed)}
+            onInput=${(event) => setTyped(tokensAt(event.target.value))}
+            onChange=${(event) => set("window", tokensAt(event.target.value), known.present.window)}
+          />
+          <input
+            type="number"
+            aria-label="tokens of the budget"
+            min="1"
+            value=${typed}
+            onInput=${(event) => setTyped(event.target.value)}
+            onChange=${(event) => set("window", event.target.value, known.present.window)}
+          />
+        </span>
+      </label>
+      <label>
+        Reserve for the answer
+        <${Field}
+          type="number"
+          aria-label="reserve"
+          min="0"
+          value=${reserve}
+          onTake=${(value) => set("reserve", value, known.present.reserve)}
+        />
+      </label>
+      ${choose("compactor", compactor, known.compactors)}
+      ${choose("provider", provider, known.providers)}
+      <label>
+        Model
+        <${Field}
+          type="text"
+          aria-label="model"
+          list="models"
+          value=${asked.model || model}
+          onTake=${(value) => set("model", value.trim(), known.present.model)}
+        />
+      </label>
+      <datalist id="models">
+        ${known.models.map((one) => html`<option key=${one} value=${one} />`)}
+      </datalist>
+    </fieldset>
+  `;
 }
 
 function Request({ title, fit, before, note }) {
-  if (fit.error) return html`<${Panel} title=${title}><div class="panel-body stack"><div class="row"><${Tag} tone="bad">does not fit</${Tag}></div><p>${readable(fit.error)}</p></div></${Panel}>`;
-  const sizes = sizesOf(fit);
-  const earlier = before && !before.error ? Object.fromEntries(sizesOf(before).map((one) => [one.section, one.tokens])) : {};
+  if (fit.error)
+    return html`
+      <${Panel} title=${title}>
+        <div class="panel-body stack">
+          <div class="row">
+            <${Tag} tone="bad">does not fit</${Tag}>
+          </div>
+          <p>${readable(fit.error)}</p>
+        </div>
+      </${Panel}>
+    `;
+  const overhead = overheadOf(fit);
+  const sizes = [...sizesOf(fit), ...(overhead ? [{ section: "overhead", tokens: overhead }] : [])];
+  const earlier =
+    before && !before.error
+      ? Object.fromEntries(sizesOf(before).map((one) => [one.section, one.tokens]))
+      : {};
   const change = before && !before.error && fit.tokens !== before.tokens ? fit.tokens - before.tokens : 0;
-  return html`<${Panel} title=${title} note=${note}>
-    <div class="panel-body stack">
-      <div class="row wrap"><strong class="what-if-size">${number(fit.tokens)}</strong><span class="muted">of ${plural(fit.available, "token")} for ${readable(fit.model)}</span>
-        ${change !== 0 && html`<${Tag} tone=${change > 0 ? "warn" : "good"}>${change > 0 ? "+" : "−"}${number(Math.abs(change))}</${Tag}>`}</div>
-      <${BudgetBar} request=${fit} />
-    </div>
-    <${Table} label="sections, ${title.toLowerCase()}" rows=${sizes} rowKey=${(row) => row.section} columns=${[
-      { name: "section", head: "Section", cell: (row) => html`<span class="row"><span class="swatch section-${row.tone}" />${readable(row.section)}</span>` },
-      { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => html`<span class=${row.section in earlier && earlier[row.section] !== row.tokens ? "strong" : ""}>${number(row.tokens)}</span>` },
-      { name: "shown", head: "Shown", isNumber: true, cell: (row) => number(row.shown) },
-      { name: "left", head: "Left out", isNumber: true, cell: (row) => number(row.left_out) },
-    ]} />
-    ${fit.not_shown.length > 0 && html`<ul class="plain what-if-groups" aria-label="not shown, ${title.toLowerCase()}">${fit.not_shown.map((group) => html`
-      <li key=${group.fate + group.reason}><span class="row"><${Fate} fate=${group.fate} /><span class="muted">${plural(group.items, "item")} of ${readable(group.section)}</span></span><span class="muted">${readable(group.reason)}</span></li>`)}</ul>`}
-  </${Panel}>`;
+  return html`
+    <${Panel} title=${title} note=${note}>
+      <div class="panel-body stack">
+        <div class="row wrap">
+          <strong class="what-if-size">${number(fit.tokens)}</strong>
+          <span class="muted">of ${plural(fit.available, "token")} for ${readable(fit.model)}</span>
+          ${
+            change !== 0 &&
+            html`
+              <${Tag} tone=${change > 0 ? "warn" : "good"}>
+                ${change > 0 ? "+" : "−"}
+                ${number(Math.abs(change))}
+              </${Tag}>
+            `
+          }
+        </div>
+        <${BudgetBar} request=${fit} />
+      </div>
+      <${Table}
+        label="sections, ${title.toLowerCase()}"
+        rows=${sizes}
+        rowKey=${(row) => row.section}
+        columns=${[
+          {
+            name: "section",
+            head: "Section",
+            cell: (row) => html`
+              <span class="row">
+                ${row.tone !== undefined && html`<span class="swatch section-${row.tone}" />`}
+                ${readable(row.section)}
+              </span>
+            `,
+          },
+          {
+            name: "tokens",
+            head: "Tokens",
+            isNumber: true,
+            cell: (row) => html`
+              <span
+                class=${row.section in earlier && earlier[row.section] !== row.tokens ? "strong" : ""}
+              >
+                ${number(row.tokens)}
+              </span>
+            `,
+          },
+          { name: "shown", head: "Shown", isNumber: true, cell: (row) => number(row.shown) },
+          { name: "left", head: "Left out", isNumber: true, cell: (row) => number(row.left_out) },
+        ]}
+      />
+      ${
+        fit.not_shown.length > 0 &&
+        html`
+          <ul class="plain what-if-groups" aria-label="not shown, ${title.toLowerCase()}">
+            ${fit.not_shown.map(
+              (group) => html`
+                <li key=${group.fate + group.reason}>
+                  <span class="row">
+                    <${Fate} fate=${group.fate} />
+                    <span class="muted">
+                      ${plural(group.items, "item")} of ${readable(group.section)}
+                    </span>
+                  </span>
+                  <span class="muted">${readable(group.reason)}</span>
+                </li>
+              `,
+            )}
+          </ul>
+        `
+      }
+    </${Panel}>
+  `;
 }
 
 function FallsOut({ known, address, isVaried }) {
   const { gone, back } = known;
   if (!isVaried || known.tried.error) return null;
-  const note = [gone.items ? `${plural(gone.items, "item")}, ${plural(gone.tokens, "token")}` : "nothing", back ? `${plural(back, "item")} shown that ${back === 1 ? "was" : "were"} not` : ""].filter(Boolean).join("; ");
-  return html`<${Panel} title="What falls out" note=${note}>${gone.items > 0 && html`
-    <${Table} label="what falls out" rows=${gone.rows} rowKey=${(row) => row.item_id} columns=${[
-      { name: "kind", head: "Item", cell: (row) => html`<a class="link" href=${link(address, "transcript", { item: row.item_id })}>${row.kind.replace("_", " ")}</a>` },
-      { name: "text", head: "Says", cell: (row) => html`<span class="what-if-text" dir="auto">${readable(row.text)}</span>` },
-      { name: "reason", head: "Why", cell: (row) => html`<span class="muted">${readable(row.reason)}</span>` },
-      { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => number(row.tokens) },
-    ]} />${gone.items > gone.rows.length && html`<p class="panel-body muted">and ${number(gone.items - gone.rows.length)} more</p>`}`}</${Panel}>`;
+  const note = [
+    gone.items ? `${plural(gone.items, "item")}, ${plural(gone.tokens, "token")}` : "nothing",
+    back ? `${plural(back, "item")} shown that ${back === 1 ? "was" : "were"} not` : "",
+  ]
+    .filter(Boolean)
+    .join("; ");
+  return html`
+    <${Panel} title="What falls out" note=${note}>
+      ${
+        gone.items > 0 &&
+        html`
+          <div class="falls-out"><${Table}
+            label="what falls out"
+            rows=${gone.rows}
+            rowKey=${(row) => row.item_id}
+            columns=${[
+              {
+                name: "kind",
+                head: "Item",
+                cell: (row) => html`
+                  <a class="link" href=${link(address, "transcript", { item: row.item_id })}>
+                    ${row.kind.replace("_", " ")}
+                  </a>
+                `,
+              },
+              {
+                name: "text",
+                head: "Says",
+                cell: (row) => html`<span class="what-if-text" dir="auto">${readable(row.text)}</span>`,
+              },
+              {
+                name: "reason",
+                head: "Why",
+                cell: (row) => html`<span class="muted">${readable(row.reason)}</span>`,
+              },
+              { name: "tokens", head: "Tokens", isNumber: true, cell: (row) => number(row.tokens) },
+            ]}
+          /></div>
+          ${
+            gone.items > gone.rows.length &&
+            html`<p class="panel-body muted">and ${number(gone.items - gone.rows.length)} more</p>`
+          }
+        `
+      }
+    </${Panel}>
+  `;
 }
 
 const Findings = ({ fit }) => html`
   <${Panel} title="Validator" note="the rules of ${fit.provider}">
     <div class="panel-body stack">
-      <div class="row"><${Tag} tone=${fit.faults.length ? "bad" : "good"}>${fit.faults.length ? plural(fit.faults.length, "fault") : "no fault"}</${Tag}><span class="muted">${fit.downgrades.length ? `${plural(fit.downgrades.length, "change")} on the way` : "nothing had to be changed"}</span></div>
-      ${(fit.faults.length > 0 || fit.downgrades.length > 0) && html`<ul class="what-if-list">${[...fit.faults, ...fit.downgrades].map((one, index) => html`<li key=${index}>${readable(one)}</li>`)}</ul>`}
+      <div class="row">
+        <${Tag} tone=${fit.faults.length ? "bad" : "good"}>
+          ${fit.faults.length ? plural(fit.faults.length, "fault") : "no fault"}
+        </${Tag}>
+        <span class="muted">
+          ${
+            fit.downgrades.length
+              ? `${plural(fit.downgrades.length, "change")} on the way`
+              : "nothing had to be changed"
+          }
+        </span>
+      </div>
+      ${
+        (fit.faults.length > 0 || fit.downgrades.length > 0) &&
+        html`
+          <ul class="what-if-list">
+            ${[...fit.faults, ...fit.downgrades].map(
+              (one, index) => html`<li key=${index}>${readable(one)}</li>`,
+            )}
+          </ul>
+        `
+      }
     </div>
-  </${Panel}>`;
+  </${Panel}>
+`;
 
 const FIGURES = [
-  ["Cost of input and summaries", (bill) => money(bill.cost)], ["Served by the cache", (bill) => percent(bill.cached_share)],
-  ["Largest request", (bill) => number(bill.peak)], ["Compactions", (bill) => number(bill.compactions)], ["Calls that fit", (bill) => number(bill.calls)],
+  ["Cost of input and summaries", (bill) => money(bill.cost)],
+  ["Served by the cache", (bill) => percent(bill.cached_share)],
+  ["Largest request", (bill) => number(bill.peak)],
+  ["Compactions", (bill) => number(bill.compactions)],
+  ["Calls that fit", (bill) => number(bill.calls)],
 ];
 
 function Bill({ params }) {
   const state = useData("bill", params);
-  return html`<${Panel} title="Simulated bill" note="every call so far, replayed"><${Loaded} state=${state} rows=${4}>${({ present, tried }) => html`
-    ${!present.calls && !present.refused ? html`<${Empty} title="No call to replay">No message of it is followed by an answer.</${Empty}>` : html`
-    <${Table} label="simulated bill" rows=${FIGURES} rowKey=${(row) => row[0]} columns=${[
-      { name: "figure", head: "", cell: (row) => row[0] },
-      { name: "present", head: "Now", isNumber: true, cell: (row) => row[1](present) },
-      { name: "tried", head: "Tried", isNumber: true, cell: (row) => row === FIGURES[0] && tried.refused ? html`<span class="muted">${row[1](tried)}</span>` : html`<strong>${row[1](tried)}</strong>` },
-    ]} />`}
-    ${tried.refused > 0 && html`<p class="panel-body what-if-warning">${plural(tried.refused, "call")} would not fit. The bill is without ${tried.refused === 1 ? "it" : "them"}.</p>`}
-    ${present.items > 10000 && html`<p class="panel-body muted">Of ${number(present.items)} items the first 10,000 are replayed.</p>`}`}</${Loaded}></${Panel}>`;
+  return html`
+    <${Panel} title="Simulated bill" note="every call so far, replayed">
+      <${Loaded} state=${state} rows=${4}>
+        ${({ present, tried }) => html`
+          ${
+            !present.calls && !present.refused
+              ? html`
+                <${Empty} title="No call to replay">No message of it is followed by an answer.</${Empty}>
+              `
+              : html`
+                <${Table}
+                  label="simulated bill"
+                  rows=${FIGURES}
+                  rowKey=${(row) => row[0]}
+                  columns=${[
+                    { name: "figure", head: "", cell: (row) => row[0] },
+                    { name: "present", head: "Now", isNumber: true, cell: (row) => row[1](present) },
+                    {
+                      name: "tried",
+                      head: "Tried",
+                      isNumber: true,
+                      cell: (row) =>
+                        row === FIGURES[0] && tried.refused
+                          ? html`<span class="muted">${row[1](tried)}</span>`
+                          : html`<strong>${row[1](tried)}</strong>`,
+                    },
+                  ]}
+                />
+              `
+          }
+          ${
+            tried.refused > 0 &&
+            html`
+              <p class="panel-body what-if-warning">
+                ${plural(tried.refused, "call")} would not fit. The bill is without${" "}
+                ${tried.refused === 1 ? "it" : "them"}.
+              </p>
+            `
+          }
+          ${
+            present.items > 10000 &&
+            html`
+              <p class="panel-body muted">
+                Of ${number(present.items)} items the first 10,000 are replayed.
+              </p>
+            `
+          }
+        `}
+      </${Loaded}>
+    </${Panel}>
+  `;
 }

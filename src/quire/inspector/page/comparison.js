@@ -1,0 +1,154 @@
+// Two versions or branches side by side.
+
+import { html, useEffect, useState } from "preact";
+import { get, useData } from "quire/api.js";
+import { Empty, Item, Loaded, Panel, Tag, number, plural, readable } from "quire/parts.js";
+import { conversationIn } from "quire/versions.js";
+
+const STEP = 100,
+  MOST_EQUAL = 200; // rows of a page, and of a stretch that is opened
+
+export function Comparison({ address, head, at, params, setParams }) {
+  const { transcript, other, other_at } = params;
+  const [start, setStart] = useState(0);
+  const asked = { address, transcript, at, other, other_at };
+  const state = useData("compare", { ...asked, start, limit: STEP });
+  useEffect(() => setStart(0), [at, other, other_at]);
+  const choose =
+    head &&
+    html`
+      <select
+        aria-label="compare with"
+        value=${other}
+        onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}
+      >
+        ${head.branches.map(
+          (one) => html`
+            <option key=${one.place} value=${one.place}>${readable(conversationIn(one.place))}</option>
+          `,
+        )}
+      </select>
+    `;
+  return html`
+    <${Loaded} state=${state} rows=${8}>
+      ${(data) => html`
+        <${Panel}
+          title="Side by side"
+          note=${data.differences ? plural(data.differences, "difference") : undefined}
+        >
+          <div class="pair pair-head">
+            <div>
+              <h3>Left</h3>
+              <span class="cut">${head && readable(conversationIn(head.address))}</span>${" "}
+              <span class="muted">
+                version ${number(data.left.version)}, ${plural(data.left.shown, "item")}
+              </span>
+            </div>
+            <div>
+              <h3>Right</h3>
+              ${choose}${" "}
+              <input
+                type="number"
+                class="version"
+                aria-label="version on the right"
+                min="0"
+                value=${data.right.version}
+                onChange=${(event) => setParams({ other_at: event.target.value })}
+              />${" "}
+              <span class="muted">${plural(data.right.shown, "item")}</span>
+            </div>
+          </div>
+          ${
+            data.differences === 0 &&
+            html`
+              <${Empty} title="Both sides show the same">
+                Move the slider, or choose another branch or version on the right.
+              </${Empty}>
+            `
+          }
+          ${
+            start > 0 &&
+            html`
+              <button
+                type="button"
+                class="talk-more link"
+                onClick=${() => setStart(Math.max(start - STEP, 0))}
+              >
+                ${plural(start, "earlier row")}
+              </button>
+            `
+          }
+          ${data.rows.map(
+            (row, index) => html`
+              <${Pair} key=${start + index} row=${row} address=${address} other=${other} asked=${asked} />
+            `,
+          )}
+          ${
+            start + data.rows.length < data.length &&
+            html`
+              <button type="button" class="talk-more link" onClick=${() => setStart(start + STEP)}>
+                ${plural(data.length - start - data.rows.length, "later row")}
+              </button>
+            `
+          }
+        </${Panel}>
+      `}
+    </${Loaded}>
+  `;
+}
+
+function Pair({ row, address, other, asked }) {
+  const [rows, setRows] = useState(null);
+  if (rows)
+    return rows.map(
+      (one, index) => html`
+        <${Pair} key=${index} row=${one} address=${address} other=${other} asked=${asked} />
+      `,
+    );
+  if (row.count) {
+    const open = async () =>
+      setRows(
+        (
+          await get("compare", {
+            ...asked,
+            flat: 1,
+            start: row.start,
+            limit: Math.min(row.count, MOST_EQUAL),
+          })
+        ).rows,
+      );
+    return html`
+      <div class="talk-fold">
+        <button type="button" class="link" aria-expanded="false" onClick=${open}>
+          ▸ ${plural(row.count, "equal item")}
+        </button>
+      </div>
+    `;
+  }
+  if (row.state === "same")
+    return html`
+      <div class="is-same">
+        <${Item} item=${row.left} address=${address} />
+      </div>
+    `;
+  const side = (name, item, at) => html`
+    <div class="pair-side is-${name} ${item ? "" : "is-empty"}">
+      ${
+        item &&
+        html`
+          <${Item}
+            item=${item}
+            address=${at}
+            side=${row.state === "changed" && html`<${Tag} tone="warn">changed</${Tag}>`}
+          />
+        `
+      }
+    </div>
+  `;
+  return html`
+    <div class="pair">
+      ${side("left", row.left, address)}
+      ${side("right", row.right, other || address)}
+    </div>
+  `;
+}

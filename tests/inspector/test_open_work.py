@@ -1,0 +1,112 @@
+"""Jobs and approvals of a running service: what waits and runs is listed as it happens, and decided."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+import pytest
+from starlette.testclient import TestClient
+
+from quire import Agent, Node, ToolCall, tool
+from quire.inspector import app
+from quire.models import Scripted
+from quire.providers import Rendered
+from quire.service import app as service_of
+from quire.stores import Store
+from tests.inspector.browsing import Page, expect
+from tests.inspector.serving import Served, serving
+
+
+@tool(approve=True)
+def refund(order: str) -> str:
+    """Pay back the money for an order."""
+    return f"{order} is paid"
+
+
+class Seller:
+    """A model that pays, once it is told to answer."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.may_answer = Event(), Event()
+
+    async def answer(self, sent: Rendered) -> ToolCall | str:
+        self.is_asked.set()
+        await asyncio.to_thread(self.may_answer.wait, 60)
+        if any(message["role"] == "tool" for message in sent.payload["messages"]):
+            return "It is paid."
+        return ToolCall("call_pay", "refund", '{"order": "A-7"}')
+
+
+class Shop(NamedTuple):
+    """A service, and the inspector of its store, which opened it by itself."""
+
+    client: TestClient
+    seller: Seller
+    inspector: Served
+
+    def say(self, words: str, to: str = "pens") -> None:
+        path = f"/agents/seller/conversations/{to}/messages"
+        assert self.client.post(path, json={"content": words}).status_code == 202
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Shop]:
+    path, seller = tmp_path / "shop.db", Seller()
+    node = Node(store=str(path))
+    node.add("seller", lambda session: Agent(session, model=Scripted(seller.answer), tools=[refund]))
+    with (
+        Store.open(path) as store,
+        serving(app(store, write=True), str(path)) as inspector,
+        TestClient(service_of(node), base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as client,
+    ):
+        yield Shop(client, seller, inspector)
+        seller.may_answer.set()
+
+
+PENS = "seller%2F/pens"
+
+
+def test_what_is_open_is_listed_and_cancelled(running: Shop) -> None:
+    running.say("Pay for A-7.")
+    assert running.seller.is_asked.wait(60)
+    running.say("And for A-8.")
+    served = running.inspector
+    found = served.read("open").data
+    assert [(job["address"], job["question"], job["state"]) for job in found["jobs"]] == [
+        (PENS, "Pay for A-7.", "running"),
+        (PENS, "And for A-8.", "waiting"),
+    ]
+    assert found["length"] == {"jobs": 2, "calls": 0} and len(served.read("open", limit=1).data["jobs"]) == 1
+    for job in found["jobs"]:
+        assert served.write("cancel", address=PENS, job=job["job"]).status == 200
+    states = [one["state"] for one in served.read("jobs", address=PENS).data["jobs"]]
+    assert states == ["cancelled", "cancelled"]
+    assert served.write("cancel", address=PENS, job=found["jobs"][1]["job"]).status == 404
+
+
+def test_jobs_and_calls_are_seen_as_they_happen_decided_and_acted_on(running: Shop, page: Page) -> None:
+    page.goto(running.inspector.url())
+    work = page.get_by_role("list", name="open work").get_by_role("listitem")
+    expect(page.get_by_text("No conversations yet")).to_be_visible()
+    running.say("Pay for A-7.")
+    expect(work).to_contain_text(["Pay for A-7."])
+    expect(work.get_by_text("job running")).to_be_visible()
+    running.say("And for A-8.")
+    expect(work).to_have_count(2)
+    work.filter(has_text="A-8").get_by_role("button", name="Cancel").click()
+    expect(work).to_have_count(1)
+    running.seller.may_answer.set()
+    expect(work.get_by_text("call waiting")).to_be_visible()
+    expect(work).to_contain_text(["A-7"])
+    work.get_by_role("button", name="Approve").click()
+    expect(work.get_by_text("call approved")).to_be_visible()
+    work.get_by_role("link", name="seller / pens").click()
+    expect(page.get_by_role("list", name="jobs").get_by_text("job cancelled")).to_be_visible()
+    expect(page.get_by_role("heading", name="refund is approved")).to_be_visible()
+    running.say("Thank you.")
+    row = page.get_by_role("table", name="Calls").get_by_role("row").nth(1)
+    expect(row.get_by_text("done")).to_be_visible()
+    row.get_by_role("button", name="refund").click()
+    expect(page.get_by_text("A-7 is paid")).to_be_visible()
