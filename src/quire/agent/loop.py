@@ -152,7 +152,9 @@ class Loop:
         try:
             closing.result()
         except Conflict:  # others keep writing: the next turn closes the calls
-            logger.warning("calls of a turn that was broken off in %s are left open", self._session.place)
+            logger.warning(
+                "calls of a turn that was broken off in %s are left open", self._session.place.digest
+            )
 
     async def store(self) -> None:
         """Store what is staged, unless that is due at the end of a job, and no hook is told before."""

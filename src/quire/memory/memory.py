@@ -16,7 +16,7 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SnapshotChanged, forget_saved, open_index, save_index
+from quire.memory.snapshots import SnapshotChanged, delete_saved, forget_saved, open_index, save_index
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
 from quire.memory.wishes import Wish, in_force, wishes_of
@@ -95,6 +95,11 @@ class Memory:
         with _lock:
             shared: _Shared | None = store.attached.get("memory")
             known = None if shared is None else shared.alive.get(scope)
+        if not store.conversations(scope):  # all was erased
+            delete_saved(store, scope)
+            if known is not None:
+                known._follower = None
+            return
         memory = Memory(store, scope) if known is None else known
         if known is not None:
             known.catch_up()

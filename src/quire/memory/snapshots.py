@@ -61,7 +61,7 @@ def open_index(store: Store, scope: str) -> Index:
         if snapshot is not None and _checked(_seed(), _GENERATION, generation) is not None:
             return Index.of_snapshot(partial(_load, snapshot, generation))
     except (StoreError, SnapshotChanged, ValueError) as fault:
-        logger.warning("the index of a scope is read from its log: %s", fault)
+        logger.warning("the index of a scope is read from its log: %s", type(fault).__name__)
     return Index()
 
 
@@ -101,7 +101,7 @@ def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], ob
         if snapshot := _snapshot_of(store, scope, is_made=True):
             _write(snapshot, caught_up)
     except StoreError as fault:
-        logger.warning("no snapshot of an index was written: %s", fault)
+        logger.warning("no snapshot of an index was written: %s", type(fault).__name__)
 
 
 def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> None:
@@ -111,6 +111,12 @@ def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> No
     """
     if snapshot := _snapshot_of(store, scope):
         _write(snapshot, caught_up, is_forgetting=True)
+
+
+def delete_saved(store: Store, scope: str) -> None:
+    """Delete the snapshot of a scope, if there is one."""
+    if snapshot := _snapshot_of(store, scope):
+        snapshot.delete()
 
 
 def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetting: bool = False) -> None:
@@ -282,14 +288,14 @@ class _PostgresSnapshot:
                 return True
 
         if self._link.run(work):
-            self._run("VACUUM quire_index.parts")
+            self._link.run(lambda connection: connection.execute("VACUUM quire_index.parts"))
 
     def delete(self) -> None:
-        self._run(_DELETE, (self._scope, None, None))
-
-    def _run(self, statement: str, values: tuple[object, ...] = ()) -> None:
         def work(connection: Any) -> None:
-            connection.execute(statement, values)
+            if self._has_table(connection):
+                connection.execute(_DELETE, (self._scope, None, None))
+                if not self._link.has_joined:  # no transaction
+                    connection.execute("VACUUM quire_index.parts")
 
         self._link.run(work)
 

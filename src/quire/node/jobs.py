@@ -93,7 +93,7 @@ async def fail_job(taken: Taken, fault: Exception) -> Outcome:
     """End a job that failed. The words of errors that are not ours may hold content, and are not logged."""
     is_ours = isinstance(fault, QuireError)
     told = str(fault) if is_ours else type(fault).__name__
-    logger.warning("a job failed: %s", told)
+    logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
     logger.debug("a job failed", exc_info=fault)
     return await taken.end("failed", error=told)
 

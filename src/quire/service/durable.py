@@ -1,7 +1,7 @@
 """Jobs that are accepted here and done by workers, on any machine: DBOS orders the work, in PostgreSQL.
 
 A job is in the log of its conversation, and the order to do it in a queue of DBOS; both are written in one
-transaction. The order holds a reference, never the history.
+transaction. The order holds digests, and neither names nor words.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ try:
 
     from quire.service.words import COUNTS, ENDED, read_words
     from quire.stores.link import Connection
-    from quire.stores.postgres import PostgresStore
+    from quire.stores.postgres import PostgresStore, address_of
 except ImportError as missing:
     raise MissingExtra("dbos", "durable") from missing
 
@@ -57,7 +57,7 @@ _WAITING = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND 
 
 
 class Reference(NamedTuple):
-    """All that travels of a job: where it is, in which log."""
+    """A job: where it is, in which log. In the tables of DBOS there are digests alone, which name nobody."""
 
     agent: str
     scope: str
@@ -67,7 +67,7 @@ class Reference(NamedTuple):
     @property
     def id(self) -> str:
         """The id of its workflow: the same job twice is one workflow."""
-        return _digest(self)
+        return sha256(msgspec.json.encode(self)).hexdigest()[:40]
 
     @property
     def key(self) -> bytes:
@@ -75,13 +75,9 @@ class Reference(NamedTuple):
         return bytes.fromhex(self.id)
 
     @property
-    def partition(self) -> str:
-        """The part of the queue of which one job at a time is done: the conversation."""
-        return _digest(self[:3])
-
-
-def _digest(parts: tuple[str, ...]) -> str:
-    return sha256(msgspec.json.encode(parts)).hexdigest()[:40]
+    def address(self) -> bytes:
+        """What its conversation is found by: one job of it at a time is done."""
+        return address_of(Address(*self[:3]).place)
 
 
 class Database:
@@ -99,6 +95,17 @@ class Database:
         """Make the tables of DBOS, or bring them up to date."""
         with guarded():
             dbos.DBOS.migrate(self.store.link.url)
+
+    async def find(self, address: str, job: str) -> Reference | None:
+        """The job of an order, if it has not ended; its conversation may have been removed."""
+        place = await STORE.do(self.store.place_of, bytes.fromhex(address))
+        if place is None:
+            return None
+        where = Address.of(place)
+        session = await STORE.do(self.node.session, *where)
+        await session.aio.refresh()
+        found = (Reference(*where, one.id) for one in session.jobs.pending())
+        return next((one for one in found if one.id == job), None)
 
     def accept(self, reference: Reference, job: Job, *, wakes: bool = True) -> Accepted:
         """Keep a job in its log and in the queue, both or neither; `wakes` workers that sleep."""
@@ -239,9 +246,9 @@ def _order(reference: Reference, job: Job, version: int) -> dict[str, Any]:
     return {
         "workflow": TURN,
         "queue": QUEUE,
-        "arguments": [msgspec.json.encode(part).decode() for part in reference],
+        "arguments": [msgspec.json.encode(part).decode() for part in (reference.address.hex(), reference.id)],
         "id": reference.id,
         "priority": version + 1,
-        "partition": reference.partition,
+        "partition": reference.address.hex(),
         "delay_until": ceil(job.not_before * 1e3) if job.not_before > now() else None,
     }

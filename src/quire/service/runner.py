@@ -100,6 +100,12 @@ class Address(NamedTuple):
         """Where it is kept."""
         return place_at(scope=f"{self.agent}/{self.scope}", conversation=self.conversation)
 
+    @staticmethod
+    def of(place: Place) -> "Address":
+        """The conversation that is kept at a place."""
+        agent, _, scope = place.named.partition("/")
+        return Address(agent, scope, place.conversation)
+
     @property
     def path(self) -> str:
         """The path of its resource."""
@@ -407,14 +413,13 @@ class LocalRunner:
                 if key is not None:
                     self._attend(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # one conversation that is damaged keeps no other waiting
-                logger.warning("jobs of %s are not found: %s", place, type(fault).__name__)
+                logger.warning("jobs of %s are not found: %s", place.digest, type(fault).__name__)
                 is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
         return is_all
 
     def _key_of(self, place: Place) -> Address | None:
-        agent, _, scope = place.named.partition("/")
-        is_ours = agent in self._node.agents and not is_reserved(place.conversation)
-        return Address(agent, scope, place.conversation) if is_ours else None
+        key = Address.of(place)
+        return key if key.agent in self._node.agents and not is_reserved(place.conversation) else None
 
     async def _has(self, stream: str, place: Place, since: int = 0) -> bool:
         """Whether a stream of a conversation has an entry after a version."""

@@ -29,12 +29,15 @@ _KEPT = 600
 ENDED = -1
 """The count of a job that has ended, for those who watch it: before, it is the number of its last words."""
 
-# Another worker may have told the beginning. One that lost its lease tells no more.
+# Another worker may have told the beginning. One that lost its lease tells no more, nor does one whose
+# conversation was removed.
 _WRITE = """
     WITH written AS (
-        INSERT INTO quire.told (job, number, body)
-        SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(body)s FROM quire.told WHERE job = %(job)s
+        INSERT INTO quire.told (job, number, address, body)
+        SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(address)s, %(body)s
+        FROM quire.told WHERE job = %(job)s
         HAVING EXISTS (SELECT FROM quire.workers WHERE id = %(worker)s AND state = 'here')
+            AND EXISTS (SELECT FROM quire.conversations WHERE address = %(address)s)
         RETURNING job, number)
     SELECT pg_notify('quire_' || listener, job || ' ' || number) FROM written, quire.watchers
     WHERE address = decode(job, 'hex') AND until > now()"""
@@ -60,8 +63,8 @@ _pieces_in = msgspec.json.Decoder(list[tuple[Kind, str]]).decode
 class Words:
     """Writes what a worker tells of one job, in batches."""
 
-    def __init__(self, store: PostgresStore, worker: str, job: str) -> None:
-        self._store, self._worker, self._job = store, worker, job
+    def __init__(self, store: PostgresStore, worker: str, address: bytes, job: str) -> None:
+        self._store, self._of = store, {"worker": worker, "address": address, "job": job}
         self._pieces: list[tuple[Kind, str]] = []
         self._writing: asyncio.Task[None] | None = None
 
@@ -89,8 +92,7 @@ class Words:
             await STORE.do(self._insert, pieces)
 
     def _insert(self, pieces: list[tuple[Kind, str]]) -> None:
-        batch = {"count": len(pieces), "body": msgspec.json.encode(pieces)}
-        row = {"job": self._job, "worker": self._worker, **batch}
+        row = {**self._of, "count": len(pieces), "body": msgspec.json.encode(pieces)}
         try:
             self._store.link.run(lambda connection: connection.execute(_WRITE, row))
         except StoreError as fault:  # they are in the log soon

@@ -40,7 +40,7 @@ from quire.service.durable import (
 )
 from quire.service.lease import Lease
 from quire.service.words import ENDED, Words, remove_words
-from quire.session import Job, Outcome, parts_of, take_job
+from quire.session import Job, parts_of, take_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -138,7 +138,7 @@ class Worker:
         )
         self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
-        self._turns: set[asyncio.Task[Outcome]] = set()
+        self._turns: set[asyncio.Task[None]] = set()
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -211,19 +211,16 @@ class Worker:
         # Not a step of DBOS: the turn records its own steps, in the log. A thread costs less than a task of
         # DBOS, and the loop of the node runs the turn.
         @dbos.DBOS.workflow(name=TURN, max_recovery_attempts=None)
-        def turn(agent: str, scope: str, conversation: str, job: str) -> dict[str, Any]:
-            reference = Reference(agent, scope, conversation, job)
-            outcome = asyncio.run_coroutine_threadsafe(self._do(reference), loop).result()
-            if outcome is None:
+        def turn(address: str, job: str) -> None:
+            if not asyncio.run_coroutine_threadsafe(self._do(address, job), loop).result():
                 raise _Left
-            self._store.tell(reference.key, ENDED)
-            return {"job": outcome.job, "stop": outcome.stop, "version": outcome.version}
+            self._store.tell(bytes.fromhex(job), ENDED)
 
         @dbos.DBOS.workflow(name=_SEND, max_recovery_attempts=None)
-        def send(at: datetime, schedule: Any) -> None:
-            name, _, agent, message, scope, conversation, _ = schedule
-            job = Job.of(message, id=f"{name} {at.isoformat()}")
-            self._database.accept(Reference(agent, scope, conversation, job.id), job)
+        def send(at: datetime, name: Any) -> None:
+            for one in (one for one in self._schedules if one.name == name):
+                job = Job.of(one.message, id=f"{name} {at.isoformat()}")
+                self._database.accept(Reference(one.agent, one.scope, one.conversation, job.id), job)
 
         self._send = send
         dbos.DBOS.listen_queues([QUEUE])
@@ -242,7 +239,7 @@ class Worker:
                 schedule_name=name,
                 workflow_fn=self._send,
                 schedule=one.cron,
-                context=list(one),
+                context=one.name,
                 cron_timezone=one.timezone,
             )
             for name, one in wanted.items()
@@ -257,49 +254,48 @@ class Worker:
 
     # Jobs
 
-    async def _do(self, reference: Reference) -> Outcome | None:
-        """Do a job; `None` if it is left to another worker."""
-        task = asyncio.ensure_future(self._try(reference))
+    async def _do(self, address: str, job: str) -> bool:
+        """Do a job, and return whether it has ended; otherwise it is left to another worker."""
+        task = asyncio.ensure_future(self._try(address, job))
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
         try:
-            return await task
+            await task
         except (asyncio.CancelledError, Stopped):
-            return None
+            return False
         except UnknownId:  # the conversation was removed
-            return Outcome(reference.job, "removed", 0)
+            pass
+        return True
 
-    async def _try(self, reference: Reference) -> Outcome:
+    async def _try(self, address: str, job: str) -> None:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
         pause, left, is_lost, error = _PAUSE, _MOST_FAILURES, False, ""
         while True:
             try:
+                reference = await self._database.find(address, job)
+                if reference is None:  # it has ended
+                    return
                 if error:
                     return await self._fail(reference, error)
                 return await self._run(reference, PASSING if left else (), force=not is_lost)
             except (UnknownId, Stopped):
                 raise
             except TurnLost:  # to another worker, or it was forgotten: then it has ended
+                await asyncio.sleep(pause if is_lost else 0.0)  # whoever has taken it may die
                 is_lost = True
-                session = await STORE.do(self._node.session, *reference[:3])
-                if (outcome := await session.jobs.outcome(reference.job)) is not None:
-                    return outcome
-                await asyncio.sleep(pause)  # whoever has taken it may die
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
                     if not left:  # no failure of the turn, which would have ended the job
                         pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
                     left = max(left - 1, 0)
-                logger.warning("a job of %r is tried again: %s", reference.agent, type(fault).__name__)
+                logger.warning("a job is tried again: %s", type(fault).__name__)
                 asked = fault.retry_after if isinstance(fault, RateLimited) else None
                 await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), asked or 0.0))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _run(
-        self, reference: Reference, raises: tuple[type[Exception], ...], *, force: bool
-    ) -> Outcome:
+    async def _run(self, reference: Reference, raises: tuple[type[Exception], ...], *, force: bool) -> None:
         agent, scope, conversation, job = reference
-        words, outcome = Words(self._store, self.id, reference.id), None
+        words = Words(self._store, self.id, reference.address, reference.id)
         try:
             # By force at first: the queue gives a job to one worker, so another that has it counts as dead.
             deltas = self._node.run_stream(
@@ -309,16 +305,14 @@ class Worker:
                 async for delta in deltas:
                     if not self._is_sealed:
                         words.add(delta)
-                    outcome = delta if isinstance(delta, Outcome) else None
         finally:
             await words.end()
-        assert outcome is not None
-        return outcome
 
-    async def _fail(self, reference: Reference, error: str) -> Outcome:
+    async def _fail(self, reference: Reference, error: str) -> None:
         session = await STORE.do(self._node.session, *reference[:3])
         async with take_job(parts_of(session).writer, reference.job, force=True) as taken:
-            return taken.outcome or await taken.end("failed", error=error)
+            if taken.outcome is None:
+                await taken.end("failed", error=error)
 
     # Leases
 
@@ -369,12 +363,13 @@ class Worker:
             await FOLLOWING.do(self._lease.take, workers, put_back)
         for workflow in failed:
             assert workflow.input is not None
-            reference = Reference(*workflow.input["args"])
             with suppress(UnknownId):
-                await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
+                reference = await self._database.find(*workflow.input["args"])
+                if reference is not None:
+                    await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
             with guarded():
                 await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
-            self._store.tell(reference.key, ENDED)
+            self._store.tell(bytes.fromhex(workflow.workflow_id), ENDED)
 
     def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
         """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""

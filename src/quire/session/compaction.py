@@ -340,7 +340,9 @@ class Compactions:
         """Count and log a failure."""
         self.known.metrics.failed += 1
         self.known.metrics.fault = fault
-        logger.warning("the compaction of %s failed, next try in %.0f s: %s", self.log.place, pause, fault)
+        logger.warning(
+            "the compaction of %s failed, next try in %.0f s: %s", self.log.place.digest, pause, fault
+        )
 
     def shown(self) -> tuple[View, Guard]:
         """What the main transcript shows now, and whether something is forgotten from now on."""
@@ -400,7 +402,7 @@ class _Work:
             return self._plans(view, room)
         except Irreducible as fault:
             if metrics.fault != str(fault):  # once, and not in every turn
-                logger.warning("nothing of %s can be compacted: %s", self._log.place, fault)
+                logger.warning("nothing of %s can be compacted: %s", self._log.place.digest, fault)
             metrics.fault = str(fault)
             return Outcome("discarded", str(fault))
 

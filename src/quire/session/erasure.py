@@ -155,7 +155,7 @@ def forget(log: Log, ids: Sequence[str]) -> None:
         log.commit(State.drop_jobs)
     with _locks.setdefault(log.store, RLock()):
         _Erasing(log.store, log.place.scope).run([_Family(log, _checked_ids(log, set(ids)))])
-    logger.info("forgot items of %s", log.place)
+    logger.info("forgot items of %s", log.place.digest)
 
 
 @on_removed
@@ -390,7 +390,7 @@ def _scrub(logs: Sequence[Log], *, waits: bool) -> None:
     except QuireError as fault:
         if waits:
             raise
-        logger.warning("what was forgotten in %s is still in its files: %s", logs[0].place, fault)
+        logger.warning("what was forgotten in %s is still in its files: %s", logs[0].place.digest, fault)
 
 
 def _done(family: _Family, mark: str, state: State) -> Entries:

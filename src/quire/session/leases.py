@@ -76,7 +76,7 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
                 task.cancel()
                 return
             except (StoreError, Conflict) as fault:
-                logger.warning("a lease in %s is not renewed: %s", log.place, type(fault))
+                logger.warning("a lease in %s is not renewed: %s", log.place.digest, type(fault))
 
     renewing = asyncio.ensure_future(renew())
     try:

@@ -215,7 +215,7 @@ class Log:
                     self._open_checkpoint()
                     self._checkpoint.links = None  # it is of now, and may be asked for later
             except Exception as fault:  # what a caller wrote is stored: nothing here may fail it
-                logger.warning("no checkpoint of %s was written: %s", self.place, type(fault).__name__)
+                logger.warning("no checkpoint of %s was written: %s", self.place.digest, type(fault).__name__)
 
     def let_go(self) -> None:
         """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""

@@ -69,6 +69,7 @@ _BEGIN = f"""
         VALUES (%s, coalesce(%s::boolean, false), %s, %s, %s)
         ON CONFLICT (address) DO NOTHING RETURNING number)
     {_ENTRIES}"""
+_PLACE = "SELECT scope, name FROM quire.conversations WHERE address = %s"
 _STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
 # A row keeps the number of the transaction that wrote it. All below the moment had ended by then.
@@ -131,6 +132,7 @@ _KEEP = """
         ON CONFLICT (conversation, part) DO UPDATE SET body = excluded.body, sum = excluded.sum)
     SELECT count(*) FROM head"""
 
+_REMOVE_TOLD = "DELETE FROM quire.told WHERE address = %s"  # words of its answers, on their way
 # All that is committed by now has a lesser number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
 # A transaction that sees rows of an earlier moment keeps them, by the rules of VACUUM: one in this database,
@@ -188,7 +190,7 @@ class PostgresStore(Store):
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(checked_start(place, after), _LAST)
-        rows = self._rows(_READ, start, _address(place))
+        rows = self._rows(_READ, start, address_of(place))
         count = rows[0][0] if rows else 0
         return verified(place, min(start, count), count, [row[1:] for row in rows if row[1] is not None])
 
@@ -196,7 +198,7 @@ class PostgresStore(Store):
         wanted = checked_versions(place, versions)
         if wanted and not 1 <= wanted[0] <= wanted[-1] <= _LAST:
             return verified_at(place, wanted, [])
-        return verified_at(place, wanted, self._rows(_READ_AT, _array(wanted), _address(place)))
+        return verified_at(place, wanted, self._rows(_READ_AT, _array(wanted), address_of(place)))
 
     def versions_of(
         self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
@@ -205,11 +207,11 @@ class PostgresStore(Store):
         last = min(checked_start(place, _LAST if before is None else before), _LAST)
         # The limit is no parameter: the server plans a prepared statement for a limit of many rows.
         query = _VERSIONS if limit is None else f"{_VERSIONS} LIMIT {checked_start(place, limit)}"
-        return [row[0] for row in reversed(self._rows(query, _address(place), last, stream))]
+        return [row[0] for row in reversed(self._rows(query, address_of(place), last, stream))]
 
     def version(self, place: Place) -> int:
         check_place(place)
-        rows = self._rows(_STANDING, _address(place))
+        rows = self._rows(_STANDING, address_of(place))
         return int(rows[0][1]) if rows else 0
 
     def conversations(self, scope: str) -> dict[str, Standing]:
@@ -246,7 +248,7 @@ class PostgresStore(Store):
     def open_checkpoint(self, place: Place) -> Opening | None:
         check_place(place)
         try:
-            rows = self._rows(_OPEN, _address(place._replace(conversation=LINKS)), _address(place))
+            rows = self._rows(_OPEN, address_of(place._replace(conversation=LINKS)), address_of(place))
             heads = [row for row in rows if row[0] is not None]
             if not heads:
                 return None
@@ -262,7 +264,7 @@ class PostgresStore(Store):
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = [part for part in checked_versions(place, parts) if 0 <= part <= MAX_PART]
         try:
-            rows = self._rows(_PARTS, wanted, _address(place))
+            rows = self._rows(_PARTS, wanted, address_of(place))
         except StoreDamaged:
             return {}
         found = [
@@ -275,7 +277,7 @@ class PostgresStore(Store):
     ) -> bool:
         named, ((part, _, *first), *others) = checked_checkpoint(place, version, head, needs, parts)
         columns = [[row[column] for row in others] for column in (0, 2, 3)]
-        values = (_address(place), version, part, version, _array(named), *first, *columns)
+        values = (address_of(place), version, part, version, _array(named), *first, *columns)
         ((kept,),) = self._rows(_KEEP, *values)
         return bool(kept)
 
@@ -285,7 +287,7 @@ class PostgresStore(Store):
 
     def remove(self, place: Place) -> None:
         check_place(place)
-        self.link.run(lambda connection: _remove(connection, _address(place)))
+        self.link.run(lambda connection: _remove(connection, address_of(place)))
 
     def scrub(self, *, wait: bool = True) -> None:
         """Vacuum the tables, once no transaction sees what was removed from them.
@@ -303,13 +305,13 @@ class PostgresStore(Store):
                 )
             time.sleep(_PAUSE)
         # To shorten the files, VACUUM would wait for transactions that have only read a table.
-        tables = "quire.entries, quire.checkpoints, quire.conversations"
+        tables = "quire.entries, quire.checkpoints, quire.conversations, quire.told"
         vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
         self.link.run(lambda connection: connection.execute(vacuum.encode()))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         for place in self.places():
-            rows = [row[1:] for row in self._rows(_READ, 0, _address(place)) if row[1] is not None]
+            rows = [row[1:] for row in self._rows(_READ, 0, address_of(place)) if row[1] is not None]
             yield from ((place, stored) for stored in whole_entries(place, rows))
 
     def joining(self, connection: Connection[Any]) -> AbstractContextManager[None]:
@@ -330,6 +332,11 @@ class PostgresStore(Store):
         """Notify who watches a key, in any process, of its new count, within a moment."""
         self._telling.add(key, count)
 
+    def place_of(self, address: bytes) -> Place | None:
+        """The place of a conversation by what `address_of` returns; `None` if there is none."""
+        rows = self._rows(_PLACE, address)
+        return Place(*rows[0]) if rows else None
+
     def close(self) -> None:
         self._telling.send()
         self.link.close()
@@ -339,7 +346,7 @@ class PostgresStore(Store):
         return Listening(self.link)
 
     def _watched_by(self, place: Place) -> bytes:
-        return _address(place)
+        return address_of(place)
 
     def _append(
         self,
@@ -349,7 +356,7 @@ class PostgresStore(Store):
         expected: int,
         settled: bool,
     ) -> None:
-        address = _address(place)
+        address = address_of(place)
         if entries and 0 <= expected < _LAST:
             columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
             new = expected + len(entries)
@@ -384,7 +391,7 @@ class PostgresStore(Store):
 
 def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, bytes]) -> None:
     with connection.transaction():
-        row = connection.execute(f"{_STANDING} FOR UPDATE".encode(), [_address(place)]).fetchone()
+        row = connection.execute(f"{_STANDING} FOR UPDATE".encode(), [address_of(place)]).fetchone()
         number, count = row or (None, 0)
         check_bodies(place, bodies, count)
         streams: dict[int, str] = dict(
@@ -402,6 +409,7 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
                 values,
             )
         connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
+        connection.execute(_REMOVE_TOLD, [address_of(place)])
         changed = "UPDATE quire.conversations SET version = version WHERE number = %s"
         connection.execute(changed, [number])
 
@@ -413,6 +421,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
             tell(connection, {address: 0})
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
+        connection.execute(_REMOVE_TOLD, [address])
 
 
 def _array(numbers: Sequence[int]) -> str:
@@ -420,6 +429,6 @@ def _array(numbers: Sequence[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-def _address(place: Place) -> bytes:
-    """What a place is found by. A slash within a part is escaped, so no two places are written alike."""
+def address_of(place: Place) -> bytes:
+    """What a place is found by, which names nobody. No two places are written alike."""
     return sha256(str(place).encode()).digest()

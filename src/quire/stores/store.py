@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock
@@ -92,6 +93,11 @@ class Place(NamedTuple):
         """The scope as it was named: without the conversation, where the scope is its own."""
         before = self.scope.removesuffix(_own(self.conversation))
         return before if before != self.scope and (not before or before.endswith("/")) else self.scope
+
+    @property
+    def digest(self) -> str:
+        """What logs of the process call it: a name may have to be forgotten."""
+        return blake2b(str(self).encode(), digest_size=6).hexdigest()
 
     def __str__(self) -> str:
         return f"{quote(self.named, safe='')}/{quote(self.conversation, safe='')}"

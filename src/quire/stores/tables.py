@@ -6,7 +6,7 @@ from quire.errors import StoreDamaged, StoreFailed
 from quire.stores.link import Connection, psycopg
 from quire.stores.store import check_version
 
-VERSION = 6
+VERSION = 7
 """The version of the tables, which is in the table `quire.about`."""
 
 _ONE_AT_A_TIME = 0x51756972
@@ -42,9 +42,10 @@ _WORKING = """
         address bytea, listener text, until timestamptz NOT NULL, PRIMARY KEY (address, listener));
     CREATE TABLE quire.workers (id text PRIMARY KEY, seen timestamptz NOT NULL, state text NOT NULL);
     CREATE UNLOGGED TABLE quire.told (
-        job text, number bigint, body bytea NOT NULL, at timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (job, number));
+        job text, number bigint, address bytea NOT NULL, body bytea NOT NULL,
+        at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (job, number));
     CREATE INDEX told_at ON quire.told (at);
+    CREATE INDEX told_of ON quire.told (address);
     ALTER TABLE quire.told ALTER body SET STATISTICS 0"""
 
 
