@@ -348,8 +348,9 @@ class _Routes:
     @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
     async def cancel(self, request: Request) -> JobRow:
         """Cancel a job: one that waits never starts, one that runs ends at its next safe point."""
-        session = await self._service.session(self._address(request))
-        await session.jobs.cancel(_name(request, "job"))
+        address = self._address(request)
+        session = await self._service.session(address)
+        await self._service.runner.cancel(session, *address, _name(request, "job"))
         return await self.job(request)
 
     @operation("POST", f"{_ONE}/jobs/{{job}}/retry")

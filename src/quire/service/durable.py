@@ -28,6 +28,7 @@ try:
     import sqlalchemy as sqlalchemy
     from sqlalchemy.exc import SQLAlchemyError
 
+    from quire.service.lease import CANCEL
     from quire.service.words import COUNTS, ENDED, read_words
     from quire.stores.link import Connection
     from quire.stores.postgres import PostgresStore, address_of
@@ -169,6 +170,12 @@ class DurableRunner:
         accepted = await STORE.do(partial(self._database.accept, reference, job, wakes=wakes))
         self._load += 1
         return accepted
+
+    async def cancel(self, session: Session, agent: str, scope: str, conversation: str, job_id: str) -> None:
+        """See `Runner.cancel`."""
+        await session.jobs.cancel(job_id)
+        notify = f"NOTIFY {CANCEL}, '{Reference(agent, scope, conversation, job_id).id}'".encode()
+        await STORE.do(self._database.store.link.run, lambda connection: connection.execute(notify))
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0

@@ -51,6 +51,10 @@ _GONE = "SELECT id FROM quire.workers WHERE state = 'gone' AND id = ANY(%s) FOR 
 _FORGET = "DELETE FROM quire.workers WHERE state = 'gone' AND seen < now() - interval '1 day'"
 
 
+CANCEL = "quire_cancel"
+"""The channel on which workers are notified of jobs that were cancelled, by their digests."""
+
+
 class Found(NamedTuple):
     """What a worker finds when it polls."""
 
@@ -58,6 +62,8 @@ class Found(NamedTuple):
     """Workers whose jobs are to be taken over."""
     is_busy: bool
     """Whether jobs wait or run."""
+    cancelled: list[str]
+    """Jobs that were cancelled just now, by their digests."""
 
 
 class Lease:
@@ -89,9 +95,9 @@ class Lease:
         while True:
             try:
                 connection = self._connected()
-                for _ in connection.notifies(timeout=seconds, stop_after=1):
-                    pass
-                return self._polled(connection)
+                notifications = list(connection.notifies(timeout=seconds, stop_after=1))
+                cancelled = [one.payload for one in notifications if one.channel == CANCEL]
+                return self._polled(connection)._replace(cancelled=cancelled)
             except psycopg.Error as fault:
                 self._hang_up()
                 if self._has_ended:
@@ -102,7 +108,7 @@ class Lease:
                 seconds = 0.0
 
     def listen(self, channel: str) -> None:
-        """Be notified on a channel, too; on none if it is empty."""
+        """Be notified on a channel besides that of jobs that were cancelled; on no other if it is empty."""
         self._channel = channel
         with suppress(psycopg.Error):  # the next poll connects, and listens
             self._connected().execute(_listening(channel).encode())
@@ -158,7 +164,7 @@ class Lease:
         self._suspected = {worker: self._suspected.get(worker, now) for worker in suspected}
         gone = {worker for worker, _, is_gone, _ in rows if is_gone}
         gone |= {worker for worker, since in self._suspected.items() if now - since >= _PATIENCE}
-        return Found(sorted(gone), rows[0][1])
+        return Found(sorted(gone), rows[0][1], [])
 
     def _take(
         self, statement: str, given: list[Any], workers: list[str], put_back: Callable[[list[str]], object]
@@ -173,4 +179,4 @@ class Lease:
 
 
 def _listening(channel: str) -> str:
-    return f"LISTEN {channel}" if channel else "UNLISTEN *"
+    return "; ".join(["UNLISTEN *", *(f"LISTEN {one}" for one in (CANCEL, channel) if one)])

@@ -145,7 +145,7 @@ class OpenAI:
         if pending is not None:
             session = await self._service.session(address)
             with suppress(UnknownId):  # it has ended meanwhile
-                await session.jobs.cancel(ticket.job)
+                await self._service.runner.cancel(session, *address, ticket.job)
         with suppress(TimeoutError):
             async with asyncio.timeout(_CANCELLING):
                 pending = await self._ended(ticket, address)

@@ -155,6 +155,10 @@ class Runner(Protocol):
         """Accept a job. When this returns, the job will be done."""
         ...
 
+    async def cancel(self, session: Session, agent: str, scope: str, conversation: str, job_id: str) -> None:
+        """Cancel a job of the conversation of a session, wherever it runs; see `session.jobs.cancel`."""
+        ...
+
     def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
     ) -> AsyncGenerator[Told, None]:
@@ -264,6 +268,10 @@ class LocalRunner:
         version = await session.jobs.submit(job)
         self._attend(key, session)
         return Accepted(version, session)
+
+    async def cancel(self, session: Session, agent: str, scope: str, conversation: str, job_id: str) -> None:
+        """See `Runner.cancel`."""
+        await session.jobs.cancel(job_id)
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0

@@ -104,7 +104,7 @@ class Service:
             raise Problem(422, "this Idempotency-Key was used for another body")
         if running is not None:
             with suppress(UnknownId):  # it has ended meanwhile
-                await session.jobs.cancel(running)
+                await self.runner.cancel(session, *address, running)
         return version
 
     async def _running(self, address: Address, job: Job, while_busy: WhileBusy) -> str | None:

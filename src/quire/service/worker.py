@@ -17,6 +17,7 @@ from quire.errors import (
     InvalidValue,
     ModelTimeout,
     Overloaded,
+    QuireError,
     RateLimited,
     Stopped,
     StoreError,
@@ -139,6 +140,8 @@ class Worker:
         self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
         self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
         self._turns: set[asyncio.Task[None]] = set()
+        self._running: dict[str, Reference] = {}  # by the digests of the jobs
+        self._interrupting: set[asyncio.Task[None]] = set()
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -265,7 +268,16 @@ class Worker:
             return False
         except UnknownId:  # the conversation was removed
             pass
+        finally:
+            self._running.pop(job, None)
         return True
+
+    async def _interrupt(self, reference: Reference) -> None:
+        """End a turn whose job was cancelled by another process; should it fail, it ends a little later."""
+        with suppress(QuireError):
+            session = await STORE.do(self._node.session, *reference[:3])
+            await session.aio.refresh()
+            await session.jobs.interrupt()
 
     async def _try(self, address: str, job: str) -> None:
         """Do a job, and do it again where that may help: for as long as the database cannot be used."""
@@ -275,6 +287,7 @@ class Worker:
                 reference = await self._database.find(address, job)
                 if reference is None:  # it has ended
                     return
+                self._running[job] = reference
                 if error:
                     return await self._fail(reference, error)
                 return await self._run(reference, PASSING if left else (), force=not is_lost)
@@ -323,6 +336,9 @@ class Worker:
             found = await FOLLOWING.do(self._lease.poll, _POLLED)
             now = time.monotonic()
             try:
+                for job in self._running.keys() & set(found.cancelled):
+                    self._interrupting.add(task := asyncio.ensure_future(self._interrupt(self._running[job])))
+                    task.add_done_callback(self._interrupting.discard)
                 await self._take_over(found.gone)
                 if now - swept > _SWEPT:
                     swept = now

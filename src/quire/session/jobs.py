@@ -210,8 +210,9 @@ class Jobs:
     async def cancel(self, job_id: str) -> None:
         """Cancel a job. One that waits never starts; one that runs ends at its next safe point.
 
-        That is before its next request or tool call, or at once if it runs in this process. What it did stays
-        on the record. `UnknownId` if it has ended, or there is none.
+        That is before its next request or tool call, or at once if it runs in this process, or if a service
+        cancels what its worker does. What it did stays on the record. `UnknownId` if it has ended, or there
+        is none.
         """
 
         def entries(state: State) -> Entries:
@@ -225,8 +226,12 @@ class Jobs:
             await AWAITED.write(self._log, lambda: self._writer.commit(entries))
         except Conflict as conflict:  # it ended meanwhile
             raise UnknownId(f"no job {cut(job_id)!r} of {self._log.place} waits or runs") from conflict
+        await self.interrupt()
+
+    async def interrupt(self) -> None:
+        """End the turn that runs in this process at once, if its job was cancelled."""
         work = self._log.at_work
-        if work is not None and self.current == job_id:
+        if work is not None and self.current in self._log.jobs.cancelled:
             await work.interrupt()
 
     async def retry(self, job_id: str) -> Job:
