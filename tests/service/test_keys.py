@@ -13,8 +13,10 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.errors import InvalidValue
+from quire.errors import InvalidValue, UnknownId
+from quire.reading import Source
 from quire.service import Key, Keys, new_key
+from quire.stores import Place
 from tests.service.serving import Served, support, until
 
 SECRET = "the secret of the house"
@@ -56,6 +58,7 @@ KEYS = [
     row("slow", requests_per_minute=3),
     row("single", concurrent=1),
     row("operator", metrics=True),
+    row("eraser", users=True, erases=True),
 ]
 
 
@@ -109,6 +112,46 @@ def test_no_route_leads_to_another_scope(
     assert SECRET not in answer.text
     for listed in ("conversations", "jobs"):
         assert "private" not in served.client.get(f"/agents/support/{listed}", headers=headers).text
+
+
+@pytest.mark.parametrize(("method", "rest"), ROUTES)
+def test_every_route_asks_the_one_check_of_scopes(
+    served: Served, secret: dict[str, Any], method: str, rest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Source, address: object) -> Place:
+        raise UnknownId("the check was asked")
+
+    monkeypatch.setattr(Source, "place", refuse)
+    path = served.path("private", rest.format(**secret))
+    answer = ask(served, method, path, bearer("house"), secret)
+    assert (answer.status_code, answer.json()["detail"]) == (404, "the check was asked")
+
+
+def test_no_route_is_left_out(served: Served) -> None:
+    paths = served.client.get("/openapi.json").json()["paths"]
+    all_of_one = {
+        (method.upper(), path.partition("{conversation}")[2])
+        for path, methods in paths.items()
+        for method in methods
+        if "{conversation}" in path
+    }
+    known = {(method, rest.partition("?")[0].replace("{version}", "{receipt}")) for method, rest in ROUTES}
+    assert all_of_one - known == {("POST", "/messages")}  # it begins a conversation where there is none
+
+
+def test_a_key_that_may_erases_all_of_its_scope_and_nothing_else(served: Served) -> None:
+    headers = bearer("eraser", "ana")
+    for user in ("ana", "ben"):
+        path, wait = served.path("notes", "/messages"), {"Prefer": "wait=60"}
+        asked = {**bearer("eraser", user), **wait}
+        assert served.client.post(path, json={"content": f"I am {user}"}, headers=asked).status_code == 200
+    assert served.client.delete("/scope", headers=bearer("house")).status_code == 403
+    erased = served.client.delete("/scope", headers=headers).json()["scopes"]
+    assert [(one["scope"], one["conversations"]) for one in erased] == [("support/eraser/ana", 1)]
+    assert served.client.get(served.path("notes", "/items"), headers=headers).status_code == 404
+    assert served.client.delete("/scope", headers=headers).json() == {"scopes": []}
+    theirs = served.client.get(served.path("notes", "/items"), headers=bearer("eraser", "ben"))
+    assert "I am ben" in theirs.text
 
 
 USERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)

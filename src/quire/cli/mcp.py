@@ -9,6 +9,7 @@ from quire.cli.options import KeyFile
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note
 from quire.errors import InvalidValue
+from quire.reading.http import LOOPBACK
 
 _LOCAL = "127.0.0.1"
 _SHORTEST = 16
@@ -48,7 +49,7 @@ def mcp(
     with errors_reported():
         from quire.mcp import server
 
-        if port is not None and host not in (_LOCAL, "localhost", "::1") and access_key is None:
+        if port is not None and host not in LOOPBACK and access_key is None:
             raise InvalidValue("other machines are answered with a key only: set QUIRE_MCP_KEY")
         if access_key is not None and len(access_key) < _SHORTEST:
             raise InvalidValue(f"an access key has at least {_SHORTEST} characters")

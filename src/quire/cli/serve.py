@@ -13,6 +13,7 @@ from quire.cli.nodes import node_in
 from quire.cli.options import COUNTED_AS
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
+from quire.reading.http import LOOPBACK
 from quire.tokens import counter_for
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def serve(
     """Serve the agents of a node over HTTP, until Ctrl+C or SIGTERM."""
     with errors_reported():
         from quire.service import Keys, app, new_key as made_key
-        from quire.service.boundary import LOOPBACK
 
         if new_key is not None:
             key, row = made_key(new_key)

@@ -20,18 +20,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from quire.errors import (
-    Conflict,
-    Forgotten,
-    InvalidValue,
-    QuireError,
-    StoreError,
-    TooLarge,
-    UnknownId,
-    UnknownKey,
-    cut,
-)
-from quire.inspector.guard import LOOPBACK, PAGE, Guard, import_map
+from quire.errors import InvalidValue, QuireError, TooLarge, UnknownId, cut
+from quire.inspector.guard import PAGE, Guard, import_map
 from quire.items import without_content
 from quire.reading import (
     Source,
@@ -47,6 +37,7 @@ from quire.reading import (
     trials,
     why,
 )
+from quire.reading.http import LOOPBACK, status_of
 from quire.session import open_store
 from quire.stores import Store
 from quire.stores.threads import FOLLOWING
@@ -94,15 +85,6 @@ _LARGEST_BODY = 2**20
 _PATIENCE = 0.5
 _ALIVE = 15.0
 """Seconds between two signs of life in a stream of events."""
-
-_STATUS: dict[type[QuireError], int] = {
-    UnknownId: 404,
-    UnknownKey: 404,
-    Forgotten: 410,
-    Conflict: 409,
-    TooLarge: 413,
-    StoreError: 500,
-}
 
 
 def app(
@@ -272,5 +254,5 @@ def _answer(value: Any, status: int = 200) -> Response:
 
 async def _fault(request: Request, fault: Exception) -> Response:
     """An error as a sentence."""
-    status = next((code for kind, code in _STATUS.items() if isinstance(fault, kind)), 400)
-    return _answer({"error": str(fault)}, status)
+    assert isinstance(fault, QuireError)
+    return _answer({"error": str(fault)}, status_of(fault))

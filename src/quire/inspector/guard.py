@@ -6,15 +6,15 @@ import hmac
 import json
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from quire.reading.http import is_of_another_site, is_served
+
 PAGE = Path(__file__).with_name("page")
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
@@ -51,27 +51,13 @@ class Guard:
 
     def _refusal(self, scope: Scope, path: str, headers: Headers) -> str | None:
         """Why a request is refused; `None` if it is not."""
-        host = headers.get("host", "")
-        if _name_of(host) not in self._hosts:
+        if not is_served(headers, self._hosts):
             return "This address is not served here."
         known = [path.strip("/"), cookie_parser(headers.get("cookie", "")).get(self._cookie, "")]
         if self._token and not any(hmac.compare_digest(one.encode(), self._token.encode()) for one in known):
             return "Open the address that `quire inspect` printed: it has a token."
         is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
-        is_navigation = headers.get("sec-fetch-dest") == "document" and is_page
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_navigation:
-            return "Another site asked for it."
-        if headers.get("origin", f"{scope['scheme']}://{host}") != f"{scope['scheme']}://{host}":
-            return "A page of another origin asked for it."
-        return None
-
-
-def _name_of(host: str) -> str | None:
-    """The name in the header `Host`, without its port."""
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:  # such as a bracket that is not closed
-        return None
+        return "Another site asked for it." if is_of_another_site(headers, is_page=is_page) else None
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
@@ -32,7 +33,17 @@ from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
 from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
 from quire.service.service import Address, Service, converted, digest_of, job_id_of, query_of, trace_of
-from quire.session import Job, Session, Spending, log_of, version_before_job, version_before_work
+from quire.session import (
+    Job,
+    ScopeContents,
+    Session,
+    Spending,
+    erase_scopes,
+    log_of,
+    survey_scopes,
+    version_before_job,
+    version_before_work,
+)
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
@@ -151,6 +162,12 @@ class ItemPage(msgspec.Struct, frozen=True):
     events: str
 
 
+class Erased(msgspec.Struct, frozen=True):
+    """What was kept of each scope that is erased."""
+
+    scopes: Sequence[ScopeContents]
+
+
 class WaitingCalls(msgspec.Struct, frozen=True):
     """The calls that wait for a person, or for the client."""
 
@@ -256,6 +273,24 @@ class _Routes:
         """This description."""
         self._description = self._description or description(request.app.routes)
         return self._description
+
+    @operation("DELETE", "/scope")
+    async def erase(self, request: Request) -> Erased:
+        """Erase all that is kept of the caller's scope: of a person, where each has a scope."""
+        caller = self._service.caller(request)
+        if not caller.may_erase:
+            raise Problem(403, "this key may not erase its scope")
+
+        def erase() -> Erased:
+            store, found = self._service.node.store, list[ScopeContents]()
+            for agent in caller.agents or self._service.node.agents:
+                with suppress(UnknownId):  # nothing is kept there
+                    found += survey_scopes(store, f"{agent}/{caller.scope}")
+            for _ in erase_scopes(store, [one.scope for one in found]):
+                pass
+            return Erased(found)
+
+        return await STORE.do(erase)
 
     # Conversations
 

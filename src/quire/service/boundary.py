@@ -4,11 +4,11 @@ import asyncio
 import logging
 import time
 from ipaddress import IPv6Address, ip_address
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from quire.reading.http import LOOPBACK, is_of_another_site, is_served
 from quire.service.keys import Caller, Keys
 from quire.service.metrics import Metrics
 from quire.service.problems import Problem, document, problem_of
@@ -20,9 +20,6 @@ OPEN = ("/health", "/ready", "/openapi.json")
 
 CALLER = "quire.caller"
 """Where the scope of a request holds who asks."""
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""The names of this machine, which need no keys."""
 
 _ONCE = (
     *(b"authorization", b"content-type", b"host", b"idempotency-key", b"last-event-id", b"origin"),
@@ -124,14 +121,12 @@ class Boundary:
 
 def _check_asker(scope: Scope, headers: Headers) -> None:
     """Without keys only programs of this machine may ask: no pages, and no names that lead here."""
-    host, origin = headers.get("host", ""), headers.get("origin")
     try:
-        name, peer = urlsplit(f"//{host}").hostname, ip_address((scope.get("client") or [""])[0])
+        peer = ip_address((scope.get("client") or [""])[0])
     except ValueError:
-        name = peer = None
+        peer = None
     if isinstance(peer, IPv6Address):
         peer = peer.ipv4_mapped or peer
-    is_page = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-    is_page |= origin is not None and origin.partition("://")[2] != host
-    if peer is None or not peer.is_loopback or name not in LOOPBACK or is_page:
+    is_here = peer is not None and peer.is_loopback and is_served(headers, LOOPBACK)
+    if not is_here or is_of_another_site(headers):
         raise Problem(403, "without keys the service answers programs of this machine alone")

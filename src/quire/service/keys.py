@@ -44,6 +44,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """How many requests may be open at a time, streams included."""
     metrics: bool = False
     """Whether it may read `/metrics`, which is about all keys."""
+    erases: bool = False
+    """Whether it may erase all of its scope, with the scopes that are nested in it."""
 
 
 @prepared
@@ -58,6 +60,7 @@ class Caller(NamedTuple):
     scope: str = ""
     agents: tuple[str, ...] | None = None
     reads_metrics: bool = True
+    may_erase: bool = False
 
 
 class Keys:
@@ -93,7 +96,7 @@ class Keys:
         if found is None or kind.lower() != "bearer":
             raise Problem(401, "a valid key is needed", {"www-authenticate": "Bearer"})
         key = self._keys[found]
-        caller = Caller(key.name, _scope_of(key, user), key.agents, key.metrics)
+        caller = Caller(key.name, _scope_of(key, user), key.agents, key.metrics, key.erases)
         with self._limits[found].used():
             yield caller
 

@@ -7,21 +7,11 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from quire import errors
+from quire.errors import QuireError
+from quire.reading.http import status_of
 
 RETRY_AFTER = 5
 """Seconds after which a client may ask again when the service or its store is busy."""
-
-_STATUS: dict[int, tuple[type[errors.QuireError], ...]] = {
-    404: (errors.UnknownId, errors.UnknownKey),
-    410: (errors.Forgotten,),
-    413: (errors.TooLarge,),
-    500: (errors.StoreDamaged,),
-    502: (errors.ModelFailed,),
-    409: (errors.Conflict, errors.TurnBusy, errors.EditRefused, errors.OverBudget),
-    503: (errors.Stopped, errors.StoreError),
-}
-"""Every other error of Quire is about what was asked: 400."""
 
 
 class Problem(Exception):
@@ -43,8 +33,8 @@ def problem_of(fault: Exception) -> Problem:
         return fault
     if isinstance(fault, HTTPException):
         return Problem(fault.status_code, str(fault.detail), fault.headers)
-    if isinstance(fault, errors.QuireError):
-        status = next((code for code, kinds in _STATUS.items() if isinstance(fault, kinds)), 400)
+    if isinstance(fault, QuireError):
+        status = status_of(fault)
         headers = {"retry-after": str(RETRY_AFTER)} if status == 503 else {}
         return Problem(status, "the store cannot be read" if status == 500 else str(fault), headers)
     return Problem(500, "the service failed at this request")

@@ -1,0 +1,40 @@
+"""What all surfaces decide alike by HTTP: who may ask without a key, and the status of an error."""
+
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
+
+from quire import errors
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""The names of this machine."""
+
+_STATUS: dict[int, tuple[type[errors.QuireError], ...]] = {
+    404: (errors.UnknownId, errors.UnknownKey),
+    410: (errors.Forgotten,),
+    413: (errors.TooLarge,),
+    500: (errors.StoreDamaged,),
+    502: (errors.ModelFailed,),
+    409: (errors.Conflict, errors.TurnBusy, errors.EditRefused, errors.OverBudget),
+    503: (errors.Stopped, errors.StoreError),
+}
+
+
+def status_of(fault: errors.QuireError) -> int:
+    """The status of an error; one that is about what was asked has 400."""
+    return next((code for code, kinds in _STATUS.items() if isinstance(fault, kinds)), 400)
+
+
+def is_served(headers: Mapping[str, str], hosts: Collection[str]) -> bool:
+    """Whether a request names one of the hosts: a page can have another name lead here."""
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname in hosts
+    except ValueError:  # such as a bracket that is not closed
+        return False
+
+
+def is_of_another_site(headers: Mapping[str, str], *, is_page: bool = False) -> bool:
+    """Whether a page of another site has sent a request; it may only open what `is_page` itself."""
+    site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
+    is_opening = is_page and headers.get("sec-fetch-dest") == "document"
+    is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
+    return is_foreign or (site not in ("none", "same-origin") and not is_opening)
