@@ -66,11 +66,11 @@ class Served(NamedTuple):
         answer = self.ask("GET", self.entry)
         return self._replace(cookie=answer.headers.get("set-cookie", "").partition(";")[0])
 
-    def read(self, name: str, source: str = "store", **query: Any) -> Answer:
+    def read(self, name: str, /, source: str = "store", **query: Any) -> Answer:
         """Read what the page reads."""
         return self.ask("GET", f"{self.path}api/{source}/{name}?{urlencode(query)}")
 
-    def write(self, name: str, source: str = "store", **body: Any) -> Answer:
+    def write(self, name: str, /, source: str = "store", **body: Any) -> Answer:
         """Write what the page writes."""
         return self.ask("POST", f"{self.path}api/{source}/{name}", body)
 

@@ -7,12 +7,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import example, given, settings, strategies as st
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
+from quire.errors import UnknownId
 from quire.inspector import app
 from quire.inspector.application import READS, WRITES
+from quire.reading import Source
+from quire.session import Session
 from quire.stores import Store, place_at
 from tests.cli.command_line import refused
 from tests.inspector.serving import Served, serving
@@ -117,20 +121,47 @@ def test_nothing_is_written_unless_asked_for(shop: Served, name: str) -> None:
     assert (answer.status, "--write" in answer.data["error"]) == (403, True)
 
 
+ESCAPED = st.text("lamp-shop/%2Fana.diary", max_size=20)
+ADDRESSES = (
+    st.sampled_from([DIARY, "ana/", "ana", "/", "%61na/diary", "lamp-shop%2F..%2Fana/diary"]) | ESCAPED
+)
+
+
 @pytest.mark.parametrize("name", READS)
-def test_a_scope_hides_the_others_from_reading(scoped: Served, name: str) -> None:
-    query = {
-        "address": DIARY,
-        "other": DIARY,
-        "question": "safe diary",
-        "query": "safe diary",
-        "scope": "ana",
-    }
-    answer = scoped.read(name, **query)
+@given(address=ADDRESSES, other=ADDRESSES, within=ADDRESSES)
+@example(DIARY, DIARY, "ana/")
+@settings(max_examples=settings().max_examples // 2)
+def test_a_scope_hides_the_others_from_reading(
+    scoped: Served, name: str, address: str, other: str, within: str
+) -> None:
+    with Store.open(scoped.store) as store:
+        item = Session.open(DIARY, store=store).view()[0].id
+    said = {"question": "safe diary", "words": "safe diary", "item": item, "id": item, "by": "summarize"}
+    named = {"address": address, "other": other, "within": within, "after": f"0~{other}", "named": other}
+    answer = scoped.read(name, **said, **named, version=1)
     assert answer.status in (200, 400, 404)
     assert "8-15-47" not in answer.text and "I will keep it" not in answer.text
     if answer.status == 200:
-        assert "diary" not in answer.text.replace("safe diary", "")
+        assert "ana/diary" not in answer.text
+
+
+def refuse(*_: object) -> None:
+    raise UnknownId("the check was asked")
+
+
+@pytest.mark.parametrize("name", [*READS, *WRITES])
+def test_every_function_asks_the_one_check_of_scopes(
+    shop: Served, writable: Served, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for check in ("place", "recent", "scopes"):
+        monkeypatch.setattr(Source, check, refuse)
+    given = {"address": PARCELS, "other": PARCELS, "question": "x", "words": "x", "item": "x", "id": "x"}
+    given |= {"by": "summarize", "name": "x"}
+    if name in READS:
+        answer = shop.read(name, **given, version=1)
+    else:
+        answer = writable.write(name, **given, verdict=True)
+    assert (answer.status, answer.data["error"]) == (404, "the check was asked")
 
 
 @pytest.mark.parametrize("name", WRITES)
