@@ -14,21 +14,21 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw
 
-from quire.context import DEFAULT_MODEL, Context, Piece, Receipt, Template, not_shown
+from quire.context import Context, Piece, Receipt, Template, not_shown
 from quire.errors import InvalidValue, MissingExtra, QuireError, cut
 from quire.items import JSON, Item
-from quire.memory import Memory, quote_rows, recalled
 from quire.providers import provider_for
 from quire.reading.changes import undo
 from quire.reading.conversations import list_conversations
 from quire.reading.items import describe
+from quire.reading.memory import recall
 from quire.reading.source import Source, counter_of
 from quire.reading.why import explain, explain_words
 from quire.sections import Ask, History
 from quire.session import Kept, Session, open_store, request_named, transcript_with
 from quire.state import View
 from quire.stores import Store, place_at
-from quire.tokens import Budget, counter_for
+from quire.tokens import Budget
 
 try:
     from mcp.server.caching import CacheHint
@@ -154,11 +154,10 @@ class _Tools:
 
     def recall(self, question: str, scope: str = "", budget: Tokens = 1_024) -> Answer:
         """Search what was said in a scope, and its documents: quotes with reasons, best first."""
-        scope = self._source.scopes(scope or self._source.scope or "")[0]
-        quotes = recalled(Memory.of(self._source.store, scope), question)
-        rows, used = quote_rows(quotes, counter_for(DEFAULT_MODEL).count, budget)
-        found = [row for row in rows if row["fits"]]
-        return {"scope": scope, "tokens": used, "found": found, "left_out": len(rows) - len(found)}
+        made = recall(self._source, question, scope or self._source.scope or "", budget=budget)
+        found = [row for row in made.found if row["fits"]]
+        left_out = len(made.found) - len(found)
+        return {"scope": made.scope, "tokens": made.tokens, "found": found, "left_out": left_out}
 
     def why(self, words: str, within: Within = "") -> Answer:
         """Find the items with some words, and say which requests showed them to the model, and why not."""

@@ -149,7 +149,7 @@ def test_documents_are_listed_without_content_and_removed_together() -> None:
     assert "hb/lamps.md" in printed and "Lamps" in printed and "dusk" not in printed
     row = ran_json("knowledge", "ls", *WHERE)[0]
     assert (row["chunks"], row["title"]) == (1, "Lamps") and row["tokens"] > 3
-    assert "no documents" in ran("knowledge", "ls", "--scope", "bob", "--store", "k.db").stderr
+    assert "nothing in the scope 'bob'" in refused(1, "knowledge", "ls", "--scope", "bob", "--store", "k.db")
     assert ran_json("ls", "--store", "k.db") == [] == ran_json("ls", "ana", "--store", "k.db")
     assert "'none'" in refused(1, "knowledge", "rm", "hb/lamps.md", "none", *WHERE)
     assert len(names()) == 2

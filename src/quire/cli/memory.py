@@ -1,12 +1,12 @@
 """The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 import quire.session  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it removes quotes of documents too
-from quire.cli.options import COUNTED_AS, AsJson, KeyFile, Scope, StoreUrl
+from quire.cli.options import AsJson, KeyFile, Scope, StoreUrl
 from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, say, table, write_json
@@ -14,18 +14,13 @@ from quire.errors import InvalidValue, UnknownId, UnknownKey
 from quire.memory import (
     Excerpt,
     Knowledge,
-    Memory,
     Report,
-    checked_tiers,
     files_at,
-    quote_rows,
-    recalled,
     term_worths,
 )
 from quire.memory.words import terms
-from quire.reading import Source
-from quire.stores import named_scope, place_at
-from quire.tokens import counter_for
+from quire.reading import Source, memory as reading
+from quire.stores import named_scope
 
 knowledge = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Add, list and remove the documents of a scope."
@@ -56,27 +51,19 @@ def recall(
 ) -> None:
     """List what a question would bring back, the best first, with scores, reasons and what would fit."""
     with at_store(store, key_file) as found:
-        place = place_at(scope=scope, conversation=conversation or "")
-        Source(found).scopes(scope if conversation is None else place.scope)
-        if conversation is not None:
-            Source(found).place(place)
-        memory = Memory.of(found, place.scope, zone=zone)
-        where, tiers = None if conversation is None else place.conversation, tier or ("knowledge",)
-        quotes = recalled(memory, question, tiers=checked_tiers(tiers), conversation=where, limit=limit)
-        if not quotes:
-            raise UnknownId(f"nothing was found in the scope {named(place.named)!r}")
-        rows, used = quote_rows(quotes, counter_for(COUNTED_AS).count, budget, limit)
+        tiers = tier or ("knowledge",)
+        made = reading.recall(Source(found), question, scope, conversation, tiers, budget, limit, zone)
+        if not made.found:
+            raise UnknownId(f"nothing was found in the scope {named(scope)!r}")
     if json:
-        write_json(
-            {"question": question, "scope": place.named, "budget": budget, "tokens": used, "found": rows}
-        )
+        write_json(made)
     else:
-        _print(rows, budget, used, question)
+        _print(made)
 
 
-def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) -> None:
-    worths = term_worths(terms(question))
-    for number, row in enumerate(rows, 1):
+def _print(made: reading.Recalled) -> None:
+    worths = term_worths(terms(made.question))
+    for number, row in enumerate(made.found, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
         fits = "fits" if row["fits"] else "is left out"
         say(f"{number:>4}. {score}{row['from']}  {plural(row['tokens'], 'token')}, {fits}")
@@ -84,9 +71,9 @@ def _print(rows: list[dict[str, Any]], budget: int, used: int, question: str) ->
         for line in (row["reason"], beginning(text, _LONGEST), named(row["id"])):
             say(f"      {line}")
         say()
-    kept = sum(row["fits"] for row in rows)
-    fitting = f"{plural(kept, 'fits', 'fit')}, {used:,}" if kept else "none fits into a budget"
-    say(f"{plural(len(rows), 'quote')}; {fitting} of {budget:,} tokens")
+    kept = sum(row["fits"] for row in made.found)
+    fitting = f"{plural(kept, 'fits', 'fit')}, {made.tokens:,}" if kept else "none fits into a budget"
+    say(f"{plural(len(made.found), 'quote')}; {fitting} of {made.budget:,} tokens")
 
 
 @knowledge.command()
@@ -128,7 +115,7 @@ def add(
 def list_(scope: Scope, store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
     """List the documents of a scope. No content is shown."""
     with at_store(store, key_file) as found:
-        sources = Knowledge(found, named_scope(scope)).sources()
+        sources = reading.list_documents(Source(found), named_scope(scope))
     if json:
         write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
     elif not sources:

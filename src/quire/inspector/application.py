@@ -31,6 +31,7 @@ from quire.reading import (
     conversations,
     files as histories,
     jobs,
+    memory,
     open_work,
     requests,
     transcripts,
@@ -47,7 +48,7 @@ Function = Callable[..., Any]
 
 READS: dict[str, Function] = {
     "conversations": conversations.list_conversations,
-    "search": conversations.search,
+    "search": memory.search,
     "words": why.explain_words,
     "conversation": transcripts.describe_conversation,
     "transcript": transcripts.read_transcript,

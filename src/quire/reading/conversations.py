@@ -1,24 +1,22 @@
-"""Conversations: the latest first, by scope or name; what is found in them; and what changed."""
+"""Conversations: the latest first, by scope or name; and what changed."""
 
 import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote as escaped
 
 from msgspec.structs import replace
 
 from quire.errors import InvalidValue, QuireError
 from quire.items import Message, now
-from quire.memory import Memory, recalled
 from quire.reading.source import Count, Fields, Record, Source
 from quire.session import Session
 from quire.stores import Place, Recent, place_at
 from quire.stores.store import by_activity
 
-_ROWS, _MOST_ROWS, _FOUND, _SCOPES = 50, 200, 20, 200
-"""How many rows, quotes and scopes are returned at once."""
+_ROWS, _MOST_ROWS, _SCOPES = 50, 200, 200
+"""How many rows and scopes are returned at once."""
 
 _LIVE = 10.0
 """Seconds after which a conversation that did not change is at rest."""
@@ -26,7 +24,7 @@ _LIVE = 10.0
 _PAUSE = 0.25
 """Seconds between two polls for changes."""
 
-_LOOKED_AT, _LONGEST_TITLE, _LONGEST_QUOTE = 5, 160, 600
+_LOOKED_AT, _LONGEST_TITLE = 5, 160
 
 
 class Conversation(Record, frozen=True, omit_defaults=True):
@@ -136,33 +134,6 @@ def _title(session: Session) -> str:
     said = session.view()[:_LOOKED_AT]
     asked = (item.text for item in said if isinstance(item, Message) and item.role == "user")
     return " ".join(next(asked, "")[:_LONGEST_TITLE].split())
-
-
-def search(source: Source, question: str, within: str = "") -> dict[str, Any]:
-    """Return what answers a question in the conversations and documents `within` one scope, best first.
-
-    Of conversations that are scopes of their own, the latest are searched one by one.
-    """
-    scope = place_at(within).named if within else source.scope or ""
-    quotes = [
-        (one, quote)
-        for one in source.scopes(scope)[:_FOUND]
-        for quote in recalled(Memory.of(source.store, one), question, limit=_FOUND)
-    ]
-    return {
-        "scope": scope,
-        "found": [
-            {
-                "address": str(Place(one, quote.source)) if quote.at else None,
-                "source": quote.source,
-                "item": quote.first,
-                "at": quote.at or None,
-                "text": quote.line[:_LONGEST_QUOTE],
-                "reason": quote.why(),
-            }
-            for one, quote in quotes[:_FOUND]
-        ],
-    }
 
 
 def wait_for_change(source: Source, mark: int, timeout: float) -> int:
