@@ -88,7 +88,7 @@ def test_the_budget_the_limit_and_the_tiers(tmp_path: Path) -> None:
 def test_where_there_is_nothing(tmp_path: Path) -> None:
     store = ("--store", lived(tmp_path / "chats.db"))
     reported = refused(1, "recall", QUESTION, *store)
-    assert "nothing in the scope ''" in reported and "'ana', 'bob'" in reported
+    assert "name a scope" in reported and "'ana', 'bob'" in reported
     missing = refused(1, "recall", "x", "--scope", "ana", "--conversation", "none", *store)
     assert "no conversation" in missing
     assert "nothing was found" in refused(1, "recall", " ", "--scope", "ana", *store)

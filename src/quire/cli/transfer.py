@@ -51,10 +51,14 @@ def export(
 ) -> None:
     """Write a conversation: as items, everything recorded with its edits; as a payload, what is shown.
 
+    With --scope, write every entry of all conversations of a person or a tenant, as a zip archive.
+
     What a format cannot carry is reported on standard error.
     """
     with at_store(store, key_file) as found:
-        if address is None:
+        if address is None or scope is not None:
+            if address is not None:
+                raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
             _archive(Source(found), scope, output)
             return
         wanted = _wire(format)

@@ -6,6 +6,7 @@ the model's `cache_minimum`.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,8 +23,8 @@ from quire.compactors import (
 from quire.context.context import Context
 from quire.context.fit import Piece
 from quire.context.template import DEFAULT_MODEL, Template
-from quire.errors import Irreducible, OverBudget
-from quire.items import Item, Message
+from quire.errors import EditRefused, Irreducible, OverBudget, UnknownId
+from quire.items import Edit, Item, Message
 from quire.providers import provider_for
 from quire.sections import Ask, History, Settings
 from quire.state import Pool, Transcript, is_output
@@ -129,7 +130,7 @@ def replay(
 
     `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
     different in each call. The definitions of `tools` and the pieces `before` the history are sent with each
-    call. A requested summary is assumed to be written in the requested size. Each request is rendered for the
+    call. Edits on record that clash with those of the policy are left out. A requested summary is assumed to be written in the requested size. Each request is rendered for the
     `provider`, and its faults counted; with None, which is much faster, it is only built.
     """
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
@@ -146,7 +147,9 @@ def replay(
                 calls.append(replayer.call((Message("system", words),) if volatile else ()))
             except (Irreducible, OverBudget):
                 refused += 1
-        replayer.transcript.append(item)
+        # An edit on record may be about what the policy has covered by another.
+        with suppress(EditRefused, UnknownId) if isinstance(item, Edit) else nullcontext():
+            replayer.transcript.append(item)
     return Replay(tuple(calls), refused, replayer.cache_minimum)
 
 

@@ -82,7 +82,9 @@ class Source:
         if not found:
             names = list(dict.fromkeys(one.named for one in places if one.named))[:_MOST_NAMED]
             known = ", ".join(repr(cut(one)) for one in sorted(names)) or "none"
-            raise UnknownId(f"there is nothing in the scope {cut(name or '')!r} here; there are {known}")
+            if not name:
+                raise UnknownId(f"there is no conversation without a scope here; name a scope: {known}")
+            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {known}")
         return found
 
 

@@ -29,8 +29,8 @@ def survey_scopes(store: Store, scope: str) -> list[ScopeContents]:
     name, scopes = named_scope(scope), store.scopes()
     found = [one for one in scopes if one == name or one.startswith(f"{name}/")]
     if not found:
-        alike = [repr(cut(one)) for one in scopes if one.endswith(f"/{name}")][:10]
-        more = f"; there is {', '.join(alike)}" if alike else ""
+        alike = [one for one in scopes if one.endswith(f"/{name}")] or scopes
+        more = f"; there is {', '.join(repr(cut(one)) for one in alike[:10])}" if alike else ""
         raise UnknownId(f"there is no scope {cut(name)!r} in this store{more}")
     return [_contents(store, one) for one in found]
 
