@@ -169,3 +169,13 @@ def test_the_model_of_the_histories_counts() -> None:
     assert simulated("--model", "gpt-5.6", given=apart)["histories"] == 2
     assert "there are default, cut-to-25" in refused(2, *SIMULATE, "--policy", "none", given=apart)
     assert "no model is called" in refused(2, *SIMULATE, given=[{"role": "user", "content": "hi"}])
+
+
+def test_edits_on_record_do_not_stop_a_policy() -> None:
+    said = [
+        {"kind": "message", "id": f"m{n}", "role": role, "content": f"word {n} " * 20}
+        for n, role in enumerate(["user", "assistant"] * 30)
+    ]
+    summary = {"kind": "summary", "id": "s", "text": "short", "spans": [{"first": "m10", "last": "m13"}]}
+    rows = simulated("--budget", "1500", given=[*said[:40], summary, *said[40:]])["policies"]
+    assert {row["calls"] for row in rows.values()} == {30} and rows["summarize"]["compactions"] > 0

@@ -130,8 +130,9 @@ def replay(
 
     `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
     different in each call. The definitions of `tools` and the pieces `before` the history are sent with each
-    call. Edits on record that clash with those of the policy are left out. A requested summary is assumed to be written in the requested size. Each request is rendered for the
-    `provider`, and its faults counted; with None, which is much faster, it is only built.
+    call. Edits on record that clash with those of the policy are left out. A requested summary is assumed to
+    be written in the requested size. Each request is rendered for the `provider`, and its faults counted;
+    with None, which is much faster, it is only built.
     """
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
     template = Template(History(), budget=budget, model=model)
