@@ -279,7 +279,7 @@ class _Routes:
         """Erase all that is kept of the caller's scope: of a person, where each has a scope."""
         caller = self._service.caller(request)
         if not caller.may_erase:
-            raise Problem(403, "this key may not erase its scope")
+            raise Problem(403, "only a key with `erases = true` may erase its scope")
 
         def erase() -> Erased:
             store, found = self._service.node.store, list[ScopeContents]()
