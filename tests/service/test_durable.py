@@ -398,8 +398,9 @@ def client(served: Served) -> openai.OpenAI:
 
 async def respond(client: openai.OpenAI, shop: Shop, said: str, conversation: str) -> Any:
     """A response in the background."""
-    asked = {"model": "shop", "input": said, "conversation": conversation, "background": True}
-    response = await asyncio.to_thread(lambda: client.responses.create(**asked))
+    asked: Any = {"model": "shop", "input": said, "conversation": conversation, "background": True}
+    create: Any = client.responses.create
+    response = await asyncio.to_thread(create, **asked)
     assert response.status in ("queued", "in_progress")
     return response
 

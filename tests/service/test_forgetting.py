@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import subprocess
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,7 +77,7 @@ async def lived(node: Node) -> None:
         await runner.submit("shop", "house/lovelace", "about heliotrope", job)
     await runner.submit("shop", "house/bob", "q3", kept := Job.of("I stay."))
     for job in submitted[:2]:
-        await happens(lambda job=job: session.jobs.outcome(job.id))
+        await happens(partial(session.jobs.outcome, job.id))
     await happens(lambda: node.session("shop", "house/bob", "q3").jobs.outcome(kept.id))
     await session.aio.fork("sarsaparilla")
     Knowledge(node.store, "shop/house/lovelace").add_text("The tangerine ripens.", source="tangerine.md")

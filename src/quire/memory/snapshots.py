@@ -288,14 +288,14 @@ class _PostgresSnapshot:
                 return True
 
         if self._link.run(work):
-            self._link.run(lambda connection: connection.execute("VACUUM quire_index.parts"))
+            self._link.run(_vacuum)
 
     def delete(self) -> None:
         def work(connection: Any) -> None:
             if self._has_table(connection):
                 connection.execute(_DELETE, (self._scope, None, None))
                 if not self._link.has_joined:  # no transaction
-                    connection.execute("VACUUM quire_index.parts")
+                    _vacuum(connection)
 
         self._link.run(work)
 
@@ -304,6 +304,10 @@ class _PostgresSnapshot:
             (found,) = connection.execute("SELECT to_regclass('quire_index.parts')").fetchone()
             self._is_made = found is not None
         return self._is_made
+
+
+def _vacuum(connection: Any) -> None:
+    connection.execute("VACUUM quire_index.parts")
 
 
 _Snapshot = _SQLiteSnapshot | _PostgresSnapshot
