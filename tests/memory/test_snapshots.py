@@ -17,7 +17,7 @@ from quire.items import Message
 from quire.memory import Memory, snapshots
 from quire.memory.following import Follower
 from quire.memory.index import Index
-from quire.session import Session
+from quire.session import Session, erase_scopes
 from quire.stores import Store
 from tests.stores.server import database
 
@@ -189,6 +189,20 @@ def test_writer_that_had_read_before_writes_nothing_forgotten(address: str, is_s
             snapshots.save_index(store, "ana", index, held.catch_up_to_save)
         assert SECRET not in contents(address) and kept(store)
         assert answers(memory) == read_from_log(store)
+
+
+def test_of_a_scope_that_is_erased_no_snapshot_is_left(address: str) -> None:
+    with Store.open(address) as store:
+        talk(store)
+        memory = Memory(store, "ana")
+        assert answers(memory)[0] and kept(store)
+        assert list(erase_scopes(store, ["ana"]))
+        assert kept(store) == 0 and answers(Memory.of(store, "ana")) == answers(memory) == [[]] * 5
+        if hasattr(store, "link"):
+            found = store.link.first(lambda one: one.execute("SELECT FROM quire_index.parts").fetchall())
+            assert found == []
+        else:
+            assert list(Path(f"{address}-index").iterdir()) == []
 
 
 def test_forgetting_waits_for_whoever_writes_a_snapshot(path: str) -> None:
