@@ -244,7 +244,7 @@ def test_pages_have_everything_once() -> None:
         ("show", {}, "address: Field required"),
         ("fit", {"budget": "no"}, "address: Field required; budget: Input should be"),
         ("recall", {"question": "What?", "scope": "nobody"}, "there is nothing in the scope 'nobody'"),
-        ("recall", {"question": "What?"}, "there are 'ana', 'bob'"),
+        ("recall", {"question": "What?"}, "name a scope: 'ana', 'bob'"),
         ("explain", {"address": ADDRESS, "item": "none"}, "there is no item 'none' here"),
         ("why", {"words": "nobody said this"}, "nothing here has 'nobody said this'"),
         ("why", {"words": "zzzz", "within": "ana/"}, "nothing here has 'zzzz'"),
