@@ -156,7 +156,7 @@ def test_every_function_asks_the_one_check_of_scopes(
     for check in ("place", "recent", "scopes"):
         monkeypatch.setattr(Source, check, refuse)
     given = {"address": PARCELS, "other": PARCELS, "question": "x", "words": "x", "item": "x", "id": "x"}
-    given |= {"by": "summarize", "name": "x"}
+    given |= {"by": "summarize", "name": "x", "job": "x"}
     if name in READS:
         answer = shop.read(name, **given, version=1)
     else:
