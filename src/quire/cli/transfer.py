@@ -6,13 +6,14 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from quire.cli.histories import note_downgrades, read_histories
+from quire.cli.histories import read_histories
 from quire.cli.options import Address, AsJson, File, KeyFile, Output, StoreUrl, Transcript
 from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, key_in, path_of
-from quire.cli.terminal import errors_reported, note, say, write_json
+from quire.cli.terminal import errors_reported, note, say, write_json, write_lines, write_text
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, Unencodable
-from quire.integrations.logs import FORMATS as LOGS
+from quire.integrations.logs import FORMATS as LOGS, WRITTEN, Target, write_conversation
+from quire.integrations.logs.formats import WITH_LOG
 from quire.integrations.logs.histories import OWN, History, known_format
 from quire.integrations.logs.repair import located, render
 from quire.items import Item
@@ -38,10 +39,18 @@ def export(
     address: Annotated[
         str | None, typer.Argument(help="scope/conversation, in place of --scope", show_default=False)
     ] = None,
-    format: Annotated[
-        str, typer.Option(help="items, openai, openai-responses, anthropic or gemini")
-    ] = _ITEMS,
+    format: Annotated[str, typer.Option(help=", ".join(WRITTEN))] = _ITEMS,
     output: Output = None,
+    whole: Annotated[
+        bool | None,
+        typer.Option(
+            "--log/--view",
+            help="everything recorded, or what is shown; by default the log where the format has compactions",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="who goes on: it gets back the reasoning it sealed")
+    ] = None,
     scope: Annotated[
         str | None, typer.Option(help="write all of a scope, and of those nested in it, as one archive")
     ] = None,
@@ -49,11 +58,10 @@ def export(
     transcript: Transcript = "main",
     key_file: KeyFile = None,
 ) -> None:
-    """Write a conversation: as items, everything recorded with its edits; as a payload, what is shown.
+    """Write a conversation: as items, as a provider's payload, or as a session that another program resumes.
 
-    With --scope, write every entry of all conversations of a person or a tenant, as a zip archive.
-
-    What a format cannot carry is reported on standard error.
+    What the format does not carry is reported on standard error, item by item. With --scope, write every
+    entry of all conversations of a person or a tenant, as a zip archive.
     """
     with at_store(store, key_file) as found:
         if address is None or scope is not None:
@@ -61,12 +69,19 @@ def export(
                 raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
             _archive(Source(found), scope, output)
             return
-        wanted = _wire(format)
-        view = Source(found).session(address).view(transcript)
-        items = view.recorded() if wanted == OWN else list(view)
-        payload, downgrades = render(items, wanted)
-        write_json(payload, output)
-        note_downgrades(History(None), downgrades)
+        items = Source(found).session(address).view(transcript).recorded()
+        is_whole = format in WITH_LOG if whole is None else whole
+        written = write_conversation(items, format, Target(address, str(Path.cwd()), model, is_whole))
+        if isinstance(written.content, str):
+            write_text(written.content, output)
+        elif isinstance(written.content, list) and written.has_lines:
+            write_lines(written.content, output)
+        else:
+            write_json(written.content, output)
+        for downgrade in written.downgrades:
+            note(str(downgrade))
+        if written.hint:
+            note(written.hint)
 
 
 def _archive(source: Source, scope: str | None, output: str | None) -> None:

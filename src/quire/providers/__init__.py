@@ -22,8 +22,11 @@ from quire.providers.pairs import Pairing as Pairing
 from quire.providers.parts import read_part as read_part
 from quire.providers.profiles import cloud_of as cloud_of
 from quire.providers.rules import (
+    BEGIN as BEGIN,
+    CONTINUE as CONTINUE,
     NO_RESULT as NO_RESULT,
     OPENAI_ITEM_PREFIXES as OPENAI_ITEM_PREFIXES,
+    tagged_instructions as tagged_instructions,
 )
 from quire.providers.schema import (
     is_open as is_open,
@@ -32,7 +35,7 @@ from quire.providers.schema import (
     read_schema as read_schema,
     schema_for as schema_for,
 )
-from quire.providers.state import pack as pack
+from quire.providers.state import ANY_MODEL as ANY_MODEL, pack as pack, unpack as unpack
 from quire.providers.stream import NO_NAME as NO_NAME, usage_from as usage_from
 from quire.providers.tools import Tool as Tool, read_tools as read_tools
 from quire.providers.types import (
@@ -53,6 +56,7 @@ from quire.providers.values import (
     fields_in as fields_in,
     json_text as json_text,
     nests_deeper as nests_deeper,
+    object_in as object_in,
     plain_json as plain_json,
     text_in as text_in,
 )

@@ -168,7 +168,8 @@ def is_whole(wire: str, block: Json) -> bool:
         return _SERVER_ITEM.fullmatch(kind) is not None or block.keys() == {"phase"}
     texts = [*entries_in(block.get("summary")), *entries_in(block.get("content"))]
     is_sealed = isinstance(block.get("encrypted_content"), str) or bool(block.get("content"))
-    is_named = isinstance(block.get("summary"), list) and text_in(block.get("id")).startswith("rs")
+    # Codex, which is OpenAI's own, sends reasoning without an id.
+    is_named = isinstance(block.get("summary"), list) and text_in(block.get("id", "rs")).startswith("rs")
     are_texts = all(isinstance(fields_in(text).get(name), str) for text in texts for name in ("type", "text"))
     return is_sealed and is_named and are_texts
 

@@ -23,8 +23,9 @@ Renamed = Literal["id_renamed", "name_renamed", "schema_changed", "tools_added",
 Moved = Literal["instructions_moved", "media_moved", "text_moved"]
 Empty = Literal["empty_left_out", "fields_left_out", "not_rendered", "thoughts_left_out"]
 LeftOut = Literal["reasoning_left_out", "result_left_out", "state_foreign", "state_stale", "tools_left_out"]
+NotWritten = Literal["call_left_out", "content_left_out", "instructions_left_out"]
 Replaced = Literal["arguments_repaired", "instructions_as_text", "media_as_text", "result_added"]
-Change = Renamed | Moved | Empty | LeftOut | Replaced
+Change = Renamed | Moved | Empty | LeftOut | NotWritten | Replaced
 
 HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *get_args(Empty)))
 """Changes that lose nothing of the conversation; strict rendering allows them.

@@ -1,15 +1,16 @@
-"""A conversation as a log holds it: messages of one wire with ids and times, in windows."""
+"""A conversation as a log has it: messages of one wire with ids and times, in windows."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec.structs import replace
 
 from quire.items import Hide, Item, Span
-from quire.providers import HISTORY, entries_in, fields_in, provider_for
+from quire.providers import HISTORY, Downgrade, entries_in, fields_in, provider_for
 from quire.state import Transcript, is_user_message
 from quire.tokens import Usage
 
@@ -79,15 +80,15 @@ class Conversation(NamedTuple):
             for number, entry in enumerate(window.entries, 1):
                 time = max(filter(None, (time, entry.time)), default=None)
                 for item in [next(rest) for _ in range(next(sizes))]:
-                    own_id = _unused(entry.id or item.id, ids)
+                    own_id = unused_id(entry.id or item.id, ids)
                     made.append(replace(item, id=own_id, created_at=time or item.created_at))
                 if number == window.replacing:
                     made += _hidden(made[first:earlier], made[earlier:])
         return made
 
 
-def _unused(wanted: str, ids: set[str]) -> str:
-    """An id that no item has yet: several items of one message are numbered."""
+def unused_id(wanted: str, ids: set[str]) -> str:
+    """An id that nothing has yet: several items of one message are numbered."""
     own, number = wanted, 1
     while own in ids:
         number += 1
@@ -135,6 +136,43 @@ class Log(NamedTuple):
         words = f"{self.title}, {count:,} conversation{'s' * (count != 1)}"
         rest = ", ".join(f"{number:,} {kind}" for kind, number in self.left_out.most_common())
         return f"{words}; left out: {rest}" if rest else words
+
+
+class Target(NamedTuple):
+    """What a writer is told: the conversation's address, the folder it is about, and who is to go on with it.
+
+    With `whole` everything recorded is written, with its compactions, where the format has such; else what
+    is shown. Without a `model`, opaque state is for the model that made it last.
+    """
+
+    address: str
+    folder: str = "/"
+    model: str | None = None
+    whole: bool = True
+
+    @property
+    def session_id(self) -> str:
+        """The same id each time that the conversation is written."""
+        return str(uuid5(NAMESPACE_URL, f"quire:{self.address}"))
+
+
+class Written(NamedTuple):
+    """A conversation in a format.
+
+    `content` is JSON, the values of lines (`has_lines`), or a text. `downgrades` say, item by item, what the
+    format does not carry; `hint` how the program goes on with it.
+    """
+
+    content: Json | list[Json] | str
+    downgrades: Sequence[Downgrade] = ()
+    hint: str = ""
+    has_lines: bool = False
+
+
+def timestamp(time: float | None) -> str:
+    """A time as logs have it, in UTC: `2026-03-04T09:00:04.120Z`."""
+    text = datetime.fromtimestamp(time or 0.0, UTC).isoformat(timespec="microseconds")
+    return text.removesuffix("+00:00").removesuffix("000") + "Z"
 
 
 def moment(value: Any) -> float | None:

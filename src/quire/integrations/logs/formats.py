@@ -1,64 +1,57 @@
-"""The formats of logs, and how the one of a log is found."""
+"""The formats of other programs: what recognises a log, reads it, and writes one that its program resumes."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from quire.integrations.logs.coding_agents import is_claude_code, is_codex, read_claude_code, read_codex
-from quire.integrations.logs.conversation import Conversation, Entry, Log, Record, Window, moment, records_in
+import msgspec
+
+from quire.errors import InvalidValue, cut
+from quire.integrations.logs.ai_sdk import is_ai_sdk, read_ai_sdk, write_ai_sdk
+from quire.integrations.logs.claude_code import is_claude_code, read_claude_code, write_claude_code
+from quire.integrations.logs.codex import is_codex, read_codex, write_codex
+from quire.integrations.logs.conversation import Log, Record, Target, Written, records_in
+from quire.integrations.logs.langgraph import is_langgraph, read_langgraph, write_langgraph
+from quire.integrations.logs.markdown import write_markdown
 from quire.integrations.logs.requests import is_request_log, read_request_log
 from quire.integrations.logs.traces import is_langsmith, is_otel, read_langsmith, read_otel
-from quire.providers import entries_in, fields_in, strict_messages
+from quire.integrations.logs.windows import model_in, opened
+from quire.items import JSON, Item
+from quire.providers import PROVIDERS, provider_for
+from quire.state import Transcript, is_edit
 
-
-def _is_ai_sdk(records: list[Record]) -> bool:
-    """Whether these are messages of the AI SDK that no provider has: of an interface, or with its calls."""
-    return any(_has_parts(message) for _, record in records for message in _messages(record))
-
-
-def _has_parts(message: dict[str, Any]) -> bool:
-    parts = [fields_in(part) for part in entries_in(message.get("parts"))]
-    blocks = [fields_in(block).get("type") for block in entries_in(message.get("content"))]
-    is_of_interface = any("type" in part and "content" not in part for part in parts)
-    return is_of_interface or "tool-call" in blocks or "tool-result" in blocks
-
-
-def _read_ai_sdk(records: list[Record]) -> Log:
-    """All messages as one conversation; a record with a list of them is one of its own."""
-    lists = [(number, _messages(record)) for number, record in records if "messages" in record]
-    if not lists:
-        lists = [(1, [record for _, record in records])]
-    return Log("ai-sdk", "messages of the AI SDK", [_ai_sdk_chat(*one) for one in lists], Counter())
-
-
-def _messages(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [fields_in(one) for one in entries_in(record.get("messages", [record]))]
-
-
-def _ai_sdk_chat(number: int, messages: list[dict[str, Any]]) -> Conversation:
-    entries = list[Entry]()
-    for index, message in enumerate(messages):
-        made = message.get("createdAt") or fields_in(message.get("metadata")).get("createdAt")
-        own_id = message.get("id") if isinstance(message.get("id"), str) else None
-        strict = strict_messages(message, f"$.messages[{index}]")
-        entries += [Entry(one, own_id, moment(made)) for one in strict]
-    return Conversation("openai", [Window(entries)], {}, number)
+Writer = Callable[[Sequence[Item], Target], Written]
 
 
 class _Format(NamedTuple):
     recognises: Callable[[list[Record]], bool]
     read: Callable[[list[Record]], Log]
+    write: Writer | None = None
 
 
 FORMATS: dict[str, _Format] = {
-    "claude-code": _Format(is_claude_code, read_claude_code),
-    "codex": _Format(is_codex, read_codex),
+    "claude-code": _Format(is_claude_code, read_claude_code, write_claude_code),
+    "codex": _Format(is_codex, read_codex, write_codex),
     "langsmith": _Format(is_langsmith, read_langsmith),
     "otel": _Format(is_otel, read_otel),
-    "ai-sdk": _Format(_is_ai_sdk, _read_ai_sdk),
+    "ai-sdk": _Format(is_ai_sdk, read_ai_sdk, write_ai_sdk),
+    "langgraph": _Format(is_langgraph, read_langgraph, write_langgraph),
     "requests": _Format(is_request_log, read_request_log),
 }
 """The formats of logs by name, in the order in which they are tried."""
+
+WIRES = {"claude-code": "anthropic", "codex": "openai-responses", **{name: name for name in PROVIDERS}}
+"""The formats that have a provider's messages, with the provider."""
+
+WITH_LOG = ("items", "claude-code", "codex")
+"""The formats that have all that was recorded beside what is shown."""
+
+WRITTEN = (
+    "items",
+    *PROVIDERS,
+    *(name for name, one in FORMATS.items() if one.write is not None),
+    "markdown",
+)
+"""The formats that a conversation is written in."""
 
 
 def read_log(values: Sequence[Any], format: str | None = None) -> Log | None:
@@ -72,3 +65,22 @@ def read_log(values: Sequence[Any], format: str | None = None) -> Log | None:
         if one.recognises(records):
             return one.read(records)
     return None
+
+
+def write_conversation(items: Sequence[Item], format: str, target: Target) -> Written:
+    """Items with their edits in a format, and what it does not carry."""
+    if format not in WRITTEN:
+        raise InvalidValue(f"no format {cut(format)!r} is written; there are {', '.join(WRITTEN)}")
+    if format == "items":
+        return Written(msgspec.json.decode(JSON.encode(items)))
+    if not any(not is_edit(item) for item in items):
+        raise InvalidValue("there is nothing in it to write")
+    writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
+    items = opened(items, WIRES.get(format, ""))
+    return _payload(items, format, target) if writer is None else writer(items, target)
+
+
+def _payload(items: Sequence[Item], wire: str, target: Target) -> Written:
+    shown = [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
+    rendered = provider_for(wire).render(shown, model=target.model or model_in(items, wire))
+    return Written(rendered.payload, list(rendered.downgrades))

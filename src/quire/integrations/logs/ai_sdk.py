@@ -1,0 +1,156 @@
+"""Messages of the AI SDK: `UIMessage`, which an interface shows and stores, and `ModelMessage` with calls.
+
+Source: ai-sdk.dev/docs/reference/ai-sdk-core, `ui-message` and `model-message`, versions 5 and 6.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from quire.integrations.logs.conversation import (
+    Conversation,
+    Entry,
+    Json,
+    Log,
+    Record,
+    Target,
+    Window,
+    Written,
+    moment,
+)
+from quire.integrations.logs.messages import signed_thought, state_left_out, turns_of, value_of
+from quire.items import (
+    Audio,
+    ConfigChange,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    ToolResult,
+    parts_of,
+)
+from quire.providers import (
+    Downgrade,
+    base64_of,
+    content_for_model,
+    entries_in,
+    fields_in,
+    media_type,
+    strict_messages,
+)
+from quire.state import groups, is_output
+from quire.tokens import described
+
+# Reading
+
+
+def is_ai_sdk(records: list[Record]) -> bool:
+    """Whether these are messages of the AI SDK that no provider has: of an interface, or with its calls."""
+    return any(_has_parts(message) for _, record in records for message in _messages(record))
+
+
+def _has_parts(message: Json) -> bool:
+    parts = [fields_in(part) for part in entries_in(message.get("parts"))]
+    blocks = [fields_in(block).get("type") for block in entries_in(message.get("content"))]
+    is_of_interface = any("type" in part and "content" not in part for part in parts)
+    return is_of_interface or "tool-call" in blocks or "tool-result" in blocks
+
+
+def read_ai_sdk(records: list[Record]) -> Log:
+    """All messages as one conversation; a record with a list of them is one of its own."""
+    lists = [(number, _messages(record)) for number, record in records if "messages" in record]
+    if not lists:
+        lists = [(1, [record for _, record in records])]
+    return Log("ai-sdk", "messages of the AI SDK", [_read_chat(*one) for one in lists], Counter())
+
+
+def _messages(record: Json) -> list[Json]:
+    return [fields_in(one) for one in entries_in(record.get("messages", [record]))]
+
+
+def _read_chat(number: int, messages: list[Json]) -> Conversation:
+    entries = list[Entry]()
+    for index, message in enumerate(messages):
+        made = message.get("createdAt") or fields_in(message.get("metadata")).get("createdAt")
+        own_id = message.get("id") if isinstance(message.get("id"), str) else None
+        strict = strict_messages(message, f"$.messages[{index}]")
+        entries += [Entry(one, own_id, moment(made)) for one in strict]
+    return Conversation("openai", [Window(entries)], {}, number)
+
+
+# Writing
+
+
+def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
+    """The messages that `useChat` begins with. A turn of the model is one, and each reply a step of it."""
+    turns, lost = turns_of(items, target)
+    messages = list[Json]()
+    for group in groups(turns):
+        outputs = [item for item in group.items if is_output(item)]
+        results = {item.call_id: item for item in group.items if isinstance(item, ToolResult)}
+        steps = [part for item in outputs for part in _output(item, results, lost)]
+        said = [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
+        rest = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
+        for first, role, parts in [*said, *((item, *_input(item, lost)) for item in rest)]:
+            if role != "assistant" or not messages or messages[-1]["role"] != role:
+                created = {"createdAt": round(first.created_at * 1e3)}
+                messages.append({"id": first.id, "role": role, "metadata": created, "parts": []})
+            messages[-1]["parts"] += parts
+    return Written({"messages": messages}, lost, "useChat and convertToModelMessages take its messages")
+
+
+def _output(item: Item, results: dict[str, ToolResult], lost: list[Downgrade]) -> list[Json]:
+    """The parts of what a model said, thought or called; what they do not carry is added to the losses."""
+    if isinstance(item, Reasoning):
+        signed = signed_thought(item)
+        lost += state_left_out(item, signed is not None)
+        about = {"providerMetadata": {"anthropic": {"signature": signed["signature"]}}} if signed else {}
+        thought = {"type": "reasoning", "text": item.text, "state": "done", **about}
+        return [thought] if item.text or about else []
+    if isinstance(item, ToolCall):
+        lost += state_left_out(item)
+        call = {"toolCallId": item.call_id, "state": "input-available", "input": value_of(item.arguments)}
+        return [{"type": f"tool-{item.name}", **call, **_outcome(results.get(item.call_id), lost)}]
+    lost += state_left_out(item) if isinstance(item, Message) else []
+    return [_part(part) for part in item.parts] if isinstance(item, Message) else []
+
+
+def _outcome(result: ToolResult | None, lost: list[Downgrade]) -> Json:
+    if result is None:
+        return {}
+    if any(not isinstance(part, str) for part in result.parts):
+        lost.append(Downgrade(result.id, "media_as_text", "the format takes no media in a result"))
+    texts = [part if isinstance(part, str) else described(part) for part in result.parts]
+    if result.is_error:
+        return {"state": "output-error", "errorText": "\n".join(texts)}
+    return {"state": "output-available", "output": value_of("\n".join(texts))}
+
+
+def _input(item: Item, lost: list[Downgrade]) -> tuple[str, list[Json]]:
+    """The role and the parts of an item that is addressed to the model."""
+    if not isinstance(item, Message | Note | Summary):
+        text = item.instructions if isinstance(item, ConfigChange) else None
+        return "system", [{"type": "text", "text": text or ""}]
+    lost += state_left_out(item) if isinstance(item, Message) else []
+    role = item.role if isinstance(item, Message) else "user"
+    parts = [_part(part) for part in parts_of(content_for_model(item))]
+    return "system" if role == "developer" else role, parts
+
+
+def _part(part: Part) -> Json:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    usual = (
+        "image/png"
+        if isinstance(part, Image)
+        else "audio/wav"
+        if isinstance(part, Audio)
+        else "application/pdf"
+    )
+    kind = media_type(part) or usual
+    address = part.url if part.data is None else f"data:{kind};base64,{base64_of(part.data)}"
+    name = getattr(part, "name", None)
+    return {"type": "file", "mediaType": kind, "url": address, **({"filename": name} if name else {})}

@@ -1,0 +1,184 @@
+"""Sessions of Claude Code: `~/.claude/projects/<folder>/<session id>.jsonl`.
+
+The format is not documented; it was learned from public files and readers of 2025 and 2026, and from what
+version 2.1 resumes. A line has a `uuid` and the `parentUuid` before it, so the lines are a tree: an edited
+question begins a branch. A compaction is a line without a parent, `compact_boundary`, followed by a summary.
+The lines of a sub-agent are marked `isSidechain`; newer versions keep them in files of their own.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from re import sub
+
+from quire.integrations.logs.conversation import (
+    Conversation,
+    Entry,
+    Json,
+    Log,
+    Record,
+    Target,
+    Used,
+    Window,
+    Written,
+    moment,
+    timestamp,
+)
+from quire.integrations.logs.windows import conversation_of
+from quire.items import Item
+from quire.providers import Downgrade, entries_in, fields_in, tagged_instructions, text_in, usage_from
+
+_NO_MODEL = "<synthetic>"
+"""The model of what Claude Code wrote itself; with it, a session goes on with the model of the settings."""
+
+# Reading
+
+
+def is_claude_code(records: list[Record]) -> bool:
+    """Whether these are lines of Claude Code."""
+    return any("message" in record and "uuid" in record for _, record in records)
+
+
+def read_claude_code(records: list[Record]) -> Log:
+    """The session as one conversation, and each sub-agent in it as another."""
+    left_out, chains, chain_of = Counter[str](), dict[str, list[Record]](), dict[str, str]()
+    for number, record in records:
+        own_id, parent = text_in(record.get("uuid")), text_in(record.get("parentUuid"))
+        agent = text_in(record.get("agentId")) or chain_of.get(parent) or own_id
+        chain = agent if record.get("isSidechain") else ""
+        chain_of[own_id] = chain
+        if record.get("type") in ("user", "assistant") or record.get("subtype") == "compact_boundary":
+            chains.setdefault(chain, []).append((number, record))
+        else:
+            left_out[f"of type {record.get('type')}"] += 1
+    found = [_claude_chain(chain, left_out) for chain in chains.values()]
+    whole = [one for one in found if one.windows[-1].entries]
+    return Log("claude-code", "a log of Claude Code", whole, left_out)
+
+
+def _claude_chain(records: list[Record], left_out: Counter[str]) -> Conversation:
+    path, head, windows = _claude_path(records), Json(), [Window([])]
+    ends, is_compacted, used = dict[str, int](), False, dict[str, Used]()
+    for _, record in records:
+        message, entries = fields_in(record.get("message")), windows[-1].entries
+        own_id, time = text_in(record.get("uuid")), moment(record.get("timestamp"))
+        model, answer = text_in(message.get("model")), text_in(message.get("id"))
+        if usage := usage_from("anthropic", fields_in(message.get("usage"))):
+            used[answer or own_id] = Used(model, usage, time)  # each line of an answer has all so far
+        if own_id not in path:
+            left_out["on an abandoned branch"] += 1
+        elif record.get("isApiErrorMessage"):
+            left_out["of an API error"] += 1
+        elif record.get("subtype") == "compact_boundary":
+            is_compacted = True
+        else:
+            if entries and (is_compacted or record.get("isCompactSummary")):
+                entries, ends = [], {}
+                windows.append(Window(entries, 1))
+            is_compacted = False
+            head |= {"model": model} if model and model != _NO_MODEL else {}
+            plain = {"role": message.get("role"), "content": message.get("content")}
+            # The blocks of one answer are on lines of their own, between which results may stand.
+            at = ends.get(answer, len(entries)) if answer else len(entries)
+            entries.insert(at, Entry(plain, own_id, time))
+            ends[answer] = at + 1
+    return Conversation("anthropic", windows, head, records[0][0], used=[*used.values()])
+
+
+def _claude_path(records: list[Record]) -> set[str]:
+    """The ids of the lines from the last one back to the first, and of all parts of the answers on the way.
+
+    The results of parallel calls are siblings: the parents alone lead past all but one of them.
+    """
+    by_id = {text_in(record.get("uuid")): record for _, record in records}
+    path, current = set[str](), list(by_id)[-1]
+    while current in by_id and current not in path:
+        path.add(current)
+        line = by_id[current]
+        current = text_in(line.get("parentUuid")) or text_in(line.get("logicalParentUuid"))
+    messages = {own_id: fields_in(record.get("message")) for own_id, record in by_id.items()}
+    answers = {text_in(messages[own_id].get("id")) for own_id in path} - {""}
+    calls = set[str]()
+    for own_id, message in messages.items():
+        blocks = [fields_in(block) for block in entries_in(message.get("content"))]
+        if own_id in path or text_in(message.get("id")) in answers:
+            calls |= {text_in(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
+            path.add(own_id)
+        elif any(text_in(block.get("tool_use_id")) in calls for block in blocks if "tool_use_id" in block):
+            path.add(own_id)
+    return path
+
+
+# Writing
+
+
+def write_claude_code(items: Sequence[Item], target: Target) -> Written:
+    """A session that `claude --resume` takes up."""
+    one, lost = conversation_of(items, "anthropic", model=target.model, whole=target.whole)
+    if text := one.head.get("instructions"):
+        first = next(item.id for item in items)
+        lost.insert(0, Downgrade(first, "instructions_left_out", _NO_PLACE.format(len(text))))
+    writer = _Lines(target, one.head.get("model") or _NO_MODEL)
+    for number, window in enumerate(one.windows):
+        if number and window.entries:
+            writer.add_boundary(window)
+        for at, entry in enumerate(window.entries):
+            writer.add(entry, is_summary=bool(number and at == 0))
+    lost += [Downgrade(own_id, "call_left_out", _UNANSWERED) for own_id in writer.open_calls.values()]
+    project, session = sub("[^A-Za-z0-9]", "-", target.folder), target.session_id
+    hint = f"~/.claude/projects/{project}/{session}.jsonl is its place, and claude --resume {session} goes on"
+    return Written(writer.lines, lost, hint, has_lines=True)
+
+
+_NO_PLACE = "Claude Code has its own instructions, so these {:,} characters are not in the file"
+_UNANSWERED = "Claude Code leaves out a call without a result when it resumes"
+
+
+class _Lines:
+    """The lines of a session, one after the other."""
+
+    def __init__(self, target: Target, model: str) -> None:
+        self.lines, self.open_calls = list[Json](), dict[str, str | None]()
+        self._model, self._answer = model, ""
+        self._same: Json = {"isSidechain": False, "userType": "external", "cwd": target.folder}
+        self._same |= {"sessionId": target.session_id, "version": "2.1.0"}
+
+    def add_boundary(self, window: Window) -> None:
+        """Add the line of a compaction; what follows it is all that Claude Code reads."""
+        first = window.entries[0]
+        above = self.lines[-1]["uuid"] if self.lines else None
+        self._add(
+            "system",
+            Entry({}, f"{first.id or above}-compaction", first.time),
+            parentUuid=None,
+            logicalParentUuid=above,
+            subtype="compact_boundary",
+            content="Conversation compacted",
+            level="info",
+            compactMetadata={"trigger": "auto"},
+        )
+
+    def add(self, entry: Entry, *, is_summary: bool) -> None:
+        """Add a message; the lines of one answer share its id."""
+        role, content = text_in(entry.message["role"]), entries_in(entry.message["content"])
+        blocks = [fields_in(block) for block in content]
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                self.open_calls[text_in(block.get("id"))] = entry.id
+            self.open_calls.pop(text_in(block.get("tool_use_id")), None)
+        message: Json = {"role": role, "content": content}
+        if role == "assistant":
+            self._answer = self._answer or f"msg_{entry.id or len(self.lines)}"
+            message = {"id": self._answer, "type": "message", "model": self._model, **message}
+            self._add(role, entry, message=message)
+            return
+        if len(blocks) == 1 and (text := text_in(blocks[0].get("text"))):
+            message["content"] = text if role == "user" else tagged_instructions(text)
+        self._answer = ""
+        more = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True} if is_summary else {}
+        self._add("user", entry, message=message | {"role": "user"}, **more)
+
+    def _add(self, kind: str, entry: Entry, **fields: object) -> None:
+        above = self.lines[-1]["uuid"] if self.lines else None
+        own_id = entry.id or f"{above or self._same['sessionId']}-{len(self.lines)}"
+        line = {"parentUuid": above, **self._same, "type": kind, "uuid": own_id, **fields}
+        self.lines.append(line | {"timestamp": timestamp(entry.time)})

@@ -1,0 +1,51 @@
+"""A conversation to be read by a person: Markdown with a heading for each item. It is not read back."""
+
+import re
+from collections.abc import Sequence
+
+from quire.integrations.logs.conversation import Target, Written, timestamp
+from quire.integrations.logs.messages import state_left_out
+from quire.items import Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult, parts_of
+from quire.providers import Downgrade, content_for_model
+from quire.state import Transcript, is_edit
+from quire.tokens import described
+
+_ticks = re.compile("`+")
+
+
+def write_markdown(items: Sequence[Item], target: Target) -> Written:
+    """A page: texts as they are, calls and results in blocks of code, media by name and size."""
+    shown = [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
+    sections, lost = [f"# {target.address}"], list[Downgrade]()
+    for item in shown:
+        heading, text = _section(item, lost)
+        if heading:
+            sections.append(f"## {heading}\n\n_{timestamp(item.created_at)}_\n\n{text}".rstrip())
+    return Written("\n\n".join(sections) + "\n", lost)
+
+
+def _section(item: Item, lost: list[Downgrade]) -> tuple[str, str]:
+    match item:
+        case Message() | Note() | Summary():
+            lost += state_left_out(item) if isinstance(item, Message) else []
+            heading = item.role if isinstance(item, Message) else type(item).__name__
+            content = item.text if isinstance(item, Summary) else content_for_model(item)
+            parts = [part if isinstance(part, str) else f"_{described(part)}_" for part in parts_of(content)]
+            return heading.capitalize(), "\n\n".join(parts)
+        case Reasoning():
+            lost += state_left_out(item)
+            return "Reasoning", "\n".join(f"> {line}" for line in item.text.splitlines())
+        case ToolCall():
+            return f"Call of `{item.name}`", _fenced(item.arguments, "json")
+        case ToolResult():
+            texts = [part if isinstance(part, str) else described(part) for part in item.parts]
+            return f"{'Error' if item.is_error else 'Result'} of `{item.name}`", _fenced("\n".join(texts))
+        case _:
+            lost.append(Downgrade(item.id, "not_rendered", "a record for the program, without text"))
+            return "", ""
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """Text in a block of code, whose fence is longer than any in the text."""
+    fence = "`" * max(3, *(len(found) + 1 for found in _ticks.findall(text)), 3)
+    return f"{fence}{language}\n{text}\n{fence}"
