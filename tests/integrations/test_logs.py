@@ -20,6 +20,7 @@ LOGS = {
     path.stem: path for path in sorted((Path(__file__).parent / "logs").iterdir()) if path.stem in FORMATS
 }
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "logs" / "expected.json").read_text())
+WITH_WRITER = [name for name, one in FORMATS.items() if one.write is not None]
 
 
 def values_in(name: str) -> list[Any]:

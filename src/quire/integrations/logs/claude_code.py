@@ -41,8 +41,10 @@ def is_claude_code(records: list[Record]) -> bool:
 def read_claude_code(records: list[Record]) -> Log:
     """The session as one conversation, and each sub-agent in it as another."""
     left_out, chains, chain_of = Counter[str](), dict[str, list[Record]](), dict[str, str]()
+    above = dict[str, str]()  # also of lines that are no messages, such as attachments
     for number, record in records:
         own_id, parent = text_in(record.get("uuid")), text_in(record.get("parentUuid"))
+        above[own_id] = parent or text_in(record.get("logicalParentUuid"))
         agent = text_in(record.get("agentId")) or chain_of.get(parent) or own_id
         chain = agent if record.get("isSidechain") else ""
         chain_of[own_id] = chain
@@ -50,13 +52,13 @@ def read_claude_code(records: list[Record]) -> Log:
             chains.setdefault(chain, []).append((number, record))
         else:
             left_out[f"of type {record.get('type')}"] += 1
-    found = [_claude_chain(chain, left_out) for chain in chains.values()]
+    found = [_claude_chain(chain, above, left_out) for chain in chains.values()]
     whole = [one for one in found if one.windows[-1].entries]
     return Log("claude-code", "a log of Claude Code", whole, left_out)
 
 
-def _claude_chain(records: list[Record], left_out: Counter[str]) -> Conversation:
-    path, head, windows = _claude_path(records), Json(), [Window([])]
+def _claude_chain(records: list[Record], above: dict[str, str], left_out: Counter[str]) -> Conversation:
+    path, head, windows = _claude_path(records, above), Json(), [Window([])]
     ends, is_compacted, used = dict[str, int](), False, dict[str, Used]()
     for _, record in records:
         message, entries = fields_in(record.get("message")), windows[-1].entries
@@ -84,19 +86,18 @@ def _claude_chain(records: list[Record], left_out: Counter[str]) -> Conversation
     return Conversation("anthropic", windows, head, records[0][0], used=[*used.values()])
 
 
-def _claude_path(records: list[Record]) -> set[str]:
+def _claude_path(records: list[Record], above: dict[str, str]) -> set[str]:
     """The ids of the lines from the last one back to the first, and of all parts of the answers on the way.
 
     The results of parallel calls are siblings: the parents alone lead past all but one of them.
     """
     by_id = {text_in(record.get("uuid")): record for _, record in records}
     path, current = set[str](), list(by_id)[-1]
-    while current in by_id and current not in path:
+    while current and current in above and current not in path:
         path.add(current)
-        line = by_id[current]
-        current = text_in(line.get("parentUuid")) or text_in(line.get("logicalParentUuid"))
+        current = above[current]
     messages = {own_id: fields_in(record.get("message")) for own_id, record in by_id.items()}
-    answers = {text_in(messages[own_id].get("id")) for own_id in path} - {""}
+    answers = {text_in(messages[own_id].get("id")) for own_id in path & by_id.keys()} - {""}
     calls = set[str]()
     for own_id, message in messages.items():
         blocks = [fields_in(block) for block in entries_in(message.get("content"))]
