@@ -27,8 +27,8 @@ from quire.stores.threads import TOOLS
 from quire.tokens import counter_for
 
 _ADDRESS = "me/chat"
-_FOLDER = "quire-files"
-_INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
+FOLDER = "quire-files"
+INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
 _TOOL_GROUPS = ("files", "time", "ask")
 _READ_ONLY = ("list_files", "read_file", "search_files")
 _YES, _NO = ("y", "yes"), ("", "n", "no")
@@ -53,9 +53,9 @@ def chat(
         str | None,
         typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
     ] = None,
-    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = _INSTRUCTIONS,
+    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = INSTRUCTIONS,
     tools: Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")] = "",
-    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = _FOLDER,
+    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = FOLDER,
     key_file: KeyFile = None,
 ) -> None:
     """Talk to a model in a conversation that is kept and can be continued. /help lists its commands."""

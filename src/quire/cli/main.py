@@ -1,6 +1,7 @@
 """The application. A command's module is imported when the command runs, so that `quire --help` is quick."""
 
 from importlib import import_module
+from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ _STORES = "On stores"
 COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "demo": ("demo", None, "Play a support conversation, and show what the model sees and why."),
     "chat": ("chat", None, "Talk to a model in a conversation that is kept."),
+    "continue": ("continuing", None, "Talk on in a conversation that another program wrote to a file."),
     "check": ("check", None, "Validate a history against a provider's rules, or verify a store."),
     "convert": ("check", None, "Write a history in another format."),
     "tokens": ("check", None, "Count the tokens of a history, by kind of item and in all."),
@@ -56,7 +58,8 @@ class Commands(TyperGroup):
         module, panel, line = COMMANDS[cmd_name]
         if self.is_listing:
             return TyperCommand(cmd_name, help=line, rich_help_panel=panel)
-        found = getattr(import_module(f"quire.cli.{module}"), "import_" if cmd_name == "import" else cmd_name)
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found = getattr(import_module(f"quire.cli.{module}"), function)
         if isinstance(found, typer.Typer):
             return get_command(found)
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

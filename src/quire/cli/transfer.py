@@ -117,7 +117,7 @@ def import_(
     """
     with errors_reported():
         source = None if format == _AUTO else format if format in LOGS else _wire(format)
-        read = list(_read(file, place_at(address), source))
+        read = list(incoming(file, place_at(address), source))
     with at_store(store, key_file, make=True) as found:
         versions = {one.place: found.version(one.place) for one in read}
         if there := [place for place in versions if versions[place] and not append]:
@@ -146,10 +146,10 @@ def import_(
             left = plural(one.definitions, "tool definition")
             note(f"{one.title}: left out, because they are no part of a conversation: {left}")
         if not json:
-            _note_faults(one)
+            note_faults(one)
 
 
-def _note_faults(read: "_Read") -> None:
+def note_faults(read: "Incoming") -> None:
     """Print what was broken in a history, and how requests repair it; the items are kept as they were."""
     for fault in read.faults[:_MOST_NOTED]:
         note(f"{read.title}: broken: {fault}")
@@ -165,7 +165,7 @@ def _wire(name: str) -> str:
     return known_format(OWN if name == _ITEMS else name)
 
 
-class _Read(NamedTuple):
+class Incoming(NamedTuple):
     """One history, where it was read and where it goes."""
 
     title: str
@@ -178,7 +178,8 @@ class _Read(NamedTuple):
     repairs: tuple[Downgrade, ...]
 
 
-def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
+def incoming(file: str, place: Place, source: str | None) -> Iterator[Incoming]:
+    """The histories in a file, and the conversations that they become."""
     for history in read_histories(file, source):
         where = title(file, history.line)
         try:
@@ -190,7 +191,7 @@ def _read(file: str, place: Place, source: str | None) -> Iterator[_Read]:
         target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
         found = history.log.format if history.log is not None else history.format(source)
         broken = _broken(history, source, items)
-        yield _Read(where, found, target, history, items, len(history.tools), *broken)
+        yield Incoming(where, found, target, history, items, len(history.tools), *broken)
 
 
 def _broken(

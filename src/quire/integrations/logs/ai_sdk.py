@@ -17,7 +17,7 @@ from quire.integrations.logs.conversation import (
     Written,
     moment,
 )
-from quire.integrations.logs.messages import signed_thought, state_left_out, turns_of, value_of
+from quire.integrations.logs.messages import shown_turns, signed_thought, state_left_out, value_of
 from quire.items import (
     Audio,
     ConfigChange,
@@ -86,11 +86,11 @@ def _read_chat(number: int, messages: list[Json]) -> Conversation:
 
 def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
     """The messages that `useChat` begins with. A turn of the model is one, and each reply a step of it."""
-    turns, lost = turns_of(items, target)
+    turns, lost = shown_turns(items, target)
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]
-        results = {item.call_id: item for item in group.items if isinstance(item, ToolResult)}
+        results = [item for item in group.items if isinstance(item, ToolResult)]
         steps = [part for item in outputs for part in _output(item, results, lost)]
         said = [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
         rest = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
@@ -102,7 +102,7 @@ def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
     return Written({"messages": messages}, lost, "useChat and convertToModelMessages take its messages")
 
 
-def _output(item: Item, results: dict[str, ToolResult], lost: list[Downgrade]) -> list[Json]:
+def _output(item: Item, results: list[ToolResult], lost: list[Downgrade]) -> list[Json]:
     """The parts of what a model said, thought or called; what they do not carry is added to the losses."""
     if isinstance(item, Reasoning):
         signed = signed_thought(item)
@@ -113,14 +113,17 @@ def _output(item: Item, results: dict[str, ToolResult], lost: list[Downgrade]) -
     if isinstance(item, ToolCall):
         lost += state_left_out(item)
         call = {"toolCallId": item.call_id, "state": "input-available", "input": value_of(item.arguments)}
-        return [{"type": f"tool-{item.name}", **call, **_outcome(results.get(item.call_id), lost)}]
+        return [{"type": f"tool-{item.name}", **call, **_outcome(item.call_id, results, lost)}]
     lost += state_left_out(item) if isinstance(item, Message) else []
     return [_part(part) for part in item.parts] if isinstance(item, Message) else []
 
 
-def _outcome(result: ToolResult | None, lost: list[Downgrade]) -> Json:
+def _outcome(call_id: str, results: list[ToolResult], lost: list[Downgrade]) -> Json:
+    """The result of a call, which is taken from the results: several calls may have one id."""
+    result = next((one for one in results if one.call_id == call_id), None)
     if result is None:
         return {}
+    results.remove(result)
     if any(not isinstance(part, str) for part in result.parts):
         lost.append(Downgrade(result.id, "media_as_text", "the format takes no media in a result"))
     texts = [part if isinstance(part, str) else described(part) for part in result.parts]

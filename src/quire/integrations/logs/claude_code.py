@@ -114,10 +114,7 @@ def _claude_path(records: list[Record], above: dict[str, str]) -> set[str]:
 
 def write_claude_code(items: Sequence[Item], target: Target) -> Written:
     """A session that `claude --resume` takes up."""
-    one, lost = conversation_of(items, "anthropic", model=target.model, whole=target.whole)
-    if text := one.head.get("instructions"):
-        first = next(item.id for item in items)
-        lost.insert(0, Downgrade(first, "instructions_left_out", _NO_PLACE.format(len(text))))
+    one, lost = conversation_of(items, "anthropic", target)
     writer = _Lines(target, one.head.get("model") or _NO_MODEL)
     for number, window in enumerate(one.windows):
         if number and window.entries:
@@ -130,7 +127,6 @@ def write_claude_code(items: Sequence[Item], target: Target) -> Written:
     return Written(writer.lines, lost, hint, has_lines=True)
 
 
-_NO_PLACE = "Claude Code has its own instructions, so these {:,} characters are not in the file"
 _UNANSWERED = "Claude Code leaves out a call without a result when it resumes"
 
 

@@ -93,7 +93,7 @@ _EVENTS = {"user": "user_message", "assistant": "agent_message"}
 
 def write_codex(items: Sequence[Item], target: Target) -> Written:
     """A session that `codex resume` takes up; instructions at the start are those of the session."""
-    one, lost = conversation_of(items, "openai-responses", model=target.model, whole=target.whole)
+    one, lost = conversation_of(items, "openai-responses", target)
     session = target.session_id
     time = timestamp(next((entry.time for window in one.windows for entry in window.entries), None))
     meta: Json = {"id": session, "timestamp": time, "cwd": target.folder, "originator": "quire"}
@@ -135,6 +135,8 @@ def _line(time: str, kind: str, payload: Json) -> Json:
 def _stored(message: Json) -> Json:
     """An item of a request as Codex stores it: the content of a message is a list of parts."""
     content = message.get("content")
+    if message.get("role") == "system":
+        message = {**message, "role": "developer"}  # the API has both, and Codex this one
     if not isinstance(content, str) or "role" not in message:
         return {"type": "message", **message} if "role" in message else message
     kind = "output_text" if message["role"] == "assistant" else "input_text"

@@ -17,7 +17,7 @@ from quire.integrations.logs.traces import is_langsmith, is_otel, read_langsmith
 from quire.integrations.logs.windows import model_in, opened
 from quire.items import JSON, Item
 from quire.providers import PROVIDERS, provider_for
-from quire.state import Transcript, is_edit
+from quire.state import Transcript, is_edit, is_output, is_user_message
 
 Writer = Callable[[Sequence[Item], Target], Written]
 
@@ -73,8 +73,8 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
         raise InvalidValue(f"no format {cut(format)!r} is written; there are {', '.join(WRITTEN)}")
     if format == "items":
         return Written(msgspec.json.decode(JSON.encode(items)))
-    if not any(not is_edit(item) for item in items):
-        raise InvalidValue("there is nothing in it to write")
+    if not any(is_output(item) or is_user_message(item) for item in items):
+        raise InvalidValue("nobody has said anything in it yet")
     writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
     items = opened(items, WIRES.get(format, ""))
     return _payload(items, format, target) if writer is None else writer(items, target)

@@ -16,7 +16,7 @@ from quire.integrations.logs.conversation import (
     Window,
     Written,
 )
-from quire.integrations.logs.messages import signed_thought, state_left_out, turns_of
+from quire.integrations.logs.messages import shown_turns, signed_thought, state_left_out
 from quire.items import (
     ConfigChange,
     Item,
@@ -88,7 +88,7 @@ def _read_state(number: int, messages: list[Json]) -> Conversation:
 
 def write_langgraph(items: Sequence[Item], target: Target) -> Written:
     """The state that a graph is given. A reply of the model is one message, each result another."""
-    turns, lost = turns_of(items, target)
+    turns, lost = shown_turns(items, target)
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]

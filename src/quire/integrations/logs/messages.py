@@ -6,29 +6,17 @@ from typing import Any
 import msgspec
 
 from quire.integrations.logs.conversation import Json, Target
-from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers import Downgrade, Pairing, json_text, unpack
-from quire.state import Scroll, Transcript, is_edit
+from quire.integrations.logs.windows import turns_of
+from quire.items import Item, Message, Reasoning, ToolCall
+from quire.providers import Downgrade, json_text, unpack
+from quire.state import Transcript, is_edit
 
 
-def turns_of(items: Sequence[Item], target: Target) -> tuple[list[Item], list[Downgrade]]:
-    """What is shown, or with `whole` recorded, with results behind their calls; and what is none of it."""
-    shown = [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
-    ids = {item.id for item in shown}
-    paired = [item for item in Pairing().pair(Scroll(tuple(shown))) if item.id in ids]
-    written = {item.id: item for item in paired}
-    lost = list[Downgrade]()
-    for item in shown:
-        if item.id not in written and isinstance(item, ToolResult):
-            lost.append(
-                Downgrade(item.id, "result_left_out", f"no open call {item.call_id!r} for this result")
-            )
-        elif item.id not in written:
-            reason = "a record for the program, without text for a model"
-            lost.append(Downgrade(item.id, "not_rendered", reason))
-        elif isinstance(item, ToolResult) and not isinstance(written[item.id], ToolResult):
-            lost.append(Downgrade(item.id, "text_moved", "the model had gone on without this result"))
-    return paired, lost
+def shown_turns(items: Sequence[Item], target: Target) -> tuple[list[Item], list[Downgrade]]:
+    """What is shown, or with `whole` recorded, as turns; and what was changed for that."""
+    return turns_of(
+        [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
+    )
 
 
 def state_left_out(item: Message | Reasoning | ToolCall, carried: bool = False) -> list[Downgrade]:

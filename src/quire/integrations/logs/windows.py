@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
-from quire.integrations.logs.conversation import Conversation, Entry, Json, Window, unused_id
+from quire.integrations.logs.conversation import Conversation, Entry, Json, Target, Window, unused_id
 from quire.items import (
     ConfigChange,
     Hide,
@@ -97,35 +97,57 @@ def _content(items: Sequence[Item]) -> list[Item]:
 # Items as messages
 
 
-def conversation_of(
-    items: Sequence[Item], wire: str, *, model: str | None = None, whole: bool = True
-) -> tuple[Conversation, list[Downgrade]]:
+def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
+    """Items with each result behind its call, and what was changed for that. The last calls may be open."""
+    known, lost = {item.id for item in items}, list[Downgrade]()
+    paired = Pairing().pair(Scroll(tuple(items)))
+    end = len(paired)
+    while end and isinstance(paired[end - 1], ToolResult):
+        end -= 1
+    turns = [*paired[:end], *(item for item in paired[end:] if item.id in known)]
+    written = {item.id: item for item in turns}
+    for item in items:
+        if item.id not in written and isinstance(item, ToolResult):
+            reason = f"no open call {item.call_id!r} for this result"
+            lost.append(Downgrade(item.id, "result_left_out", reason))
+        elif item.id not in written:
+            reason = "a record for the program, without text for a model"
+            lost.append(Downgrade(item.id, "not_rendered", reason))
+        elif isinstance(item, ToolResult) and isinstance(written[item.id], Message):
+            lost.append(Downgrade(item.id, "text_moved", "the model had gone on without this result"))
+    added = [item.id.removesuffix("/result") for item in turns if item.id not in known]
+    return turns, lost + [Downgrade(own_id, "result_added", "the call has no result") for own_id in added]
+
+
+def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[Conversation, list[Downgrade]]:
     """Items as messages of a wire, with their ids and times, and what those do not carry.
 
-    With `whole` it is everything recorded, in windows; else what is shown, in one. The instructions at the
-    start are in the head. A call without a result stays as it is.
+    With `target.whole` it is everything recorded, in windows; else what is shown, in one. The instructions at
+    the start are in the head; for Anthropic's wire, whose program has its own, they are left out.
     """
-    model = model or model_in(items, wire)
-    told = list(takewhile(_instructions, _content(items)))
-    apart, ids, lost = {item.id for item in told}, set[str](), list[Downgrade]()
-    view, windows = list(Transcript(items).view), list[Window]()
-    for shown, replacing in stretches(items) if whole else [Stretch(view)]:
-        rest = [item for item in shown if item.id not in apart]
-        rendered = provider_for(wire).render(rest, model=model)
-        pairs = list(_owned(wire, rendered.shared, rest))
+    model, view = target.model or model_in(items, wire), list(Transcript(items).view)
+    roles = ("system", "developer") if wire == "anthropic" else ("system",)
+    told = list(takewhile(lambda item: _instructions(item, roles), _content(items)))
+    apart, ids, windows = {item.id for item in told}, set[str](), list[Window]()
+    lost = _masked(items, view) if target.whole else []
+    if wire == "anthropic":
+        lost += [Downgrade(item.id, "instructions_left_out", "the program has its own") for item in told]
+    for shown, replacing in stretches(items) if target.whole else [Stretch(view)]:
+        turns, changed = turns_of([item for item in shown if item.id not in apart])
+        rendered = provider_for(wire).render(turns, model=model)
+        pairs = list(_owned(wire, rendered.shared, turns))
         before = {item.id for item in shown[:replacing]}
         count = next((at for at, (_, item) in enumerate(pairs) if item and item.id not in before), len(pairs))
-        windows.append(
-            Window([_entry(message, item, ids) for message, item in pairs], count if before else 0)
-        )
-        lost += [one for one in rendered.downgrades if one.change not in _OF_REQUESTS]
-    if whole:
-        lost += _masked(items, view)
-    text = "\n\n".join(map(_instructions, told))
-    head = {"model": model, "instructions": text or None}
-    return Conversation(wire, windows, {name: value for name, value in head.items() if value}), [
-        *dict.fromkeys(lost)
-    ]
+        time, entries = items[0].created_at, list[Entry]()
+        for message, item in pairs:
+            time = item.created_at if item else time
+            entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
+        windows.append(Window(entries, count if before else 0))
+        lost += changed + [one for one in rendered.downgrades if one.change not in _OF_REQUESTS]
+    text = "\n\n".join(_instructions(item, roles) for item in told)
+    head = {"model": model, "instructions": text}
+    head = {name: value for name, value in head.items() if value}
+    return Conversation(wire, windows, head), list(dict.fromkeys(lost))
 
 
 def model_in(items: Sequence[Item], wire: str) -> str | None:
@@ -136,10 +158,10 @@ def model_in(items: Sequence[Item], wire: str) -> str | None:
     )
 
 
-def _instructions(item: Item) -> str:
+def _instructions(item: Item, roles: Sequence[str]) -> str:
     if isinstance(item, ConfigChange):
         return item.instructions or ""
-    return item.text if isinstance(item, Message) and item.role == "system" else ""
+    return item.text if isinstance(item, Message) and item.role in roles else ""
 
 
 def _masked(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
@@ -147,10 +169,6 @@ def _masked(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
     reason = "a mask is in force: its stub is written in place of the whole"
     changed = [item for item in view if not isinstance(item, Summary) and recorded[item.id] is not item]
     return [Downgrade(item.id, "content_left_out", reason) for item in changed]
-
-
-def _entry(message: Json, item: Item | None, ids: set[str]) -> Entry:
-    return Entry(message) if item is None else Entry(message, unused_id(item.id, ids), item.created_at)
 
 
 def _owned(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Json, Item | None]]:
@@ -175,11 +193,10 @@ def _owned(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Js
 
 def _pieces(wire: str, payload: Json) -> Iterator[tuple[str, Json]]:
     """The smallest parts of a payload that are of one item, with their roles."""
+    yield from (("system", fields_in(block)) for block in entries_in(payload.get("system")))
     for message in map(fields_in, entries_in(payload[HISTORY[wire]])):
-        blocks = (
-            [fields_in(one) for one in entries_in(message["content"])] if wire == "anthropic" else [message]
-        )
-        yield from ((text_in(message.get("role")), block) for block in blocks)
+        blocks = entries_in(message["content"]) if wire == "anthropic" else [message]
+        yield from ((text_in(message.get("role")), fields_in(block)) for block in blocks)
 
 
 class _Owners:
@@ -205,6 +222,9 @@ class _Owners:
             if _says(self._rest[at], role, piece):
                 self._at, self._left = at + 1, _size(self._rest[at]) - 1
                 return self._rest[at]
+        if self._left and role == "user":  # media that became text
+            self._left -= 1
+            return current
         return None
 
 

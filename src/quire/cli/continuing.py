@@ -1,0 +1,70 @@
+"""The command `continue`: a session of another program, gone on with in a chat."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quire.cli.chat import FOLDER, INSTRUCTIONS, converse, model_named, tools_named
+from quire.cli.options import File, KeyFile, StoreUrl
+from quire.cli.phrases import plural
+from quire.cli.stores import at_store
+from quire.cli.terminal import errors_reported, note
+from quire.cli.transfer import Incoming, incoming, note_faults
+from quire.errors import Conflict
+from quire.items import Item, kind_of
+from quire.reading.files import append_history
+from quire.session import Session
+from quire.stores import Store, place_at
+
+
+def continue_(
+    file: File,
+    address: Annotated[
+        str | None,
+        typer.Option("--as", help="scope/conversation to keep it as; by default me and the file's name"),
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="the format to read; guessed by default")] = None,
+    store: StoreUrl = None,
+    model: Annotated[
+        str | None,
+        typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
+    ] = None,
+    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = INSTRUCTIONS,
+    tools: Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")] = "",
+    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = FOLDER,
+    key_file: KeyFile = None,
+) -> None:
+    """Talk on in a conversation that another program wrote: its log, its messages, or its requests.
+
+    The file stays as it is. The next time, the conversation goes on where it ended here.
+    """
+    with errors_reported():
+        place = place_at(address) if address else place_at(scope="me", conversation=Path(file).stem)
+        read, *others = incoming(file, place, format)
+        read = read._replace(place=place)
+    if others:
+        note(f"{file}: the first of {plural(len(others) + 1, 'conversation')} is gone on with")
+    with at_store(store, key_file, make=True) as found:
+        _keep(found, read)
+        failed = converse(found, str(place), model_named(model), instructions, tools_named(tools, folder))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _keep(store: Store, read: Incoming) -> None:
+    """Import a file the first time; refuse one that has more than was imported then."""
+    version, session = store.version(read.place), Session.open(str(read.place), store=store)
+    if not version:
+        append_history(session, read.history, read.items, version)
+        note_faults(read)
+        return
+    begun = session.view().recorded()[: len(read.items)]
+    if list(map(_said, begun)) != list(map(_said, read.items)):
+        raise Conflict(
+            f"{read.place} did not begin with what {read.title} has now: --as gives it another address"
+        )
+
+
+def _said(item: Item) -> tuple[str, str | None, str | None]:
+    return kind_of(item), getattr(item, "text", None), getattr(item, "arguments", None)
