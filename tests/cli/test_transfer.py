@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
+from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.session import Session
 from quire.stores import Store, Stored
@@ -105,6 +106,39 @@ def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) 
     out.chmod(0o640)
     ran("export", "a/b", "--store", store, "-o", str(out))
     assert out.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
+    store, log = str(tmp_path / "chats.db"), Path(__file__).parents[1] / "integrations/logs/claude-code.jsonl"
+    ran("import", str(log), "ana/", "--store", store)
+    for format, place in (
+        ("codex", ".codex/sessions/2026/03/04/rollout-"),
+        ("claude-code", ".claude/projects/"),
+    ):
+        moved = tmp_path / f"{format}.jsonl"
+        done = ran("export", "ana/3", "--store", store, "--format", format, "-o", str(moved))
+        assert (place in done.stderr and "left_out" in done.stderr) or "state_foreign" in done.stderr
+        (row,) = ran_json("import", str(moved), f"ana/{format}", "--store", store)
+        assert row["format"] == format
+        shown = [getattr(item, "text", "") for item in view_of(store, f"ana/{format}")]
+        assert shown == [getattr(item, "text", "") for item in view_of(store, "ana/3")]
+    page = ran("export", "ana/3", "--store", store, "--format", "markdown", "--log").stdout
+    assert page.startswith("# ana/3\n\n## User\n") and "Which lamps cost more than 40?" in page
+    assert "Which lamps" not in ran("export", "ana/3", "--store", store, "--format", "ai-sdk").stdout
+    assert "no format 'pdf' is written" in refused(2, "export", "ana/3", "--store", store, "--format", "pdf")
+
+
+def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, file = str(tmp_path / "chats.db"), written(tmp_path / "lamps.json", HELLO)
+    for said, replies in (("And now?", ["Now too."]), ("Once more.", ["Again."])):
+        model = Scripted(replies)
+        monkeypatch.setattr("quire.cli.continuing.model_named", lambda _, model=model: model)
+        done = ran("continue", file, "--store", store, given=f"{said}\n")
+        assert done.stdout == f"{replies[0]}\n"
+    contents = [message["content"] for message in model.requests[0]["messages"]]
+    assert contents[1:] == ["hi", "hello", "And now?", "Now too.", "Once more."]
+    written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
+    assert "--as gives it another address" in refused(1, "continue", file, "--store", store)
 
 
 # copy and check

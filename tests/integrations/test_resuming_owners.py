@@ -1,7 +1,7 @@
 """Claude Code, Codex and the AI SDK themselves take what is written for them, with a service on 127.0.0.1.
 
-They are downloaded from npm, and are not part of Quire. What a program sends after it resumed a file must have
-all of the conversation, in its order.
+They are downloaded from npm, and are not part of Quire. What a program sends after it resumed a file must
+have all of the conversation, in its order.
 """
 
 import json

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,17 @@ from quire.items import (
     Item,
     Message,
     Summary,
+    ToolCall,
     ToolResult,
     kind_of,
 )
+from quire.providers import entries_in, fields_in
 from quire.state import Transcript, is_edit
 from quire.testing.histories import OPS, Author, Op
 from tests.integrations.test_logs import WITH_WRITER, read, row
 
 LOGS = ("claude-code", "codex")
+GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "logs" / "written.json").read_text())
 
 
 def write(items: Sequence[Item], format: str, *, whole: bool | None = None) -> Written:
@@ -57,6 +61,13 @@ def has_words(items: Sequence[Item]) -> bool:
     return any(item.role in ("user", "assistant") for item in shown)
 
 
+def has_order(items: Sequence[Item]) -> bool:
+    """Whether each call has an id of its own, and a result."""
+    content = [item for item in items if not is_edit(item)]
+    calls = [item.call_id for item in content if isinstance(item, ToolCall)]
+    return len({*calls}) == len(calls) and not Transcript(content).view.pending()
+
+
 def history(ops: Sequence[Op]) -> list[Item]:
     transcript, author = Transcript(), Author()
     for op in ops:
@@ -69,11 +80,64 @@ def history(ops: Sequence[Op]) -> list[Item]:
     return transcript.recorded()
 
 
+@pytest.mark.parametrize("format", GOLDEN)
+def test_a_session_is_written_as_its_program_was_seen_to_resume_it(format: str) -> None:
+    """`test_resuming_owners.py` has the programs resume the same conversation."""
+    items = read("claude-code").conversations[0].items()
+    written = write(items, format)
+    assert json.loads(json.dumps(written.content)) == GOLDEN[format]["content"]
+    assert [[one.item_id, one.change] for one in written.downgrades] == GOLDEN[format]["report"]
+
+
+def test_a_graph_of_langgraph_goes_on_with_a_written_conversation() -> None:
+    graphs: Any = pytest.importorskip("langgraph.graph", reason="langgraph is not installed")
+    messages: Any = pytest.importorskip("langchain_core.messages")
+    savers: Any = pytest.importorskip("langgraph.checkpoint.memory")
+    written = write(read("claude-code").conversations[0].items(), "langgraph", whole=True)
+    state = json.loads(json.dumps(written.content))
+    seen = list[Any]()
+
+    def answer(state: Any) -> Any:
+        seen.extend(state["messages"])
+        return {"messages": [messages.AIMessage("Good.")]}
+
+    graph = graphs.StateGraph(graphs.MessagesState).add_node("answer", answer).set_entry_point("answer")
+    compiled, config = (
+        graph.compile(checkpointer=savers.InMemorySaver()),
+        {"configurable": {"thread_id": "1"}},
+    )
+    compiled.update_state(config, state)
+    compiled.invoke({"messages": [messages.HumanMessage("Go on.")]}, config)
+    dumped = [message.model_dump() for message in seen[:-1]]
+    back = read_log([{"messages": dumped}], "langgraph")
+    assert back is not None and seen[-1].content == "Go on."
+    assert rows(back.conversations[0].items(), "ai-sdk") == rows(read_back(written, "langgraph"), "ai-sdk")
+
+
+@pytest.fixture(scope="module")
+def clients() -> Any:
+    """The types of the official clients; importing them defines tests of their own."""
+    return pytest.importorskip("tests.providers.test_client_types")
+
+
+@pytest.mark.laws
+@given(ops=OPS)
+def test_the_messages_of_claude_code_are_of_the_types_of_the_official_client(
+    clients: Any, ops: list[Op]
+) -> None:
+    items = history(ops)
+    if has_words(items):
+        lines = [fields_in(line) for line in entries_in(write(items, "claude-code").content)]
+        spoken = [fields_in(line["message"]) for line in lines if "message" in line]
+        spoken = [{"role": one["role"], "content": one["content"]} for one in spoken]
+        clients.forced(clients.ANTHROPIC.validate_python(spoken))
+
+
 @pytest.mark.laws
 @given(st.sampled_from(WITH_WRITER), OPS)
 def test_what_a_format_carries_comes_back_again_and_again(format: str, ops: list[Op]) -> None:
     items = history(ops)
-    if not has_words(items):
+    if not has_words(items) or not has_order(items):
         return
     once = read_back(write(items, format), format)
     assert rows(read_back(write(once, format), format), format) == rows(once, format)

@@ -26,10 +26,16 @@ class Upstream:
 
 def _anthropic(said: str | tuple[str, Json], number: int) -> list[tuple[str, Json]]:
     usage = {"input_tokens": 5, "output_tokens": 5}
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
+    message: Json = {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+    }
     message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     if isinstance(said, str):
-        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": said}
+        block: Json = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": said}
     else:
         block = {"type": "tool_use", "id": f"toolu_{number}", "name": said[0], "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(said[1])}
@@ -46,12 +52,12 @@ def _anthropic(said: str | tuple[str, Json], number: int) -> list[tuple[str, Jso
 
 def _openai(said: str | tuple[str, Json], number: int) -> list[tuple[str, Json]]:
     if isinstance(said, str):
-        content = [{"type": "output_text", "text": said, "annotations": []}]
+        content: list[Json] = [{"type": "output_text", "text": said, "annotations": []}]
         item: Json = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content}
     else:
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
         item |= {"name": said[0], "arguments": json.dumps(said[1])}
-    response = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item]}
+    response: Json = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item]}
     response["usage"] = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
     return [
         ("response.created", {"response": {**response, "status": "in_progress", "output": []}}),

@@ -7,8 +7,9 @@ Subclass one of the classes in a test module, say what it is to test, and run py
             return FileStore(folder / "kept")
 
 Each test is one law, and its name says what is promised. `broken_histories` are data: histories that
-providers refuse, to test any framework with. Needs the extra `testing`. Hypothesis draws the
-examples: a profile of yours (`settings.register_profile`) sets how many.
+providers refuse, to test any framework with. `compare` says whether a model does the same after a compaction.
+Needs the extra `testing`. Hypothesis draws the examples: a profile of yours (`settings.register_profile`)
+sets how many.
 """
 
 from quire.errors import MissingExtra
@@ -25,8 +26,20 @@ else:  # so that a failure shows the values that were compared
 
 from quire.testing.broken import BrokenHistory, broken_histories
 from quire.testing.compactors import CompactorLaws
+from quire.testing.compared import Answered, Comparison, Difference, compare
 from quire.testing.providers import ProviderLaws
 from quire.testing.sections import SectionLaws
 from quire.testing.stores import StoreLaws
 
-__all__ = ["BrokenHistory", "CompactorLaws", "ProviderLaws", "SectionLaws", "StoreLaws", "broken_histories"]
+__all__ = [
+    "Answered",
+    "BrokenHistory",
+    "CompactorLaws",
+    "Comparison",
+    "Difference",
+    "ProviderLaws",
+    "SectionLaws",
+    "StoreLaws",
+    "broken_histories",
+    "compare",
+]

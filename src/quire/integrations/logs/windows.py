@@ -144,6 +144,8 @@ def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[C
             entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
         windows.append(Window(entries, count if before else 0))
         lost += changed + [one for one in rendered.downgrades if one.change not in _OF_REQUESTS]
+        if entries and _texts(entries[0].message) == [BEGIN]:
+            lost.append(Downgrade(None, "turn_added", "the first message has to be one of the user"))
     text = "\n\n".join(_instructions(item, roles) for item in told)
     head = {"model": model, "instructions": text}
     head = {name: value for name, value in head.items() if value}
@@ -174,13 +176,13 @@ def _masked(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
 def _owned(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Json, Item | None]]:
     """The messages of a payload, each of one item where that can be told.
 
-    Messages that only a request needs are left out: a result for an open call, a turn to begin or end with.
+    What only a request needs is left out: a result for an open call, a turn to end with.
     """
     ids, pieces = {item.id for item in items}, list[tuple[str, Json, Item | None]]()
     owners = _Owners(Pairing().pair(Scroll(tuple(items))))
     for role, piece in _pieces(wire, payload):
         owner = owners.of(role, piece)
-        if (owner is None and _texts(piece)[:1] in ([BEGIN], [CONTINUE])) or (owner and owner.id not in ids):
+        if (owner is None and _texts(piece) == [CONTINUE]) or (owner and owner.id not in ids):
             continue
         pieces.append((role, piece, owner))
     if wire != "anthropic":
