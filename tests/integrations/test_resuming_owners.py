@@ -99,10 +99,10 @@ class Machine:
 
     def place(self, written: Written) -> str:
         """Put a file where its hint says, and return the id of the session."""
-        where = written.hint.split(" ")[0].replace("~", str(self.home))
+        where = written.hint.split(" ")[3].rstrip(",").replace("~", str(self.home))
         Path(where).parent.mkdir(parents=True, exist_ok=True)
         Path(where).write_text("".join(json.dumps(line) + "\n" for line in written.content))
-        return written.hint.split(" ")[-3]
+        return written.hint.split(" ")[-1]
 
     def items(self, pattern: str) -> list[Item]:
         """The conversation in the newest file of a pattern."""

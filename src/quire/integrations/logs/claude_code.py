@@ -123,7 +123,7 @@ def write_claude_code(items: Sequence[Item], target: Target) -> Written:
             writer.add(entry, is_summary=bool(number and at == 0))
     lost += [Downgrade(own_id, "call_left_out", _UNANSWERED) for own_id in writer.open_calls.values()]
     project, session = sub("[^A-Za-z0-9]", "-", target.folder), target.session_id
-    hint = f"~/.claude/projects/{project}/{session}.jsonl is its place, and claude --resume {session} goes on"
+    hint = f"put it at ~/.claude/projects/{project}/{session}.jsonl, then run: claude --resume {session}"
     return Written(writer.lines, lost, hint, has_lines=True)
 
 

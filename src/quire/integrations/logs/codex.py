@@ -120,7 +120,7 @@ def write_codex(items: Sequence[Item], target: Target) -> Written:
             if event := _EVENTS.get(text_in(message.get("role"))):
                 lines.append(_line(time, "event_msg", {"type": event, "message": text}))
     name = f"{lines[0]['timestamp'][:10].replace('-', '/')}/rollout-{_named(lines[0])}-{session}.jsonl"
-    hint = f"~/.codex/sessions/{name} is its place, and codex resume {session} goes on"
+    hint = f"put it at ~/.codex/sessions/{name}, then run: codex resume {session}"
     return Written(lines, lost, hint, has_lines=True)
 
 
