@@ -132,7 +132,7 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
     store, file = str(tmp_path / "chats.db"), written(tmp_path / "lamps.json", HELLO)
     for said, replies in (("And now?", ["Now too."]), ("Once more.", ["Again."])):
         model = Scripted(replies)
-        monkeypatch.setattr("quire.cli.continuing.model_named", lambda _, model=model: model)
+        monkeypatch.setattr("quire.cli.continuing.model_named", {None: model}.get)
         done = ran("continue", file, "--store", store, given=f"{said}\n")
         assert done.stdout == f"{replies[0]}\n"
     contents = [message["content"] for message in model.requests[0]["messages"]]

@@ -17,25 +17,11 @@ from quire.integrations.logs.conversation import (
     Written,
     moment,
 )
-from quire.integrations.logs.messages import shown_turns, signed_thought, state_left_out, value_of
-from quire.items import (
-    Audio,
-    ConfigChange,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
+from quire.integrations.logs.messages import heard, shown_turns, signed_thought, state_left_out, value_of
+from quire.items import Audio, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
     Downgrade,
     base64_of,
-    content_for_model,
     entries_in,
     fields_in,
     media_type,
@@ -92,9 +78,13 @@ def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
         outputs = [item for item in group.items if is_output(item)]
         results = [item for item in group.items if isinstance(item, ToolResult)]
         steps = [part for item in outputs for part in _output(item, results, lost)]
-        said = [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
+        said: list[tuple[Item, str, list[Json]]] = []
+        said += [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
         rest = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
-        for first, role, parts in [*said, *((item, *_input(item, lost)) for item in rest)]:
+        for item in rest:
+            role, heard_parts = heard(item, lost)
+            said.append((item, role, [_part(part) for part in heard_parts]))
+        for first, role, parts in said:
             if role != "assistant" or not messages or messages[-1]["role"] != role:
                 created = {"createdAt": round(first.created_at * 1e3)}
                 messages.append({"id": first.id, "role": role, "metadata": created, "parts": []})
@@ -130,17 +120,6 @@ def _outcome(call_id: str, results: list[ToolResult], lost: list[Downgrade]) -> 
     if result.is_error:
         return {"state": "output-error", "errorText": "\n".join(texts)}
     return {"state": "output-available", "output": value_of("\n".join(texts))}
-
-
-def _input(item: Item, lost: list[Downgrade]) -> tuple[str, list[Json]]:
-    """The role and the parts of an item that is addressed to the model."""
-    if not isinstance(item, Message | Note | Summary):
-        text = item.instructions if isinstance(item, ConfigChange) else None
-        return "system", [{"type": "text", "text": text or ""}]
-    lost += state_left_out(item) if isinstance(item, Message) else []
-    role = item.role if isinstance(item, Message) else "user"
-    parts = [_part(part) for part in parts_of(content_for_model(item))]
-    return "system" if role == "developer" else role, parts
 
 
 def _part(part: Part) -> Json:

@@ -16,23 +16,11 @@ from quire.integrations.logs.conversation import (
     Window,
     Written,
 )
-from quire.integrations.logs.messages import shown_turns, signed_thought, state_left_out
-from quire.items import (
-    ConfigChange,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
+from quire.integrations.logs.messages import heard, shown_turns, signed_thought, state_left_out
+from quire.items import Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
     Downgrade,
     base64_of,
-    content_for_model,
     entries_in,
     fields_in,
     media_type,
@@ -43,7 +31,7 @@ from quire.providers import (
 from quire.state import groups, is_output
 
 _SPEAKERS = ("human", "ai")
-_ROLES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system"}
+_TYPES = {"user": "human", "assistant": "ai"}
 
 # Reading
 
@@ -129,16 +117,8 @@ def _message(item: Item, lost: list[Downgrade]) -> Json:
         status = "error" if item.is_error else "success"
         answer = {"tool_call_id": item.call_id, "name": item.name, "status": status}
         return {"type": "tool", "id": item.id, "content": _plain([*map(_block, item.parts)]), **answer}
-    if isinstance(item, Message | Note | Summary):
-        lost += state_left_out(item) if isinstance(item, Message) else []
-        role = _ROLES[item.role] if isinstance(item, Message) else "human"
-        return {
-            "type": role,
-            "id": item.id,
-            "content": _plain([*map(_block, parts_of(content_for_model(item)))]),
-        }
-    text = item.instructions if isinstance(item, ConfigChange) else None
-    return {"type": "system", "id": item.id, "content": text or ""}
+    role, parts = heard(item, lost)
+    return {"type": _TYPES.get(role, role), "id": item.id, "content": _plain([*map(_block, parts)])}
 
 
 def _plain(blocks: list[Json]) -> str | list[Json]:

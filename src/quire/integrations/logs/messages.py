@@ -7,8 +7,18 @@ import msgspec
 
 from quire.integrations.logs.conversation import Json, Target
 from quire.integrations.logs.windows import turns_of
-from quire.items import Item, Message, Reasoning, ToolCall
-from quire.providers import Downgrade, json_text, unpack
+from quire.items import (
+    ConfigChange,
+    Item,
+    Message,
+    Note,
+    Part,
+    Reasoning,
+    Summary,
+    ToolCall,
+    parts_of,
+)
+from quire.providers import Downgrade, content_for_model, json_text, unpack
 from quire.state import Transcript, is_edit
 
 
@@ -17,6 +27,16 @@ def shown_turns(items: Sequence[Item], target: Target) -> tuple[list[Item], list
     return turns_of(
         [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
     )
+
+
+def heard(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
+    """The role and the parts of an item that is addressed to the model."""
+    if not isinstance(item, Message | Note | Summary):
+        text = item.instructions if isinstance(item, ConfigChange) else None
+        return "system", (text or "",)
+    role = item.role if isinstance(item, Message) else "user"
+    lost += state_left_out(item) if isinstance(item, Message) else []
+    return "system" if role == "developer" else role, parts_of(content_for_model(item))
 
 
 def state_left_out(item: Message | Reasoning | ToolCall, carried: bool = False) -> list[Downgrade]:
