@@ -48,7 +48,7 @@ def opened(items: Sequence[Item], wire: str) -> list[Item]:
         elif not is_edit(item):
             state = item.state if isinstance(item, Reasoning) else None
             blocks = [] if state is None or state.provider == wire else unpack(state)
-            sealed = any(block.get("type") == "compaction" for block in blocks)
+            sealed = any(text_in(block.get("type")).startswith("compaction") for block in blocks)
     return [*items, *undone]
 
 
