@@ -182,7 +182,7 @@ def test_the_command_opens_a_folder() -> None:
             address = urlsplit(str(running.stdout.readline()).strip())
             served = Served(address.port or 0, address.path).entered()
             found = served.read("conversations", "file-1").data
-            assert found["count"]["conversations"] == 8
+            assert found["count"]["conversations"] == 9
             assert not any(row["is_live"] for row in found["rows"])
             assert served.read("conversations").status == 404
         finally:
