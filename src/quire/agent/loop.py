@@ -511,7 +511,8 @@ class Loop:
             return await self._build(template)
 
     async def _build(self, template: Template) -> Context:
-        model, tools, shape = self._speaker.model, self._speaker.definitions, AnswerShape()
+        model, shape = self._speaker.model, AnswerShape()
+        tools = self._speaker.shown_definitions(self._session.view())
         if self._answer is not None and self._answer.schema is not None:
             shape = shape_of(model, self._answer.schema, tools)
             template = self._answer.in_template(template, shape)
