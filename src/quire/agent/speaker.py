@@ -72,9 +72,10 @@ def speaker_of(
         sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
         template = Template(*sections, budget=budget_for(model), model=model.name)
     listed = list(tools)
-    box, *more = [one for one in listed if isinstance(one, Toolbox)] or [None]
-    if more:
-        raise InvalidValue("Agent(tools=…) has one Toolbox at most: put all its tools into one")
+    boxes = [one for one in listed if isinstance(one, Toolbox)]
+    if len(boxes) > 1:
+        raise InvalidValue("Agent(tools=…) has one Toolbox at most: put all tools into it")
+    box = boxes[0] if boxes else None
     if box is not None:
         listed.remove(box)
         listed += box.offered

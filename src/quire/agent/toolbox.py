@@ -37,7 +37,7 @@ _AT_ONCE = 3
 """Tools that one search finds, and that the first message of a conversation does."""
 
 _STRIDE = 500
-"""A tool that is not used in so many items may leave. Places are multiples of it, so that several leave at once."""
+"""A tool that is not used in so many items may leave; at multiples of it, so that several leave at once."""
 
 _LINES = (100, 60, 30, 0)
 """Characters of a description in the catalogue: as many as there is room for."""

@@ -3,6 +3,7 @@
 from quire.session.aio import (
     check_names as check_names,
     checked_type as checked_type,
+    lasting as lasting,
     wait_for as wait_for,
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
