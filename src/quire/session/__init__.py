@@ -101,6 +101,7 @@ from quire.session.session import (
     log_of as log_of,
     new_transcript,
     parts_of as parts_of,
+    rewrite_with as rewrite_with,
     timeline,
     transcript_with as transcript_with,
     turn_of as turn_of,
