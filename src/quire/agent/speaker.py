@@ -46,7 +46,8 @@ class Speaker(NamedTuple):
     def shown_definitions(self, view: View) -> tuple[Definition, ...]:
         """The definitions that the next request has."""
         box = self.toolbox
-        return self.definitions if box is None else box.shown_of(self.definitions, view)
+        defers = self.model.wire == "anthropic"  # its results load definitions, and the cache holds
+        return self.definitions if box is None else box.shown_of(self.definitions, view, defers=defers)
 
 
 def speaker_of(

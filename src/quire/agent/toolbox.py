@@ -7,6 +7,7 @@ definitions come together, when a search has found them, and leave only when oth
 What is shown is a function of the record: a restart, a fork and a resumed turn show the same.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -18,6 +19,7 @@ from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidLimit
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import KNOWLEDGE, Index, Leaf, Question
+from quire.providers import FOUND_TOOLS
 from quire.sections import Instructions, settings_of
 from quire.state import View
 from quire.tokens import (
@@ -45,10 +47,18 @@ _LINES = (100, 60, 30, 0)
 _CATALOGUE = 2
 """The catalogue may take one part in so many of the tokens."""
 
+_NAMES = re.compile(r"[\w.:/-]+")
+
 _INTRODUCTION = (
     f"These tools can be called once `{FIND}` has found them. Search for what you need before you say that "
     "you cannot do it."
 )
+
+
+class FoundTools(str):
+    """What a search tells the model, and the names of the tools that it has found."""
+
+    names: tuple[str, ...] = ()
 
 
 class Toolbox:
@@ -90,7 +100,7 @@ class Toolbox:
         """The tool that finds others."""
         return tool(self.find_tools, idempotent=True)
 
-    def find_tools(self, query: str) -> str:
+    def find_tools(self, query: str) -> FoundTools:
         """Find tools that are not shown yet. Those that are found can be called next.
 
         Args:
@@ -98,28 +108,38 @@ class Toolbox:
         """
         found = self.matches(query)
         if not found:
-            return "No tool was found: use other words, or names of the list."
-        return "\n".join(("These tools can be called now:", *(self._line(name, _LINES[0]) for name in found)))
+            return FoundTools("No tool was found: use other words, or names of the list.")
+        lines = (self._line(name, _LINES[0]) for name in found)
+        told = FoundTools("\n".join(("These tools can be called now:", *lines)))
+        told.names = tuple(found)
+        return told
 
     def matches(self, query: str) -> list[str]:
         """The names of the tools that a query finds, the best first, as many as can be shown together."""
-        named = [name for name in self._read if name in query]
+        named = [name for name in dict.fromkeys(_NAMES.findall(query)) if name in self._read]
         hits = (hit.leaf.key for hit in self._index.search(Question.of(query, 0.0), limit=_AT_ONCE).hits)
-        found = list(dict.fromkeys((*sorted(named, key=len, reverse=True), *hits)))[
-            : max(_AT_ONCE, len(named))
-        ]
+        found = list(dict.fromkeys((*named, *hits)))[: max(_AT_ONCE, len(named))]
         return self._within_room(found)
 
-    def shown(self, view: View) -> frozenset[str]:
-        """The names of the tools whose definitions are shown after what a transcript has recorded."""
-        if not self.catalogue:
-            return frozenset(self._read)
-        return frozenset(self._within_room(dict.fromkeys(self._used(view))))
+    def shown_of(
+        self, definitions: Sequence[Definition], view: View, *, defers: bool = False
+    ) -> tuple[Definition, ...]:
+        """Those of an agent's definitions that are shown after what a transcript has recorded.
 
-    def shown_of(self, definitions: Sequence[Definition], view: View) -> tuple[Definition, ...]:
-        """Those of an agent's definitions that are shown: all but the tools of this box that are not."""
-        hidden = self._read.keys() - self.shown(view)
-        return tuple(one for one in single_definitions(definitions) if read_definition(one)[0] not in hidden)
+        If the provider `defers` definitions, those that were not shown from the beginning say so: then the
+        result that has found them loads them, and what was cached stays so.
+        """
+        if not self.catalogue:
+            return tuple(definitions)
+        first = self._of_first_message(view)
+        shown = self._within_room(dict.fromkeys((*self._used(view), *first)))
+        chosen: list[Definition] = []
+        for one in single_definitions(definitions):
+            name = read_definition(one)[0]
+            if name in shown or name not in self._read:
+                is_found = defers and name in self._read and name not in first
+                chosen.append({**one, "defer_loading": True} if is_found else one)
+        return tuple(chosen)
 
     def in_template(self, template: Template) -> Template:
         """The template with the catalogue behind the static sections at its beginning."""
@@ -136,13 +156,12 @@ class Toolbox:
         and not called. So a call of a tool that is shown changes nothing.
         """
         start = max(view.end // _STRIDE - 1, 0) * _STRIDE
-        items = view.log.items(start, view.end)
         called, uncalled, has_found = list[str](), list[str](), False
-        for item in reversed(items):
+        for item in reversed(view.log.items(start, view.end)):
             if isinstance(item, ToolCall) and item.name in self._read:
                 called.append(item.name)
             elif isinstance(item, ToolResult) and item.name == FIND and not item.is_error:
-                listed = self._listed(item.text)
+                listed = [name for name in item.extras.get(FOUND_TOOLS, ()) if name in self._read]
                 if has_found:
                     uncalled += listed
                 else:
@@ -150,19 +169,17 @@ class Toolbox:
                     yield from listed
         yield from called
         yield from uncalled
-        if not start:  # nothing is cached yet, so what the first message asks for costs nothing to show
-            first = next((item for item in items if isinstance(item, Message) and item.role == "user"), None)
-            yield from () if first is None else self.matches(first.text)
+
+    def _of_first_message(self, view: View) -> list[str]:
+        """What the first message of a conversation finds: nothing is cached yet, so it costs nothing."""
+        items = view.log.items(0, min(view.end, _STRIDE)) if view.end < 2 * _STRIDE else []
+        first = next((item for item in items if isinstance(item, Message) and item.role == "user"), None)
+        return [] if first is None else self.matches(first.text)
 
     def _within_room(self, names: Iterable[str]) -> list[str]:
         ordered = list(names)
         taken = accumulate(self._costs[name] for name in ordered)
         return [name for name, tokens in zip(ordered, taken, strict=True) if tokens <= self._room]
-
-    def _listed(self, text: str) -> list[str]:
-        """The tools that a result of a search has named."""
-        names = (line[2:].partition(":")[0] for line in text.splitlines() if line.startswith("- "))
-        return [name for name in names if name in self._read]
 
     def _line(self, name: str, letters: int) -> str:
         about = " ".join(self._read[name][0].partition("\n")[0].split())
