@@ -1,25 +1,24 @@
 """Many tools in few tokens: what a toolbox of 200 tools costs in recorded conversations, and what it finds.
 
-Usage: python bench/toolbox.py PATH [--tokens N] [--found-by line|user] [--page FILE] [--json]
+Usage: python bench/toolbox.py PATH [--tokens N] [--found-by user] [--all] [--wires NAME ...] [--page FILE] [--json]
 
 The file has one JSON object a line, with `messages` as OpenAI's chat API has them. An agent answers those that
-call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest instructions
-in one (`joined`). It has the 28 tools of the recorded calls, and 172 that nobody needs, of about 400 tokens
-each. In place of a model, a script gives the recorded replies. Where the next call is of a tool that is not
-shown, it searches once before: with the description that the catalogue has, without the name, or with what
-the user said last (`--found-by user`). All else is as in use: the agent runs the tools, which give the recorded
-results, and each payload is checked against the rules of its provider.
+call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest instructions in
+one (`joined`), within 32,000 tokens. It has the 28 tools of the recorded calls, and 172 that nobody needs, of
+about 400 tokens each. In place of a model, a script gives the recorded replies. Where a call is of a tool
+that is not shown, it searches once before: with the description that the catalogue has, without the name, or
+with what the user said last (`--found-by user`). All else is as in use: the agent runs the tools, which give
+the recorded results, and each payload is checked against the rules of its provider.
 
 - `definitions`: tokens of definitions and of the catalogue in a request in the mean, as a share of those of
   all 200 definitions; `most`: in the largest request.
 - `shown`: the share of first calls of a tool, in a conversation, that needed no search; `found`: that had the
-  tool shown, or found by one search.
-- `searches`: of all requests, the share that only search.
+  tool shown, or found by one search. `searches`: of all requests, the share that only search.
 - `cached`: the longest beginning that a request has in common with the one before it, tools first, as a share
-  of what is sent. `after the first`: the same without the first request of each conversation, of which
-  nothing can be cached.
-- `all shown`: the cached share with all 200 definitions in each request, and `bill` the tokens in thousands with
-  the toolbox and without, where a cached one costs 0.1 and another one 1.25.
+  of what is sent. `then`: the same without the first request of each conversation, of which nothing can be
+  cached. `bill`: the tokens in thousands, where a cached one costs 0.1 and another one 1.25.
+
+With `--all`, the agent shows all 200 definitions, to compare.
 """
 
 import asyncio
@@ -33,18 +32,19 @@ from typing import Any, NamedTuple
 
 import page
 from quire import Agent, Budget, Session, Template, ToolCall
-from quire.agent import Toolbox
+from quire.agent import Tool, Toolbox
 from quire.agent.toolbox import FIND
 from quire.items import Item, Message
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.state import is_output
 from quire.stores import MemoryStore
-from quire.tokens import counter_for
+from quire.tokens import counter_for, schema_tokens
 from recorded import CACHED, MODELS, NOT_CACHED, conversations, read
 
 TOKENS, ALL, WINDOW = 6_400, 200, 32_000
 MOST_TOOLS = 4
+COUNTER = counter_for(MODELS["openai"])
 
 ABOUT = {
     "book_reservation": "Book a flight reservation for a customer, with passengers, payment and baggage.",
@@ -71,9 +71,9 @@ ABOUT = {
     "packages_v2_track_for_trackingmore_v2": "Track a package by number and carrier.",
     "api_tracking_for_pack_send": "Track a consignment of the pack and send service by its reference.",
     "get_track_info_for_pridnestrovie_post": "Read where a parcel of the Pridnestrovie post is.",
-    "retorna_dados_do_endere_o_atrav_s_do_cep_for_cep_brazil": "Look up a Brazilian address by its postal code.",
+    "retorna_dados_do_endere_o_atrav_s_do_cep_for_cep_brazil": "Look up an address in Brazil by its code.",
     "search_people_q_query_for_tvmaze": "Search for actors and other people of television by name.",
-    "search_basic_free_for_streaming_availability": "Find films and series that can be streamed in a country.",
+    "search_basic_free_for_streaming_availability": "Find films and series to be streamed in a country.",
     "list_of_cocktails_for_the_cocktail_db": "List cocktails with their ingredients and pictures.",
 }
 """The tools of the recorded calls; the descriptions are ours."""
@@ -131,8 +131,8 @@ def definition(name: str, about: str, fields: Iterable[str] = ()) -> dict[str, A
     properties = {
         field: {
             "type": "string",
-            "description": f"The {field.replace('_', ' ')}, as other calls return it; left out, it is not "
-            "considered. An unknown value is an error, which names the values that are known.",
+            "description": f"The {field.replace('_', ' ')}, as other calls return it; without it, all are "
+            "meant. An unknown value is an error, which names the values that are known to you.",
         }
         for field in names
     }
@@ -218,8 +218,8 @@ class Figures:
             "found": self.found / max(self.first, 1),
             "searches": self.searches / self.requests,
             "cached": self.cached / self.sent,
-            "after the first": self.cached / (self.sent - self.cold),
-            "bill": CACHED * self.cached + NOT_CACHED * (self.sent - self.cached),
+            "then": self.cached / (self.sent - self.cold),
+            "bill": (CACHED * self.cached + NOT_CACHED * (self.sent - self.cached)) / 1_000,
             "requests": self.requests,
         }
 
@@ -262,9 +262,14 @@ class Model:
         ]
 
     def _measure(self, payload: Mapping[str, Any]) -> None:
-        tools = [unit for one in payload.get("tools", ()) for unit in units_of_tools(one)]
+        offered = [one for tool in payload.get("tools", ()) for one in tools_in(tool)]
+        deferred = {one["name"]: json.dumps(one) for one in offered if one.get("defer_loading")}
+        tools = [json.dumps(one) for one in offered if not one.get("defer_loading")]
         units = tools + units_of(payload)
-        tokens = [tokens_of(unit) for unit in units]
+        loaded = [
+            sum(tokens_of(deferred[name]) for name in deferred if reference(name) in one) for one in units
+        ]
+        tokens = [tokens_of(unit) + more for unit, more in zip(units, loaded, strict=True)]
         pairs = enumerate(zip(self._last, units, strict=False))
         same = next(
             (place for place, (one, other) in pairs if one != other), min(len(self._last), len(units))
@@ -274,21 +279,24 @@ class Model:
         figures.sent += sum(tokens)
         figures.cached += sum(tokens[:same])
         figures.cold += 0 if self._last else sum(tokens)
-        defined = sum(tokens[: len(tools)]) + self.catalogue
+        defined = schema_tokens(offered, COUNTER) + self.catalogue
         figures.defined += defined
         figures.largest = max(figures.largest, defined)
         self._last = units
 
 
+def tools_in(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The definitions that one entry of a payload has."""
+    return one.get("function_declarations") or [one]
+
+
 def names_in(one: Mapping[str, Any]) -> list[str]:
-    declared = one.get("function_declarations")
-    return [tool["name"] for tool in declared] if declared else [one.get("function", one).get("name", "")]
+    return [tool.get("function", tool).get("name", "") for tool in tools_in(one)]
 
 
-def units_of_tools(one: Mapping[str, Any]) -> list[str]:
-    """The definitions that the model reads."""
-    declared = one.get("function_declarations") or [one]
-    return [json.dumps(tool) for tool in declared if not tool.get("defer_loading")]
+def reference(name: str) -> str:
+    """What loads a deferred definition in a message of Anthropic's."""
+    return json.dumps({"type": "tool_reference", "tool_name": name})
 
 
 def units_of(payload: Mapping[str, Any]) -> list[str]:
@@ -312,7 +320,7 @@ def without_marks(value: Any) -> Any:
 
 @cache
 def tokens_of(text: str) -> int:
-    return counter_for(MODELS["openai"]).count(Message("user", text))
+    return COUNTER.count(Message("user", text))
 
 
 def tools_for(known: Mapping[str, Any], results: Mapping[str, list[str]]) -> list[Any]:
@@ -320,7 +328,7 @@ def tools_for(known: Mapping[str, Any], results: Mapping[str, list[str]]) -> lis
     return [tool_for(one, results.get(name, [])) for name, one in known.items()]
 
 
-class Any_:
+class Arguments:
     """Takes whatever the recorded call has, under the schema of the definition."""
 
     returns = str
@@ -342,14 +350,12 @@ def tool_for(one: Mapping[str, Any], results: list[str]) -> Any:
     async def give() -> str:
         return results.pop(0) if results else "{}"
 
-    from quire.agent import Tool
-
-    signature: Any = Any_(one["parameters"])
+    signature: Any = Arguments(one["parameters"])
     return Tool(give, name=one["name"], description=one["description"], signature=signature)
 
 
 async def replay(
-    told: Sequence[Task], known: Mapping[str, Any], options: Any, wire: str, figures: Figures, all_: bool
+    told: Sequence[Task], known: Mapping[str, Any], options: Any, wire: str, figures: Figures, shows_all: bool
 ) -> None:
     """Answer tasks in one conversation."""
     results: dict[str, list[str]] = defaultdict(list)
@@ -359,12 +365,12 @@ async def replay(
     functions = tools_for(known, results)
     box = Toolbox(functions, tokens=options.tokens)
     about = {name: one["description"].partition("\n")[0] for name, one in known.items()}
-    model = Model(figures, about, options.found_by, 0 if all_ else tokens_of(box.catalogue))
+    model = Model(figures, about, options.found_by, 0 if shows_all else tokens_of(box.catalogue))
     sections = [Instructions(told[0].instructions)] if told[0].instructions else []
-    template = Template(*sections, History(), budget=Budget(window=WINDOW + (120_000 if all_ else 0)))
+    template = Template(*sections, History(), budget=Budget(window=WINDOW + (120_000 if shows_all else 0)))
     scripted = Scripted(model, wire=wire, name=MODELS[wire])
     session = Session.open("bench/toolbox", store=MemoryStore())
-    agent = Agent(session, model=scripted, template=template, tools=functions if all_ else [box])
+    agent = Agent(session, model=scripted, template=template, tools=functions if shows_all else [box])
     for one in told:
         for said, replies in one.turns:
             model.said, model.replies = said, list(replies)
@@ -381,7 +387,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     known, every = definitions(options.path), tasks(options.path)[: options.limit]
-    whole = sum(tokens_of(json.dumps({"type": "function", "function": one})) for one in known.values())
+    whole = schema_tokens(list(known.values()), COUNTER)
     page.progress(f"{len(known)} definitions, {whole:,} tokens; {len(every)} tasks")
     alike: dict[str, list[Task]] = defaultdict(list)
     for one in every:
@@ -395,8 +401,13 @@ def main() -> None:
                 asyncio.run(replay(group, known, options, wire, figures, options.all))
             rows.append({"wire": wire, "way": way} | figures.row(whole))
             page.progress(str(rows[-1]))
-    if options.json:
-        print(json.dumps(rows))
+    shares = ("definitions", "most", "shown", "found", "searches", "cached", "then")
+    cells = [
+        [row["wire"], row["way"], *(f"{row[name]:.1%}" for name in shares), row["bill"], row["requests"]]
+        for row in rows
+    ]
+    head = ("wire", "way", *shares, "bill", "requests")
+    page.report(options, {"toolbox": page.table(head, cells, left=2)}, rows)
 
 
 if __name__ == "__main__":

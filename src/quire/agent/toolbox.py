@@ -8,7 +8,7 @@ What is shown is a function of the record: a restart, a fork and a resumed turn 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
@@ -35,8 +35,8 @@ FIND = "find_tools"
 """The name of the tool that finds others."""
 
 _TOKENS = 6_000
-_AT_ONCE = 3
-"""Tools that one search finds, and that the first message of a conversation does."""
+_FOUND, _FOUND_FIRST = 3, 8
+"""Tools that one search finds, and that the first message of a conversation does, if there is room."""
 
 _STRIDE = 500
 """A tool that is not used in so many items may leave; at multiples of it, so that several leave at once."""
@@ -114,12 +114,12 @@ class Toolbox:
         told.names = tuple(found)
         return told
 
-    def matches(self, query: str) -> list[str]:
+    def matches(self, query: str, limit: int = _FOUND, room: int | None = None) -> list[str]:
         """The names of the tools that a query finds, the best first, as many as can be shown together."""
         named = [name for name in dict.fromkeys(_NAMES.findall(query)) if name in self._read]
-        hits = (hit.leaf.key for hit in self._index.search(Question.of(query, 0.0), limit=_AT_ONCE).hits)
-        found = list(dict.fromkeys((*named, *hits)))[: max(_AT_ONCE, len(named))]
-        return self._within_room(found)
+        hits = (hit.leaf.key for hit in self._index.search(Question.of(query, 0.0), limit=limit).hits)
+        found = list(dict.fromkeys((*named, *hits)))[: max(limit, len(named))]
+        return self._within_room(found, room)
 
     def shown_of(
         self, definitions: Sequence[Definition], view: View, *, defers: bool = False
@@ -131,7 +131,7 @@ class Toolbox:
         """
         if not self.catalogue:
             return tuple(definitions)
-        first = self._of_first_message(view)
+        first = self._of_first_message(view, defers)
         shown = self._within_room(dict.fromkeys((*self._used(view), *first)))
         chosen: list[Definition] = []
         for one in single_definitions(definitions):
@@ -149,37 +149,38 @@ class Toolbox:
         names = (one.name for one in map(settings_of, template.sections) if one.stability != "static")
         return template.add(section, before=next(names, None))
 
-    def _used(self, view: View) -> Iterator[str]:
+    def _used(self, view: View) -> Sequence[str]:
         """The tools that were found or called, the most needed first.
 
-        The results of the last search come first, then what was called, newest first, then what was found
-        and not called. So a call of a tool that is shown changes nothing.
+        The last search comes first, then what was called, newest first, then what was found before and not
+        called. So a call of a tool that is shown changes nothing.
         """
         start = max(view.end // _STRIDE - 1, 0) * _STRIDE
-        called, uncalled, has_found = list[str](), list[str](), False
+        found, called, uncalled, is_last = list[str](), list[str](), list[str](), True
         for item in reversed(view.log.items(start, view.end)):
-            if isinstance(item, ToolCall) and item.name in self._read:
-                called.append(item.name)
-            elif isinstance(item, ToolResult) and item.name == FIND and not item.is_error:
+            if isinstance(item, ToolResult) and item.name == FIND and not item.is_error:
                 listed = [name for name in item.extras.get(FOUND_TOOLS, ()) if name in self._read]
-                if has_found:
-                    uncalled += listed
-                else:
-                    has_found = True
-                    yield from listed
-        yield from called
-        yield from uncalled
+                (found if is_last else uncalled).extend(listed)
+            elif isinstance(item, ToolCall | Message):
+                is_last &= not found or (isinstance(item, ToolCall) and item.name == FIND)
+                if isinstance(item, ToolCall) and item.name in self._read:
+                    called.append(item.name)
+        return (*found, *called, *uncalled)
 
-    def _of_first_message(self, view: View) -> list[str]:
-        """What the first message of a conversation finds: nothing is cached yet, so it costs nothing."""
+    def _of_first_message(self, view: View, defers: bool) -> list[str]:
+        """What the first message of a conversation finds: nothing is cached yet, so it costs nothing.
+
+        If the provider defers definitions, a later change costs only where there is no room left.
+        """
         items = view.log.items(0, min(view.end, _STRIDE)) if view.end < 2 * _STRIDE else []
+        room = self._room // 2 if defers else self._room
         first = next((item for item in items if isinstance(item, Message) and item.role == "user"), None)
-        return [] if first is None else self.matches(first.text)
+        return [] if first is None else self.matches(first.text, _FOUND_FIRST, room)
 
-    def _within_room(self, names: Iterable[str]) -> list[str]:
-        ordered = list(names)
+    def _within_room(self, names: Iterable[str], room: int | None = None) -> list[str]:
+        ordered, room = list(names), self._room if room is None else room
         taken = accumulate(self._costs[name] for name in ordered)
-        return [name for name, tokens in zip(ordered, taken, strict=True) if tokens <= self._room]
+        return [name for name, tokens in zip(ordered, taken, strict=True) if tokens <= room]
 
     def _line(self, name: str, letters: int) -> str:
         about = " ".join(self._read[name][0].partition("\n")[0].split())
