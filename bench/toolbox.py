@@ -1,9 +1,9 @@
 """Many tools in few tokens: what a toolbox of 200 tools costs in recorded conversations, and what it finds.
 
-Usage: python bench/toolbox.py PATH [--tokens N] [--found-by user] [--all] [--wires NAME ...] [--page FILE] [--json]
+Usage: python bench/toolbox.py PATH [--tokens N] [--found-by user] [--all] [--wires NAME ...] [--page FILE]
 
-The file has one JSON object a line, with `messages` as OpenAI's chat API has them. An agent answers those that
-call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest instructions in
+The file has one JSON object a line, with `messages` as OpenAI's chat API has them. An agent answers those
+that call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest instructions in
 one (`joined`), within 32,000 tokens. It has the 28 tools of the recorded calls, and 172 that nobody needs, of
 about 400 tokens each. In place of a model, a script gives the recorded replies. Where a call is of a tool
 that is not shown, it searches once before: with the description that the catalogue has, without the name, or

@@ -98,8 +98,8 @@ def test_a_server_that_is_silent_or_killed_in_a_call_is_a_clear_result_and_start
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
-    """The time server by HTTP."""
+def served() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address of the time server by HTTP, and its process."""
     port = free_port()
     code = (
         "from mcp_server_time.server import create_server; "
@@ -110,11 +110,14 @@ def address() -> Iterator[str]:
         for line in process.stderr:
             if "Uvicorn running" in line:
                 break
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/mcp", process
         process.kill()
 
 
-def test_one_connection_by_http_serves_all_event_loops(address: str) -> None:
+def test_one_connection_by_http_serves_all_event_loops(
+    served: tuple[str, "subprocess.Popen[str]"],
+) -> None:
+    address, process = served
     server = ToolServer(address, headers={"X-Of": "test"})
     (tool,) = asyncio.run(server.tools("get_current_time", approve=False))
     agent = Agent(model=Scripted([ToolCall("c1", "get_current_time", OSLO), "Late."]), tools=[tool])
@@ -122,6 +125,10 @@ def test_one_connection_by_http_serves_all_event_loops(address: str) -> None:
     assert "Europe/Oslo" in str(asyncio.run(run(tool, OSLO)).content)
     with pytest.raises(UnknownKey, match="has no tool 'sing'; it has get_current_time, convert_time"):
         asyncio.run(server.tools("sing"))
+    process.kill()
+    process.wait()
+    lost = asyncio.run(run(tool, OSLO))
+    assert isinstance(lost.error, ServerLost), lost.content
     asyncio.run(server.close())
 
 

@@ -147,8 +147,10 @@ class ToolServer:
                 try:
                     async with asyncio.timeout(self._start_timeout):
                         await connection.open()
-                except Exception as fault:
+                except BaseException as fault:
                     await connection.close()
+                    if not isinstance(fault, Exception):
+                        raise
                     why = "in time" if isinstance(fault, TimeoutError) else f"({type(fault).__name__})"
                     raise ServerLost(f"{self.name} cannot be reached {why}") from None
                 self._connection = connection
