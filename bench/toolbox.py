@@ -3,12 +3,12 @@
 Usage: python bench/toolbox.py PATH [--tokens N] [--found-by user] [--all] [--wires NAME ...] [--page FILE]
 
 The file has one JSON object a line, with `messages` as OpenAI's chat API has them. An agent answers those
-that call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest instructions in
-one (`joined`), within 32,000 tokens. It has the 28 tools of the recorded calls, and 172 that nobody needs, of
-about 400 tokens each. In place of a model, a script gives the recorded replies. Where a call is of a tool
-that is not shown, it searches once before: with the description that the catalogue has, without the name, or
-with what the user said last (`--found-by user`). All else is as in use: the agent runs the tools, which give
-the recorded results, and each payload is checked against the rules of its provider.
+that call 1 to 4 tools: each in a conversation of its own (`apart`), and those with the commonest
+instructions in one (`joined`), within 32,000 tokens. It has the 28 tools of the recorded calls, and 172 that
+nobody needs, of about 400 tokens each. In place of a model, a script gives the recorded replies. Where a
+call is of a tool that is not shown, it searches once before: with the description that the catalogue has,
+without the name, or with what the user said last (`--found-by user`). All else is as in use: the agent runs
+the tools, which give the recorded results, and each payload is checked against the rules of its provider.
 
 - `definitions`: tokens of definitions and of the catalogue in a request in the mean, as a share of those of
   all 200 definitions; `most`: in the largest request.
@@ -236,7 +236,7 @@ class Model:
 
     def __call__(self, sent: Any) -> Any:
         self._measure(sent.payload)
-        shown = {name for one in sent.payload.get("tools", ()) for name in names_in(one)}
+        shown = {name for one in tools_of(sent.payload) for name in names_in(one)}
         reply = self.replies[0] if self.replies else [Message("assistant", "Done.")]
         needed = [item.name for item in reply if isinstance(item, ToolCall)]
         missing = [name for name in dict.fromkeys(needed) if name not in shown]
@@ -262,7 +262,7 @@ class Model:
         ]
 
     def _measure(self, payload: Mapping[str, Any]) -> None:
-        offered = [one for tool in payload.get("tools", ()) for one in tools_in(tool)]
+        offered = [one for tool in tools_of(payload) for one in tools_in(tool)]
         deferred = {one["name"]: json.dumps(one) for one in offered if one.get("defer_loading")}
         tools = [json.dumps(one) for one in offered if not one.get("defer_loading")]
         units = tools + units_of(payload)
@@ -283,6 +283,11 @@ class Model:
         figures.defined += defined
         figures.largest = max(figures.largest, defined)
         self._last = units
+
+
+def tools_of(payload: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    """The entries for tools of a payload."""
+    return payload.get("tools") or payload.get("config", {}).get("tools", ())
 
 
 def tools_in(one: Mapping[str, Any]) -> list[dict[str, Any]]:
