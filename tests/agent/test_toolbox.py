@@ -134,9 +134,9 @@ def test_on_claude_a_result_loads_what_it_found_and_the_other_definitions_stay_a
 
     result = next(item for item in agent.session.view() if isinstance(item, ToolResult))
     agent.session.hide(result)  # nothing loads them any more, so they are shown from the start
-    payload: dict[str, Any] = agent.preview_sync().render("anthropic", model=CLAUDE).payload
-    assert "repair_violin" in {one["name"] for one in payload["tools"] if not one.get("defer_loading")}
-    assert not provider_for("anthropic").check(payload, CLAUDE)
+    after: dict[str, Any] = agent.preview_sync().render("anthropic", model=CLAUDE).payload
+    assert "repair_violin" in {one["name"] for one in after["tools"] if not one.get("defer_loading")}
+    assert not provider_for("anthropic").check(after, CLAUDE)
 
 
 @pytest.mark.parametrize(

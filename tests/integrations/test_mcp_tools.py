@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_an_agent_uses_the_tools_of_two_servers(repository: Path) -> None:
         git = ToolServer([sys.executable, "-m", "mcp_server_git", "--repository", str(repository)])
         async with git, ToolServer(TIME) as clock:
             tools = [*await git.tools(approve=False), *await clock.tools("get_current_time", prefix="clock_")]
-            replies = [
+            replies: list[Any] = [
                 ToolCall("c1", "git_status", f'{{"repo_path": "{repository}"}}'),
                 [ToolCall("c2", "clock_get_current_time", OSLO), ToolCall("c3", "git_log", "{}")],
                 "Nothing is committed.",
