@@ -24,6 +24,7 @@ ROOMS = [
     *("quire.integrations.livekit", "quire.integrations.agent_framework"),
     "quire.integrations.pydantic_ai",
     "quire.integrations.otel",
+    "quire.integrations.mcp",
     "quire.mcp",
     "quire.integrations.openai_agents",
 ]

@@ -30,6 +30,7 @@ or content.
     │   ├── StoreDamaged                 what a store holds is not what was written to it
     │   └── NewerStore                   a store that a newer version of Quire made
     ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
+    ├── ServerLost (ConnectionError)     a server of tools cannot be reached, or went away during a call
     ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
     ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
     ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
@@ -200,6 +201,10 @@ class NewerStore(StoreError):
 
 class Forgotten(QuireError, LookupError):
     """What is asked for was forgotten on purpose, and cannot be shown again."""
+
+
+class ServerLost(QuireError, ConnectionError):
+    """A server of tools cannot be reached, or went away during a call, which may have been done."""
 
 
 class TurnBusy(QuireError, RuntimeError):

@@ -6,6 +6,7 @@ from quire.agent.limits import Limits
 from quire.agent.loop import Decisions
 from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Approver
+from quire.agent.toolbox import Toolbox
 from quire.agent.tools import (
     MAX_OUTPUT as MAX_OUTPUT,
     Allowance,
@@ -37,6 +38,7 @@ __all__ = [
     "Stop",
     "Thoughts",
     "Tool",
+    "Toolbox",
     "Toolset",
     "Words",
     "run",

@@ -23,11 +23,13 @@ from quire.agent.repeats import Earlier, earlier_call, given_again, may_repeat, 
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
+from quire.agent.toolbox import FoundTools
 from quire.agent.tools import Misfit, Outcome, Room, Tool, call_tool, failed, given_now, read_json
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
 from quire.items import Handoff, Item, Note, ToolCall, ToolResult
+from quire.providers import FOUND_TOOLS
 from quire.session import (
     NOT_APPROVED,
     Called,
@@ -227,7 +229,8 @@ def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
 
 def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> CallRecord:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
-    extras = {OUTPUTS: list(handles), OF: sorted(sources)}
+    found = outcome.value.names if isinstance(outcome.value, FoundTools) else ()
+    extras = {OUTPUTS: list(handles), OF: sorted(sources), FOUND_TOOLS: list(found)}
     result = ToolResult(
         call.call_id,
         call.name,

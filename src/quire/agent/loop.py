@@ -31,7 +31,14 @@ from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
-from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed
+from quire.agent.window import (
+    forget_narrowed,
+    keep_narrowed,
+    make_room,
+    narrow,
+    narrowed,
+    release_pins,
+)
 from quire.context import Context, Template
 from quire.errors import (
     Conflict,
@@ -502,16 +509,22 @@ class Loop:
                 return context, rendered
 
     async def _fitted(self, template: Template) -> Context:
-        """The context. If new tool results make it too large, some of them are moved to the pool."""
-        try:
-            return await self._build(template)
-        except OverBudget as over:
-            if not await make_room(self._session, self._speaker.template, self._speaker.model, over.over):
-                raise
-            return await self._build(template)
+        """The context. If new tool results make it too large, some of them are moved to the pool.
+
+        If there are none, the pins of the model are taken back.
+        """
+        while True:
+            try:
+                return await self._build(template)
+            except OverBudget as over:
+                speaker, session = self._speaker, self._session
+                has_moved = await make_room(session, speaker.template, speaker.model, over.over)
+                if not has_moved and not await release_pins(session):
+                    raise
 
     async def _build(self, template: Template) -> Context:
-        model, tools, shape = self._speaker.model, self._speaker.definitions, AnswerShape()
+        model, shape = self._speaker.model, AnswerShape()
+        tools = self._speaker.shown_definitions(self._session.view())
         if self._answer is not None and self._answer.schema is not None:
             shape = shape_of(model, self._answer.schema, tools)
             template = self._answer.in_template(template, shape)

@@ -60,13 +60,13 @@ def may_repeat(session: Session, tool: Tool) -> bool:
     if tool.once:
         return True
     is_harmless, view = tool.is_idempotent or is_read(tool.name), session.view()
-    return not is_harmless and (view.was_edited or _first_seen(session, view) > 0)
+    return not is_harmless and (view.was_edited or first_seen(session, view) > 0)
 
 
 def earlier_call(session: Session, call: ToolCall) -> Earlier | None:
     """Return the newest earlier call with the same arguments; it may load what is kept."""
     view = session.view()
-    first = _first_seen(session, view)
+    first = first_seen(session, view)
     end = view.position(call.id)
     results = dict[str, ToolResult]()
     for item in reversed(view.log.items(max(end - _SEARCHED, 0), end)):
@@ -98,7 +98,7 @@ def _with_line(result: ToolResult, earlier: Earlier, line: str) -> ToolResult:
     return replace(result, content=(*result.parts, line), extras={**result.extras, OF: sources})
 
 
-def _first_seen(session: Session, view: View) -> int:
+def first_seen(session: Session, view: View) -> int:
     """Return the position of the last cut: what is before it is not in the request."""
     cuts = [cut.first for cut in log_of(session).state.cuts.values() if cut.first]
     return max((view.log.find(first, view.end) or 0 for first in cuts), default=0)

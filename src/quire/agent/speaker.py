@@ -6,6 +6,7 @@ from itertools import dropwhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from quire.agent.toolbox import Toolbox
 from quire.agent.tools import Tool, tools_of
 from quire.agent.window import budget_for
 from quire.context import Template
@@ -39,6 +40,14 @@ class Speaker(NamedTuple):
     approver: Approver | None = None
     callers: frozenset[str] = frozenset()
     """The names of definitions without a function: the caller of the agent runs these tools."""
+    toolbox: Toolbox | None = None
+    """Those of its tools that are shown when they are needed."""
+
+    def shown_definitions(self, view: View) -> tuple[Definition, ...]:
+        """The definitions that the next request has."""
+        box = self.toolbox
+        defers = self.model.wire == "anthropic"  # its results load definitions, and the cache holds
+        return self.definitions if box is None else box.shown_of(self.definitions, view, defers=defers)
 
 
 def speaker_of(
@@ -63,6 +72,15 @@ def speaker_of(
         wishes = Wishes(scope=False)
         sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
         template = Template(*sections, budget=budget_for(model), model=model.name)
+    listed = list(tools)
+    boxes = [one for one in listed if isinstance(one, Toolbox)]
+    if len(boxes) > 1:
+        raise InvalidValue("Agent(tools=…) has one Toolbox at most: put all tools into it")
+    box = boxes[0] if boxes else None
+    if box is not None:
+        listed.remove(box)
+        listed += box.offered
+        template = box.in_template(template)
     others: dict[str, Speaker] = {}
     definitions: list[Definition] = []
     for agent in handoffs:
@@ -74,8 +92,8 @@ def speaker_of(
         others[tool_name] = other
         description = f"Give the conversation to {other.name}, who goes on from here."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
-    own = tools_of([*tools, *definitions])
-    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver)
+    own = tools_of([*listed, *definitions])
+    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver, toolbox=box)
     return speaker._replace(callers=_callers(speaker))
 
 

@@ -14,9 +14,9 @@ from quire.agent.tools import Room, ends
 from quire.compactors import Offload, Room as HistoryRoom
 from quire.context import Template
 from quire.errors import WindowExceeded
-from quire.items import ToolResult
+from quire.items import Pin, ToolResult, Undo
 from quire.models import AnyModel
-from quire.session import Session, parts_of
+from quire.session import Session, parts_of, rewrite_with
 from quire.state import View, protected_positions
 from quire.tokens import Budget, Counter, counter_for, facts_for
 
@@ -132,6 +132,28 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
     moving = Offload(larger_than=_LEAST_OUTPUT, keep=results, ceiling=0)
     compactions = parts_of(session).compactions
     return bool(await compactions.make_room(*compactions.shown(), room, moving))
+
+
+MODEL = "model"
+"""The `agent_id` of the edits that a model has made of its own context."""
+
+
+def pins_of_model(view: View) -> set[int]:
+    """The heads of the groups that the model has pinned."""
+    return {view.log.head(view.log.locate(pin.target, view.end)) for pin in _own_pins(view)}
+
+
+async def release_pins(session: Session) -> bool:
+    """Take back what the model has pinned; False if it has pinned nothing."""
+    undos = [Undo(pin.id, agent_id=MODEL) for pin in _own_pins(session.view())]
+    if undos:
+        await rewrite_with(session, lambda _: undos)
+    return bool(undos)
+
+
+def _own_pins(view: View) -> list[Pin]:
+    edits = view.edits_in_force.edits.values()
+    return [edit for edit in edits if isinstance(edit, Pin) and edit.agent_id == MODEL]
 
 
 def _protected(view: View, counter: Counter) -> int:

@@ -3,6 +3,7 @@
 from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
 from quire.memory.following import IMPORTANCE as IMPORTANCE, RECALL as RECALL
 from quire.memory.found import Hit
+from quire.memory.index import Index as Index
 from quire.memory.knowledge import (
     Knowledge,
     Remark,
@@ -21,6 +22,7 @@ from quire.memory.quotes import (
     Shorten as Shorten,
     quote_rows as quote_rows,
 )
+from quire.memory.ranking import Question as Question
 from quire.memory.recall import Recall, recalled
 from quire.memory.standing import Wishes
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers

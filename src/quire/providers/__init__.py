@@ -39,6 +39,7 @@ from quire.providers.state import ANY_MODEL as ANY_MODEL, pack as pack, unpack a
 from quire.providers.stream import NO_NAME as NO_NAME, usage_from as usage_from
 from quire.providers.tools import Tool as Tool, read_tools as read_tools
 from quire.providers.types import (
+    FOUND_TOOLS as FOUND_TOOLS,
     HARMLESS as HARMLESS,
     HISTORY as HISTORY,
     CachePlan,

@@ -19,6 +19,9 @@ turn and to be asked again."""
 HISTORY = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 """The field of a payload that holds the conversation, by wire."""
 
+FOUND_TOOLS = "quire.tools"
+"""In the extras of a result: the names of the tools that it has found, which a wire may load by reference."""
+
 Renamed = Literal["id_renamed", "name_renamed", "schema_changed", "tools_added", "turn_added"]
 Moved = Literal["instructions_moved", "media_moved", "text_moved"]
 Empty = Literal["empty_left_out", "fields_left_out", "not_rendered", "thoughts_left_out"]

@@ -3,6 +3,7 @@
 from quire.session.aio import (
     check_names as check_names,
     checked_type as checked_type,
+    lasting as lasting,
     wait_for as wait_for,
 )
 from quire.session.branches import Branch, family, free_name as free_name, labelled as labelled
@@ -100,6 +101,7 @@ from quire.session.session import (
     log_of as log_of,
     new_transcript,
     parts_of as parts_of,
+    rewrite_with as rewrite_with,
     timeline,
     transcript_with as transcript_with,
     turn_of as turn_of,

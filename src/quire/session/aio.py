@@ -13,7 +13,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import wraps
@@ -181,12 +181,17 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
     if current_thread().name == _LOOP_THREAD:
         work.close()
         raise InvalidValue("this would wait for itself: await the verb without `_sync` here")
-    done = asyncio.run_coroutine_threadsafe(_within(work, copy_context()), _lasting_loop())
+    done = lasting(work)
     try:
         return done.result()
     except BaseException:
         done.cancel()
         raise
+
+
+def lasting(work: Coroutine[Any, Any, T]) -> "Future[T]":
+    """Begin a coroutine on the event loop of `wait_for`, which lasts as long as the process."""
+    return asyncio.run_coroutine_threadsafe(_within(work, copy_context()), _lasting_loop())
 
 
 async def _within(work: Coroutine[Any, Any, T], context: Context) -> T:

@@ -21,7 +21,7 @@ from quire.state import (
     view_after,
 )
 
-Rewrite = Callable[[View], list[Item]]
+Rewrite = Callable[[View], Sequence[Item]]
 """Returns what to record after a view. It may be called several times, and returns equal items each time."""
 
 

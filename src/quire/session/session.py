@@ -542,6 +542,11 @@ def turn_of(session: Session) -> Turn:
     return Turn(writer, turns)
 
 
+async def rewrite_with(session: Session, rewrite: Rewrite) -> tuple[Item, ...]:
+    """Record what changes the past of the main transcript, computed on what it shows by then."""
+    return await session.aio._rewrite(rewrite, MAIN)  # pyright: ignore[reportPrivateUsage]
+
+
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:
     """The result of work that may wait for the store of a session; it does not block the event loop."""
     return await AWAITED.do(log_of(session), work)

@@ -1,5 +1,6 @@
 """Tools that come with Quire."""
 
+from quire.agent.builtin.context import context_tools
 from quire.agent.builtin.delegate import Role, delegating_tools, sub_agent, sub_agents
 from quire.agent.builtin.files import file_tools
 from quire.agent.builtin.files_paths import Visibility
@@ -11,6 +12,7 @@ __all__ = [
     "Visibility",
     "ask_user",
     "bringing_back_tools",
+    "context_tools",
     "current_time",
     "delegating_tools",
     "file_tools",

@@ -29,7 +29,7 @@ from quire.providers.profiles import Profile
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool
 from quire.providers.turns import Step, Writer
-from quire.providers.types import CachePlan
+from quire.providers.types import FOUND_TOOLS, CachePlan
 from quire.providers.values import Json, entries_in
 from quire.state import Output
 from quire.tokens import NO_OUTPUT, described, size_of
@@ -75,7 +75,9 @@ class MessagesWriter(Writer):
         self._trailing_instructions: tuple[Item, ...] = ()
         self._media: list[_Held] = []  # in the order of the messages
         self._wants_thinking = "reasoning_with_calls" in profile.features
-        self.writes_plainly = not (self.draft.parameters or self._wants_thinking)
+        self._deferred = self._deferred_tools()
+        self._referenced = frozenset[str]()  # those of them that a result loads
+        self.writes_plainly = not (self.draft.parameters or self._wants_thinking or self._deferred)
         self._seed()
 
     def branch(self) -> Self:
@@ -100,7 +102,7 @@ class MessagesWriter(Writer):
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = messages
         if self._tools:
-            payload["tools"] = self._tools.copy()
+            payload["tools"] = [self._loaded(one) for one in self._tools]
         elif self.draft.names.given:
             # The API has refused a history with calls in a request without tools.
             self.draft.note(None, "tools_added", "the tools of the calls in a history have to be defined")
@@ -186,9 +188,23 @@ class MessagesWriter(Writer):
     def _seed(self) -> None:
         """Begin the digest with what precedes all messages."""
         before: Json = {"system": self._system}
-        if self.profile.bound_thinking:
-            before["tools"] = self._tools
+        if self.profile.bound_thinking:  # deferred tools are no part of the prefix
+            before["tools"] = [one for one in self._tools if not one.get("defer_loading")]
         self.draft.digest = Digest(before)
+
+    def _deferred_tools(self) -> frozenset[str]:
+        """The tools that results load by reference, if the model takes that."""
+        if "tool_references" not in self.profile.features or self.profile.cloud is not None:
+            return frozenset()
+        names = {one["name"] for one in self._tools if one.get("defer_loading")}
+        return frozenset(own for own, name in self.draft.names.given.items() if name in names)
+
+    def _loaded(self, tool: Json) -> Json:
+        """A tool as it is sent: what neither a result nor a search of the provider loads is not deferred."""
+        is_found = tool.get("name") in self._referenced
+        if not tool.get("defer_loading") or is_found or any(map(_is_tool_search, self._tools)):
+            return tool
+        return {name: value for name, value in tool.items() if name != "defer_loading"}
 
     # --- outputs of the model ----------------------------------------------------------------------------
 
@@ -268,6 +284,12 @@ class MessagesWriter(Writer):
 
     def _result(self, result: ToolResult, call_id: str) -> Json:
         """A result; the API takes nothing but text in one that is an error."""
+        found = [name for name in result.extras.get(FOUND_TOOLS, ()) if name in self._deferred]
+        if found and not result.is_error:
+            names = [self.draft.names.give(name) for name in found]
+            self._referenced |= {*names}
+            references = [{"type": "tool_reference", "tool_name": name} for name in names]
+            return self._result_part(call_id, "", references, False)
         parts = (split(result.parts)[0],) if result.is_error else result.parts
         blocks = self.input_parts(result, parts)
         is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
@@ -425,6 +447,10 @@ def _set_breakpoints(payload: dict[str, Any], system: int, end: _End | None, pla
 
 def _without_breakpoint(tool: Json) -> Json:
     return {name: value for name, value in tool.items() if name != "cache_control"}
+
+
+def _is_tool_search(tool: Json) -> bool:
+    return str(tool.get("type")).startswith("tool_search_tool")
 
 
 def _set_on_last(blocks: list[Json], count: int, control: Json) -> None:

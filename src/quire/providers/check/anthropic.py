@@ -259,6 +259,9 @@ def _check_tools(body: Fields) -> None:
             tool.check("definition")
             _check_input_schema(tool)
         check_name(tool, names)
+    for part in body.findings.parts:
+        if part.kind == "tool_reference" and part.get("tool_name") not in names:
+            part.add("tool_name", "tool_reference")
 
 
 def _check_input_schema(tool: Fields) -> None:

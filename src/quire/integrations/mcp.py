@@ -1,0 +1,245 @@
+"""Tools of MCP servers as tools of an agent.
+
+A server is somebody else's program: each call waits for approval unless the caller says otherwise, what the
+server says of its own tools (that they only read, for example) counts for nothing, and a server that is lost
+during a call is an error that the model reads.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from quire.agent import Tool
+from quire.agent.tools import Approve, Json, Signature
+from quire.errors import InvalidValue, MissingExtra, ServerLost, UnknownKey, cut
+from quire.items import Part
+from quire.providers import read_part
+from quire.session import lasting
+from quire.tokens import number
+
+try:
+    import httpx2
+    from mcp import Client, MCPError, StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool as Offered
+except ModuleNotFoundError as missing:
+    raise MissingExtra("mcp", "mcp") from missing
+
+__all__ = ["ToolServer"]
+
+T = TypeVar("T")
+
+logger = logging.getLogger("quire.integrations")
+
+_CALL, _START = 60.0, 30.0
+_MOST_PAGES = 100
+"""Pages of a list of tools: a server that goes on for ever is stopped there."""
+
+
+class ToolServer:
+    """A server of the Model Context Protocol: a command that is started, or the address of one that runs.
+
+    The connection is opened when it is first needed, opened again after it was lost, and shared by all event
+    loops of the process. A call takes at most `timeout` seconds, and opening a connection `start_timeout`.
+    """
+
+    def __init__(
+        self,
+        server: str | Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = _CALL,
+        start_timeout: float = _START,
+    ) -> None:
+        is_address = isinstance(server, str)
+        if not server or (is_address and "://" not in server):
+            raise InvalidValue(
+                'a server is an address, or a command as a list, such as ["uvx", "mcp-server-time"]'
+            )
+        if (headers and not is_address) or ((env or cwd) and is_address):
+            raise InvalidValue("a command has env and cwd, and an address has headers")
+        self.name = server if isinstance(server, str) else Path(server[0]).name
+        self.timeout = timeout
+        self._server, self._env, self._cwd, self._headers = server, env, cwd, headers
+        self._start_timeout = number(start_timeout, "start_timeout", 0)
+        self._opening = asyncio.Lock()
+        self._connection: _Connection | None = None
+
+    def __repr__(self) -> str:
+        return f"<ToolServer {self.name}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def tools(
+        self, *names: str, prefix: str = "", approve: Approve = True, idempotent: bool = False
+    ) -> list[Tool]:
+        """The tools of the server, or those with these names, as the server describes them now.
+
+        A person or the approver of the agent approves each call, unless `approve` says otherwise. The names
+        that the model reads begin with the `prefix`.
+        """
+        offered = {one.name: one for one in await self._ask(_listed)}
+        unknown = [name for name in names if name not in offered]
+        if unknown:
+            raise UnknownKey(f"{self!r} has no tool {cut(unknown[0])!r}; it has {', '.join(offered)}")
+        chosen = [offered[name] for name in names] if names else list(offered.values())
+        return [self._tool(one, f"{prefix}{one.name}", approve, idempotent) for one in chosen]
+
+    async def close(self) -> None:
+        """Close the connection. A later call opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await asyncio.wrap_future(lasting(connection.close()))
+
+    def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool) -> Tool:
+        async def call(arguments: dict[str, Any]) -> AsyncIterator[Part]:
+            for part in _output(await self._ask(lambda client: client.call_tool(offered.name, arguments))):
+                yield part
+
+        return Tool(
+            call,
+            name=name,
+            description=offered.description or offered.title or "",
+            timeout=self.timeout,
+            approve=approve,
+            idempotent=idempotent,
+            signature=_Described(call, offered.input_schema),
+        )
+
+    async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        return await asyncio.wrap_future(lasting(self._asked(ask)))
+
+    async def _asked(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """What a request returns. One for which the session has expired did nothing, and is sent again."""
+        for is_last in (False, True):
+            connection = await self._connected()
+            try:
+                return await ask(connection.client)
+            except MCPError as fault:
+                has_expired = (
+                    fault.error.code == INVALID_REQUEST and fault.error.message == "Session terminated"
+                )
+                if fault.error.code != CONNECTION_CLOSED and not has_expired:
+                    raise RuntimeError(fault.error.message) from None
+                await connection.close()
+                if is_last or not has_expired:
+                    raise ServerLost(
+                        f"{self.name} was lost before it answered: what was asked may have been done. "
+                        "The next call connects again"
+                    ) from None
+        raise AssertionError
+
+    async def _connected(self) -> "_Connection":
+        async with self._opening:
+            connection = self._connection
+            if connection is None or connection.is_over:
+                connection = _Connection(self._client)
+                try:
+                    async with asyncio.timeout(self._start_timeout):
+                        await connection.open()
+                except BaseException as fault:
+                    await connection.close()
+                    if not isinstance(fault, Exception):
+                        raise
+                    why = "in time" if isinstance(fault, TimeoutError) else f"({type(fault).__name__})"
+                    raise ServerLost(f"{self.name} cannot be reached {why}") from None
+                self._connection = connection
+            return connection
+
+    async def _client(self, stack: AsyncExitStack) -> Client:
+        if not isinstance(self._server, str):
+            command, *args = self._server
+            env = None if self._env is None else dict(self._env)
+            parameters = StdioServerParameters(command=command, args=args, env=env, cwd=self._cwd)
+            return Client(parameters)
+        times = httpx2.Timeout(self._start_timeout, read=self.timeout)
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=self._headers, timeout=times))
+        return Client(streamable_http_client(self._server, http_client=http))
+
+
+class _Connection:
+    """One connection, in a task of its own: it must be closed by the task that has opened it."""
+
+    def __init__(self, make: Callable[[AsyncExitStack], Awaitable[Client]]) -> None:
+        self.client: Client
+        self._make = make
+        self._closing = asyncio.Event()
+        self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold())
+
+    @property
+    def is_over(self) -> bool:
+        return self._closing.is_set() or self._task.done()
+
+    async def open(self) -> None:
+        self.client = await asyncio.shield(self._opened)
+
+    async def close(self) -> None:
+        """Close it, and wait until it is closed."""
+        self._closing.set()
+        if not self._opened.done():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _hold(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                client = await stack.enter_async_context(await self._make(stack))
+                self._opened.set_result(client)
+                await self._closing.wait()
+        except BaseException as fault:
+            if not self._opened.done():
+                self._opened.set_exception(fault if isinstance(fault, Exception) else TimeoutError())
+                with suppress(BaseException):
+                    self._opened.exception()  # whoever waits may be gone
+            else:
+                logger.debug("a connection to an MCP server ended by %s", type(fault).__name__)
+
+
+class _Described(Signature):
+    """Parameters as the server describes them; it checks the arguments itself."""
+
+    def __init__(self, function: Any, schema: Mapping[str, Any]) -> None:
+        super().__init__(function)
+        self._schema = dict(schema)
+
+    def schema(self) -> Json:
+        return dict(self._schema)
+
+    def read(self, given: Mapping[str, Any]) -> Json:
+        return {"arguments": dict(given)}
+
+
+async def _listed(client: Client) -> list[Offered]:
+    tools: list[Offered] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tools
+
+
+def _output(result: CallToolResult) -> list[Part]:
+    """What a call gave, as parts; if it has failed, an error with the words of the server."""
+    blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+    parts: list[Part] = [
+        json.dumps(block) if (part := read_part(block)) is None else part for block in blocks
+    ]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content)]
+    if result.is_error:
+        raise RuntimeError("\n".join(part for part in parts if isinstance(part, str)) or "it failed")
+    return parts
