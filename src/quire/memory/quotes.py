@@ -232,10 +232,11 @@ class Quotes(Candidates):
     ) -> SelectedQuotes | None:
         """Return a block of the same turn with the quotes that it shows, if all may still be quoted.
 
-        What is recorded meanwhile changes how well other quotes answer, and not the block.
+        What is recorded meanwhile changes how well other quotes answer, and not the block: they are no
+        candidates any more.
         """
         if not items:
-            return SelectedQuotes(self.quotes)
+            return SelectedQuotes(())
         (block,) = items
         assert isinstance(block, Message)
         wanted = {(source, one) for source, one in block.extras[QUOTED]}
@@ -244,7 +245,7 @@ class Quotes(Candidates):
             return None
         block = replace(block, extras=self._extras(kept))
         remarks = {one.key: _IN_PART for one in kept if one.line not in block.text}
-        return SelectedQuotes(self.quotes, kept, (block,), remarks)
+        return SelectedQuotes(kept, kept, (block,), remarks)
 
     def _extras(self, quotes: Sequence[Quote]) -> dict[str, Any]:
         """Return what a block names: the items that it quotes, the turn, and the quotes."""
