@@ -50,7 +50,6 @@ from quire.memory.index import Index
 from quire.models import Answering, Asks, Delta
 from quire.providers import Parsed, Rendered
 from quire.sections import History, Instructions
-from quire.tokens import Usage
 from recorded import conversations
 
 WINDOW, BLOCK, ASKED_ABOUT = 16_000, 10, 10
@@ -96,7 +95,9 @@ class Copy:
             return text
         text = _DATE.sub(lambda found: f"{2024 + self._number}-{found[1]}-{found[2]}", text)
         years = {str(2024 + number) for number in range(self._number + 1)}
-        text = _IDS.sub(lambda found: found[0] if found[0] in years else found[0].translate(self._signs), text)
+        text = _IDS.sub(
+            lambda found: found[0] if found[0] in years else found[0].translate(self._signs), text
+        )
         return _NAMES.sub(self._name, text)
 
     def _name(self, found: re.Match[str]) -> str:
@@ -136,7 +137,9 @@ class Tasks:
         rewritten = self._copies.setdefault(copy, Copy(copy, self._names))
         return [
             Turn(
-                rewritten(said), [(name, rewritten(a), rewritten(b)) for name, a, b in calls], rewritten(answer)
+                rewritten(said),
+                [(name, rewritten(a), rewritten(b)) for name, a, b in calls],
+                rewritten(answer),
             )
             for said, calls, answer in _turns(self._recorded[task])
         ]
@@ -198,7 +201,7 @@ class Script(Asks):
         """The next call, or the answer."""
         item = self._left.pop(0)
         self.requests += 1
-        parsed = Parsed((item,), Usage(100, 5), "calls" if isinstance(item, ToolCall) else "stop", MODEL)
+        parsed = Parsed((item,), None, "calls" if isinstance(item, ToolCall) else "stop", MODEL)
         return Answering(_nothing(), lambda: parsed)
 
     def result(self, **_: Any) -> str:
@@ -215,7 +218,7 @@ class Writer(Asks):
         """The summary of what a request is about."""
         lines = str(rendered.payload["messages"][-1]["content"]).splitlines()
         said = [line[:100] for line in lines if line.startswith(("user: ", "assistant: "))][-15:]
-        parsed = Parsed((Message("assistant", "\n".join(said) or "Nothing."),), Usage(100, 5), "stop", MODEL)
+        parsed = Parsed((Message("assistant", "\n".join(said) or "Nothing."),), None, "stop", MODEL)
         return Answering(_nothing(), lambda: parsed)
 
 
@@ -274,14 +277,18 @@ def resident() -> float:
 def sizes(path: Path) -> dict[str, float]:
     """Kilobytes on disk, by what they are."""
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
-        rows = connection.execute("SELECT at < 0, stream, sum(length(body)) FROM entries GROUP BY 1, 2").fetchall()
+        rows = connection.execute(
+            "SELECT at < 0, stream, sum(length(body)) FROM entries GROUP BY 1, 2"
+        ).fetchall()
     found = dict.fromkeys(("log", "receipts", "checkpoint"), 0.0)
     for is_part, stream, size in rows:
         kind = "checkpoint" if is_part else "receipts" if stream.startswith(".receipt") else "log"
         found[kind] += size / 1e3
     folder = Path(f"{path}-index")
     found["index"] = sum(one.stat().st_size for one in folder.glob("*")) / 1e3 if folder.exists() else 0.0
-    found["file"] = sum(one.stat().st_size for one in path.parent.glob(f"{path.name}*") if one.is_file()) / 1e3
+    found["file"] = (
+        sum(one.stat().st_size for one in path.parent.glob(f"{path.name}*") if one.is_file()) / 1e3
+    )
     return found
 
 
@@ -296,7 +303,9 @@ def recalled(session: Session, facts: Sequence[tuple[str, str]]) -> float:
     found = 0
     for question, answer in facts:
         context = session.build(template, input=Message("user", question))
-        text = "\n".join(one.text for one in context.items if isinstance(one, Message) and one.text != question)
+        text = "\n".join(
+            one.text for one in context.items if isinstance(one, Message) and one.text != question
+        )
         found += re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text) is not None
     return found / len(facts)
 
@@ -315,7 +324,9 @@ async def run(tasks: Tasks, way: str, count: int, path: Path) -> list[dict[str, 
     """Do so many tasks; the figures of each block."""
     session = Session.open("bench/endless", store=path)
     script, watch, rows = Script(), Watch(), list[dict[str, Any]]()
-    tools = [Tool(script.result, name=name, description=f"{name}.", signature=_signature()) for name in tasks.tools]
+    tools = [
+        Tool(script.result, name=name, description=f"{name}.", signature=_signature()) for name in tasks.tools
+    ]
     sections = (Instructions(tasks.instructions), History(), Recall())
     template = Template(*sections, budget=Budget(window=WINDOW), model=MODEL)
     agent = Agent(session, model=script, template=template, tools=tools)
@@ -395,9 +406,32 @@ def table(way: str, rows: Sequence[dict[str, Any]], of_copy: int) -> str:
     last = rows[-1]
     twin = next((row for row in rows if (last["tasks"] - row["tasks"]) % of_copy == 0), rows[0])
     done = {10, 50, 100, 200, 500, last["tasks"], twin["tasks"]}
-    head = ("tasks", "items", "turn", "call", "search", "99th", "index", "memory", "log", "receipts", "checkpoint")
+    head = (
+        "tasks",
+        "items",
+        "turn",
+        "call",
+        "search",
+        "99th",
+        "index",
+        "memory",
+        "log",
+        "receipts",
+        "checkpoint",
+    )
     head = (*head, "index on disk", "edits", "facts")
-    keys = ("call", "search", "search_99", "indexing", "memory", "log", "receipts", "checkpoint", "index", "edits")
+    keys = (
+        "call",
+        "search",
+        "search_99",
+        "indexing",
+        "memory",
+        "log",
+        "receipts",
+        "checkpoint",
+        "index",
+        "edits",
+    )
     cells = [
         [row["tasks"], row["items"], f"{row['turn']:.3g} ({row['median']:.3g})", *(row[key] for key in keys)]
         + [f"{row['facts']:.0%} ({row['first']:.0%})" if "facts" in row else None]
