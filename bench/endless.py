@@ -1,6 +1,6 @@
 """One conversation of many tasks: whether its turns, its memory and its files grow with its length.
 
-Usage: python bench/endless.py PATH [--tasks N] [--ways NAME ...] [--folder FOLDER] [--profile] [--json] [--page FILE]
+Usage: python bench/endless.py PATH [--tasks N] [--ways NAME ...] [--folder FOLDER] [--json] [--page FILE]
 
 The file has one JSON object a line, with `messages` as OpenAI's chat API has them. The conversations with the
 commonest instructions are the tasks, over and over; each copy has other names, numbers, ids and dates. An
@@ -11,13 +11,14 @@ way runs in a process of its own.
 Figures are of blocks of tasks. Task 1 of each copy is the same but for its names, so the last block is
 compared with the first one of the same tasks.
 
-- `turn`: milliseconds of CPU from the message to the reply, without the search of recall, compaction included;
-  the mean, and in brackets the median. `call`: the same for each request to the model, of which a turn has several.
-- `search`: milliseconds of CPU of the search of recall, median and 99th percentile; `index`: of taking in what
-  was said since the search before, the mean.
+- `turn`: milliseconds of CPU from the message to the reply, compaction included, but not the search of recall
+  and its packing; the mean, and in brackets the median. `call`: the mean for each request to the model, of
+  which a turn has several.
+- `search`, `packing`: milliseconds of CPU of a search, and of choosing what of it is shown; the median, and in
+  brackets the 99th percentile. `indexing`: of taking in what was said since the search before; the mean.
 - `memory`: what the process holds, in megabytes. `log`, `receipts`, `checkpoint`, `index`: kilobytes on disk.
-- `edits`: how many edits are in force. `facts`: the share of questions about the first ten tasks for which the
-  answer stands in 1,024 tokens of recall, and in brackets those about the first task.
+- `edits`: how many summaries, masks and pins decide what is shown. `facts`: the share of questions about the
+  first ten tasks for which the answer stands in 1,024 tokens of recall; in brackets about the first task.
 """
 
 import argparse
@@ -47,6 +48,7 @@ from quire.items import Item, ToolCall, new_id
 from quire.memory import Recall
 from quire.memory.following import Follower
 from quire.memory.index import Index
+from quire.memory.quotes import Quotes
 from quire.models import Answering, Asks, Delta
 from quire.providers import Parsed, Rendered
 from quire.sections import History, Instructions
@@ -238,20 +240,31 @@ class AnyArguments(Signature):
 
 
 class Watch:
-    """CPU time of the search, and of the index that it reads, since the last look."""
+    """CPU time of searches, of choosing what of them is shown, and of the index, since the last look."""
 
     def __init__(self) -> None:
         self.searches: list[float] = []
+        self.packing: list[float] = []
         self.indexing: list[float] = []
         self.inside = 0.0
 
     def watching(self) -> ExitStack:
-        """Put clocks around both."""
+        """Put clocks around them."""
         stack = ExitStack()
-        searching, following = Index.search, Follower.catch_up
-        stack.enter_context(patch.object(Index, "search", self._timed(searching, self.searches)))
-        stack.enter_context(patch.object(Follower, "catch_up", self._timed(following, self.indexing)))
+        clocks: tuple[tuple[type, str, list[float]], ...] = (
+            (Index, "search", self.searches),
+            (Quotes, "select", self.packing),
+            (Follower, "catch_up", self.indexing),
+        )
+        for kind, verb, times in clocks:
+            stack.enter_context(patch.object(kind, verb, self._timed(getattr(kind, verb), times)))
         return stack
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.searches.clear()
+        self.packing.clear()
+        self.indexing.clear()
 
     def _timed(self, call: Any, times: list[float]) -> Any:
         def timed(*given: Any, **named: Any) -> Any:
@@ -310,16 +323,6 @@ def recalled(session: Session, facts: Sequence[tuple[str, str]]) -> float:
     return found / len(facts)
 
 
-class Block:
-    """The figures of some tasks."""
-
-    def __init__(self) -> None:
-        self.turns: list[float] = []
-        self.requests = 0
-        self.searches: list[float] = []
-        self.indexing: list[float] = []
-
-
 async def run(tasks: Tasks, way: str, count: int, path: Path) -> list[dict[str, Any]]:
     """Do so many tasks; the figures of each block."""
     session = Session.open("bench/endless", store=path)
@@ -332,7 +335,7 @@ async def run(tasks: Tasks, way: str, count: int, path: Path) -> list[dict[str, 
     agent = Agent(session, model=script, template=template, tools=tools)
     if (compactor := WAYS[way]) is not None:
         session.compaction.use(compactor, Writer())
-    facts, block = list[tuple[str, str]](), Block()
+    facts, times, requests = list[tuple[str, str]](), list[float](), 0
     first = list(facts_of(tasks.turns(0)))
     for number in range(count):
         turns = tasks.turns(number)
@@ -341,23 +344,19 @@ async def run(tasks: Tasks, way: str, count: int, path: Path) -> list[dict[str, 
         with watch.watching():
             for turn in turns:
                 script.begin(turn)
-                watch.inside, before, began = 0.0, script.requests, process_time()
+                watch.inside, began = 0.0, process_time()
                 reply = await agent.ask(turn.said)
-                block.turns.append(1e3 * (process_time() - began) - watch.inside)
-                block.requests += script.requests - before
+                times.append(1e3 * (process_time() - began) - watch.inside)
                 assert reply.text == turn.answer, reply
-        block.searches += watch.searches
-        block.indexing += watch.indexing
-        watch.searches.clear()
-        watch.indexing.clear()
         if (number + 1) % BLOCK == 0:
-            row = _row(number + 1, block, session, path)
+            row = _row(number + 1, times, script.requests - requests, watch, session, path)
             if number + 1 in (ASKED_ABOUT, tasks.length, count):
                 row |= {"facts": await asyncio.to_thread(recalled, session, facts)}
                 row |= {"first": await asyncio.to_thread(recalled, session, first)}
             rows.append(row)
             page.progress(f"{way} {json.dumps(row)}")
-            block = Block()
+            times, requests = [], script.requests
+            watch.clear()
     await session.aio.close()
     return rows
 
@@ -369,36 +368,26 @@ def _signature() -> AnyArguments:
     return AnyArguments(called)
 
 
-def _row(done: int, block: Block, session: Session, path: Path) -> dict[str, Any]:
+def _row(
+    done: int, turns: Sequence[float], requests: int, watch: Watch, session: Session, path: Path
+) -> dict[str, Any]:
     return {
         "tasks": done,
         "items": session.view().revision,
         "shown": len(session.view()),
-        "turns": len(block.turns),
-        "turn": round(fmean(block.turns), 2),
-        "median": round(median(block.turns), 2),
-        "call": round(sum(block.turns) / block.requests, 2),
-        "search": round(median(block.searches), 2),
-        "search_99": round(quantiles(block.searches, n=100)[-1], 2),
-        "indexing": round(fmean(block.indexing), 2),
-        "memory": round(resident(), 1),
+        "turns": len(turns),
+        "turn": fmean(turns),
+        "median": median(turns),
+        "call": sum(turns) / requests,
+        "search": median(watch.searches),
+        "search_99": quantiles(watch.searches, n=100)[-1],
+        "packing": median(watch.packing),
+        "packing_99": quantiles(watch.packing, n=100)[-1],
+        "indexing": fmean(watch.indexing),
+        "memory": resident(),
         "edits": edits_in(session),
-        **{name: round(size) for name, size in sizes(path).items()},
+        **sizes(path),
     }
-
-
-def profiled(work: Any) -> Any:
-    """Do it with a profile of all threads on standard error."""
-    import cProfile
-    import pstats
-    import threading
-
-    profile = cProfile.Profile()
-    threading.setprofile_all_threads(None)
-    found = profile.runcall(work)
-    for order in ("tottime", "cumulative"):
-        pstats.Stats(profile, stream=sys.stderr).sort_stats(order).print_stats(60)
-    return found
 
 
 def table(way: str, rows: Sequence[dict[str, Any]], of_copy: int) -> str:
@@ -406,43 +395,29 @@ def table(way: str, rows: Sequence[dict[str, Any]], of_copy: int) -> str:
     last = rows[-1]
     twin = next((row for row in rows if (last["tasks"] - row["tasks"]) % of_copy == 0), rows[0])
     done = {10, 50, 100, 200, 500, last["tasks"], twin["tasks"]}
-    head = (
-        "tasks",
-        "items",
-        "turn",
-        "call",
-        "search",
-        "99th",
-        "index",
-        "memory",
-        "log",
-        "receipts",
-        "checkpoint",
-    )
-    head = (*head, "index on disk", "edits", "facts")
-    keys = (
-        "call",
-        "search",
-        "search_99",
-        "indexing",
-        "memory",
-        "log",
-        "receipts",
-        "checkpoint",
-        "index",
-        "edits",
-    )
+    sizes = ("memory", "log", "receipts", "checkpoint", "index", "edits")
     cells = [
-        [row["tasks"], row["items"], f"{row['turn']:.3g} ({row['median']:.3g})", *(row[key] for key in keys)]
-        + [f"{row['facts']:.0%} ({row['first']:.0%})" if "facts" in row else None]
+        [
+            row["tasks"],
+            row["items"],
+            f"{row['turn']:.3g} ({row['median']:.3g})",
+            row["call"],
+            f"{row['search']:.3g} ({row['search_99']:.3g})",
+            f"{row['packing']:.3g} ({row['packing_99']:.3g})",
+            row["indexing"],
+            *(round(row[key]) for key in sizes),
+            f"{row['facts']:.0%} ({row['first']:.0%})" if "facts" in row else None,
+        ]
         for row in rows
         if row["tasks"] in done
     ]
-    ratio = last["turn"] / twin["turn"]
-    return (
-        f"{way}: the last turn took {ratio:.2f} times what the same tasks took first, "
-        f"and the process held {last['memory'] / twin['memory']:.2f} times as much.\n\n{page.table(head, cells)}"
+    head = ("tasks", "items", "turn", "call", "search", "packing", "indexing", *sizes, "facts")
+    said = (
+        f"{way}: the last {BLOCK} tasks took {last['turn'] / twin['turn']:.2f} times the CPU that the same took "
+        f"as tasks {twin['tasks'] - BLOCK + 1} to {twin['tasks']}, and {last['turn'] / rows[0]['turn']:.2f} times "
+        f"that of the first {BLOCK}; the process held {last['memory'] / rows[0]['memory']:.2f} times as much."
     )
+    return f"{said}\n\n{page.table(head, cells)}"
 
 
 def main() -> None:
@@ -451,7 +426,6 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=1_000, metavar="N")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME")
     parser.add_argument("--folder", type=Path, help="keeps the stores")
-    parser.add_argument("--profile", action="store_true", help="a profile on standard error")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     tasks = Tasks(options.path)
@@ -460,13 +434,12 @@ def main() -> None:
         if options.one:
             way = options.ways[0]
             path = folder / f"{way.replace(' ', '-').lower()}.db"
-            work = lambda: asyncio.run(run(tasks, way, options.tasks, path))  # noqa: E731
-            print(json.dumps(profiled(work) if options.profile else work()))
+            print(json.dumps(asyncio.run(run(tasks, way, options.tasks, path))))
             return
         found: dict[str, list[dict[str, Any]]] = {}
         for way in options.ways:
             command = [sys.executable, __file__, options.path, "--one", "--ways", way, "--folder", folder]
-            command += ["--tasks", options.tasks, *["--profile"] * options.profile]
+            command += ["--tasks", options.tasks]
             done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, text=True, check=True)
             found[way] = json.loads(done.stdout)
         parts = [table(way, rows, tasks.length) for way, rows in found.items()]

@@ -367,6 +367,16 @@ class Index:
         self._changed, self.states = set(), {}
 
     @property
+    def held(self) -> int:
+        """How many leaves are in memory."""
+        return len(self._leaves)
+
+    @property
+    def may_be_dropped(self) -> bool:
+        """Whether the snapshot that it loads from has all of it."""
+        return self.is_saved and self.saved == self.changes
+
+    @property
     def is_saved(self) -> bool:
         """Whether it loads from a snapshot."""
         return self._load is not None

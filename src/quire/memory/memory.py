@@ -30,6 +30,10 @@ MOST_LEAVES = 20_000
 """Leaves of all scopes of a store that stay indexed in memory, some 3 KiB each. Beyond it the indexes that
 were not used for longest are released, and read again when somebody asks."""
 
+MOST_HELD = 2_048
+"""Leaves that an index may hold in memory when it was just saved: of one that holds more, the snapshot is
+opened in its place, and holds what is asked for."""
+
 _OWN_WEIGHT = 10
 _MOST_WISHES = 500
 _TRIES = 3
@@ -177,6 +181,8 @@ class Memory:
             follower.catch_up()
             if self._is_saved:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
+                if follower.index.may_be_dropped and follower.index.held > MOST_HELD:
+                    self._follower = None  # the next to ask opens the snapshot
             return work(follower.index)
 
         return self._retried(use)

@@ -153,9 +153,11 @@ class SelectedQuotes(Selection):
         return "; ".join(filter(None, (quote.why(), self._remarks.get(quote.key))))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield every quote that was found as a message of its own."""
+        """Yield every quote that was found as a message of its own; those that are shown with the reason."""
         for quote in self.found:
-            yield Candidate(_message(quote), quote.key in self.keys, self.reason(quote), quote.source)
+            is_shown = quote.key in self.keys
+            reason = self.reason(quote) if is_shown else ""
+            yield Candidate(_message(quote), is_shown, reason, quote.source)
 
 
 class Quotes(Candidates):

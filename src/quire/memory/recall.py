@@ -36,8 +36,7 @@ _MOST = 200
 """Quotes that are found if nothing limits them."""
 
 _LONG = 128
-"""Tokens of a long quote: if only tokens limit quotes, so many of these are the limit. Those that are found are
-more than fit, at 16 tokens each."""
+"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of that are found."""
 
 _BEYOND = 8
 """How many times the limit is found, since some may be shown already."""
