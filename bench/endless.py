@@ -14,8 +14,8 @@ compared with the first one of the same tasks.
 - `turn`: milliseconds of CPU from the message to the reply, compaction included, but not the search of recall
   and its packing; the mean, and in brackets the median. `call`: the mean for each request to the model, of
   which a turn has several.
-- `search`, `packing`: milliseconds of CPU of a search, and of choosing what of it is shown; the median, and in
-  brackets the 99th percentile. `indexing`: of taking in what was said since the search before; the mean.
+- `search`, `packing`: milliseconds of CPU of a search, and of choosing what of it is shown; the median, and
+  in brackets the 99th percentile. `indexing`: of taking in what was said since then; the mean.
 - `memory`: what the process holds, in megabytes. `log`, `receipts`, `checkpoint`, `index`: kilobytes on disk.
 - `edits`: how many summaries, masks and pins decide what is shown. `facts`: the share of questions about the
   first ten tasks for which the answer stands in 1,024 tokens of recall; in brackets about the first task.
@@ -412,10 +412,11 @@ def table(way: str, rows: Sequence[dict[str, Any]], of_copy: int) -> str:
         if row["tasks"] in done
     ]
     head = ("tasks", "items", "turn", "call", "search", "packing", "indexing", *sizes, "facts")
+    cpu, memory = last["turn"] / twin["turn"], last["memory"] / rows[0]["memory"]
     said = (
-        f"{way}: the last {BLOCK} tasks took {last['turn'] / twin['turn']:.2f} times the CPU that the same took "
-        f"as tasks {twin['tasks'] - BLOCK + 1} to {twin['tasks']}, and {last['turn'] / rows[0]['turn']:.2f} times "
-        f"that of the first {BLOCK}; the process held {last['memory'] / rows[0]['memory']:.2f} times as much."
+        f"{way}: the last {BLOCK} tasks took {cpu:.2f} times the CPU of the same as tasks "
+        f"{twin['tasks'] - BLOCK + 1} to {twin['tasks']}, and {last['turn'] / rows[0]['turn']:.2f} times that of "
+        f"the first {BLOCK}; the process held {memory:.2f} times as much as after those."
     )
     return f"{said}\n\n{page.table(head, cells)}"
 

@@ -124,7 +124,7 @@ def distinct(search: Search, many: int, *, evident: bool = False) -> Sequence[Sa
 
     With `evident`, none where the question has likely nothing to do with what is recorded.
     """
-    looked_at = max(many, _LEAST)
+    looked_at = max(2 * many, _LEAST)  # some say the same
     while True:
         answer = search(looked_at)
         if evident and not answer.is_evident:
