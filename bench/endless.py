@@ -412,10 +412,11 @@ def table(way: str, rows: Sequence[dict[str, Any]], of_copy: int) -> str:
         if row["tasks"] in done
     ]
     head = ("tasks", "items", "turn", "call", "search", "packing", "indexing", *sizes, "facts")
-    cpu, memory = last["turn"] / twin["turn"], last["memory"] / rows[0]["memory"]
+    cpu, first = last["turn"] / twin["turn"], last["turn"] / rows[0]["turn"]
+    memory = last["memory"] / rows[0]["memory"]
     said = (
         f"{way}: the last {BLOCK} tasks took {cpu:.2f} times the CPU of the same as tasks "
-        f"{twin['tasks'] - BLOCK + 1} to {twin['tasks']}, and {last['turn'] / rows[0]['turn']:.2f} times that of "
+        f"{twin['tasks'] - BLOCK + 1} to {twin['tasks']}, and {first:.2f} times that of "
         f"the first {BLOCK}; the process held {memory:.2f} times as much as after those."
     )
     return f"{said}\n\n{page.table(head, cells)}"
