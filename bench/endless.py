@@ -15,7 +15,8 @@ compared with the first one of the same tasks.
   and its packing; the mean, and in brackets the median. `call`: the mean for each request to the model, of
   which a turn has several.
 - `search`, `packing`: milliseconds of CPU of a search, and of choosing what of it is shown; the median, and
-  in brackets the 99th percentile. `indexing`: of taking in what was said since then; the mean.
+  in brackets the 99th percentile. `indexing`: the part of a search that takes in what was said since the one
+  before; the mean.
 - `memory`: what the process holds, in megabytes. `log`, `receipts`, `checkpoint`, `index`: kilobytes on disk.
 - `edits`: how many summaries, masks and pins decide what is shown. `facts`: the share of questions about the
   first ten tasks for which the answer stands in 1,024 tokens of recall; in brackets about the first task.
@@ -45,9 +46,8 @@ from quire.agent import Agent
 from quire.agent.tools import Signature, Tool
 from quire.compactors import Cascade, ClearToolResults, Compactor, Summarize
 from quire.items import Item, ToolCall, new_id
-from quire.memory import Recall
+from quire.memory import Recall, recall
 from quire.memory.following import Follower
-from quire.memory.index import Index
 from quire.memory.quotes import Quotes
 from quire.models import Answering, Asks, Delta
 from quire.providers import Parsed, Rendered
@@ -251,13 +251,13 @@ class Watch:
     def watching(self) -> ExitStack:
         """Put clocks around them."""
         stack = ExitStack()
-        clocks: tuple[tuple[type, str, list[float]], ...] = (
-            (Index, "search", self.searches),
+        clocks: tuple[tuple[Any, str, list[float]], ...] = (
+            (recall, "recalled", self.searches),
             (Quotes, "select", self.packing),
             (Follower, "catch_up", self.indexing),
         )
-        for kind, verb, times in clocks:
-            stack.enter_context(patch.object(kind, verb, self._timed(getattr(kind, verb), times)))
+        for where, verb, times in clocks:
+            stack.enter_context(patch.object(where, verb, self._timed(getattr(where, verb), times)))
         return stack
 
     def clear(self) -> None:
@@ -273,7 +273,8 @@ class Watch:
                 return call(*given, **named)
             finally:
                 times.append(1e3 * (thread_time() - began))
-                self.inside += 1e3 * (thread_time() - began)
+                if times is not self.indexing:  # that is within a search
+                    self.inside += times[-1]
 
         return timed
 
