@@ -16,7 +16,14 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SnapshotChanged, delete_saved, forget_saved, open_index, save_index
+from quire.memory.snapshots import (
+    SnapshotChanged,
+    delete_saved,
+    forget_saved,
+    give_back_memory,
+    open_index,
+    save_index,
+)
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
 from quire.memory.wishes import Wish, in_force, wishes_of
@@ -183,6 +190,7 @@ class Memory:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
                 if follower.index.may_be_dropped and follower.index.held > MOST_HELD:
                     self._follower = None  # the next to ask opens the snapshot
+                    give_back_memory()
             return work(follower.index)
 
         return self._retried(use)
