@@ -69,11 +69,12 @@ class EditsInForce:
         for position, edit in reversed(new):
             if isinstance(edit, Undo) and position not in self.undone:
                 self.undone.add(log.locate(edit.target, end))
-        edits = {position: edit for position, edit in new if position not in self.undone}
-        covers = [(one, log.area(one, end)) for one in edits.values() if isinstance(one, Hide | Summary)]
+        self.edits = {position: edit for position, edit in new if position not in self.undone}
+        covering = (edit for edit in self.edits.values() if isinstance(edit, Hide | Summary))
+        self.covers = [(edit, log.area(edit, end)) for edit in covering]
         if before is not None:
-            edits, covers, self.undone = before.edits | edits, before.covers + covers, before.undone
-        self.edits, self.covers = edits, covers
+            self.edits, self.covers = before.edits | self.edits, before.covers + self.covers
+            self.undone = before.undone
 
     def over(self, position: int) -> Hide | Summary:
         """The last edit that covers a position which is not shown."""
