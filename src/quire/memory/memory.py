@@ -37,7 +37,7 @@ MOST_LEAVES = 20_000
 """Leaves of all scopes of a store that stay indexed in memory, some 3 KiB each. Beyond it the indexes that
 were not used for longest are released, and read again when somebody asks."""
 
-MOST_HELD = 2_048
+MOST_HELD = 1_024
 """Leaves that an index may hold in memory when it was just saved: of one that holds more, the snapshot is
 opened in its place, and holds what is asked for."""
 

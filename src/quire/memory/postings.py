@@ -48,8 +48,8 @@ NONE = -1
 """The number of no leaf."""
 
 _ROOM = 1 << 16
-_MOST_FETCHED = 200_000
-"""Postings that are fetched from a snapshot until lists that it has are dropped: some 15 MB."""
+_MOST_FETCHED = 50_000
+"""Postings that are fetched from a snapshot until lists that it has are dropped: some 4 MB."""
 
 _POSTING = 10
 """The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
