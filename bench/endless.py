@@ -294,7 +294,7 @@ def sizes(path: Path) -> dict[str, float]:
         rows = connection.execute(
             "SELECT at < 0, stream, sum(length(body)) FROM entries GROUP BY 1, 2"
         ).fetchall()
-    found = dict.fromkeys(("log", "receipts", "checkpoint"), 0.0)
+    found: dict[str, float] = {"log": 0.0, "receipts": 0.0, "checkpoint": 0.0}
     for is_part, stream, size in rows:
         kind = "checkpoint" if is_part else "receipts" if stream.startswith(".receipt") else "log"
         found[kind] += size / 1e3
