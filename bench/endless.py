@@ -156,7 +156,8 @@ def _turns(messages: Sequence[dict[str, Any]]) -> Iterator[Turn]:
                 yield Turn(said, calls, answer or "You are welcome.")
             said, calls, answer = one["content"] or "", [], ""
         elif one["role"] == "assistant":
-            for call in one.get("tool_calls") or ():
+            made: list[dict[str, Any]] = one.get("tool_calls") or []
+            for call in made:
                 function = call["function"]
                 result = results[done] if done < len(results) else ""
                 calls.append((function["name"], function["arguments"], result))
