@@ -1,4 +1,4 @@
-"""`quire prune`: conversations that were idle for long are removed, on every store that lasts."""
+"""`quire prune` and `quire vacuum`, on every store that lasts."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,6 +16,10 @@ from tests.cli.command_line import ran, ran_json, refused, run
 from tests.stores.keeping import LASTING, kept
 
 NOW, DAY = 1_784_116_800.0, 86_400.0
+SAID = {
+    "object": "chat.completion",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}],
+}
 QUOTING = Template(Recall(), History(), budget=Budget(window=8_000), model="gpt-5.6")
 
 
@@ -100,6 +104,31 @@ def test_a_family_goes_together_and_of_an_emptied_scope_nothing_is_left(
     with use_clock(lambda: NOW):
         removed = ran_json("prune", "--idle", "30", "--yes", *options)["removed"]
     assert removed == ["ana/parent%2Fone", "ana/parent"] and left(store) == []
+
+
+def test_room_is_given_back_and_what_is_shown_explained_and_undoable_stays(
+    at: tuple[list[str], Store],
+) -> None:
+    options, store = at
+    session = Session.open("ana/one", store=store)
+    gone = [session.user(f"{number}. " + "words " * 1_000).id for number in range(40)][10:20]
+    edit = session.hide(session.view()[3])
+    session.forget(*gone)
+    session.build(QUOTING).render("openai")
+    session.record(SAID)
+
+    def known() -> tuple[object, ...]:
+        opened = Session.open("ana/one", store=store)
+        kept = opened.receipts[-1]
+        return list(opened.view()), kept.entries, kept.payload().payload
+
+    before = known()
+    done = ran_json("vacuum", *options)
+    assert done["after"] < done["before"] or not store.has_checkpoints or not done["before"]
+    assert known() == before
+    assert "bytes before" in (told := ran("vacuum", *options).stdout) or told == "done\n"
+    Session.open("ana/one", store=store).undo(edit.id)
+    assert len(session.view()) == len(before[0]) + 1  # type: ignore[arg-type]
 
 
 def test_progress_is_told_and_a_store_that_is_not_there_is_an_error(tmp_path: Path) -> None:

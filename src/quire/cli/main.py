@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "import": ("transfer", _STORES, "Read a history of any format into a conversation."),
     "copy": ("transfer", _STORES, "Copy every conversation of a store into another one."),
     "prune": ("upkeep", _STORES, "Remove conversations that were idle for long, for good."),
+    "vacuum": ("upkeep", _STORES, "Give back the room that a store does not use any more."),
     "migrate": ("upkeep", _STORES, "Make the tables of a database."),
     "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),

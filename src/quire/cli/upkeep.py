@@ -1,5 +1,6 @@
-"""The commands `prune` and `migrate`: the upkeep of a store."""
+"""The commands `prune`, `vacuum` and `migrate`: the upkeep of a store."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -81,6 +82,28 @@ def _removed(store: Store, chosen: list[Recent]) -> list[Place]:
         if len(removed) % _PROGRESS == 0:
             note(f"{len(removed):,} of {len(chosen):,} removed")
     return removed
+
+
+# vacuum
+
+
+def vacuum(store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
+    """Give back the room that the files of a store do not use any more. Nothing that is kept changes."""
+    with at_store(store, key_file) as found:
+        before = _bytes_of(found)
+        found.vacuum()
+        after = _bytes_of(found)
+    if json:
+        write_json({"before": before, "after": after})
+    else:
+        say(f"{before:,} bytes before, {after:,} now" if before else "done")
+
+
+def _bytes_of(store: Store) -> int:
+    """What the file of a store and its log take; 0 of one that has none."""
+    path = getattr(getattr(store, "inside", store), "path", None)
+    files = [] if path is None else [Path(path), Path(f"{path}-wal")]
+    return sum(one.stat().st_size for one in files if one.exists())
 
 
 # migrate

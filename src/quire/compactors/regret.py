@@ -47,9 +47,9 @@ def regret_of(edit: Item) -> Regret | None:
     )
 
 
-def regrets_in(view: View) -> list[Regret]:
-    """Return all that was shown again, oldest first, whether or not it still is."""
-    edits = (view.log.item(position) for position in view.log.positions("edits", 0, view.end))
+def regrets_in(view: View, since: int = 0) -> list[Regret]:
+    """Return all that was shown again since a revision, oldest first, whether or not it still is."""
+    edits = (view.log.item(position) for position in view.log.positions("edits", since, view.end))
     return [found for edit in edits if (found := regret_of(edit)) is not None]
 
 
@@ -58,7 +58,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
 
     The pins of regrets take at most a quarter of so many tokens; the oldest are undone for newer ones.
     """
-    known = {(one.item, one.result) for one in regrets_in(view)}
+    known = {(one.item, one.result) for one in regrets_in(view, since)}
     most, edits = tokens // _ROOM, list[Edit]()
     for result in view.log.items(since, view.end):
         for item_id, why in _needed(view, result) if isinstance(result, ToolResult) else ():

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from quire.compactors import SOURCES, Room
 from quire.context.entries import Entry, Explanation, Part, parts_of
-from quire.context.fit import ANSWER, TOOLS, Fitted, Selected, Shown
+from quire.context.fit import ANSWER, TOOLS, Fitted, Selected
 from quire.context.html import receipt_html
 from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Item, Mask
+from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
 from quire.state import Cut, Scroll, is_user_message
@@ -126,9 +126,8 @@ def _masked(fitted: Fitted) -> int:
     view = fitted.shown.view
     if view is None or not view.was_edited:
         return 0
-    masks = {edit.target for edit in view.edits_in_force.edits.values() if isinstance(edit, Mask)}
-    shown = Shown(fitted.shown)
-    return sum(name in shown and view.fate(name).state == "masked" for name in masks)
+    runs = (run for _, run in view.shape.runs(fitted.shown.start))
+    return sum(run.by >= 0 and run.start < run.stop and not run.pinned for run in runs)
 
 
 def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:

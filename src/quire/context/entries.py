@@ -27,6 +27,7 @@ _REASONS = {
     "masked": "a stub is shown for its content",
     "summarised": "a summary is shown in its place",
     "hidden": "an edit leaves it out",
+    "left out": "others ranked higher, or it is shown already",
 }
 
 _HELD = (
@@ -221,8 +222,8 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
     assert fitted.selection is not None
     for item, is_selected, reason, source in fitted.selection.candidates():
         fate: Fate = "shown" if is_selected else "left out"
-        rule = "selected" if is_selected else "others ranked higher, or it is shown already"
-        tokens = counter.count(item)
+        rule = "selected" if is_selected else "not selected"
+        tokens, reason = counter.count(item), reason or _REASONS[fate]
         yield Explained(
             item.created_at, Entry(item.id, kind_of(item), fitted.name, fate, rule, tokens, reason, source)
         )

@@ -125,7 +125,8 @@ class Template:
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         available, reserve = self.budget.available, self.budget.reserve
         receipt = Receipt(fitted, counter, available, schemas, answer, advice, reserve)
-        key = f"{ask.scope}/{ask.conversation}" if ask.scope or ask.conversation else None
+        root = ask.conversation.partition("/")[0]  # a fork begins as its origin does
+        key = f"{ask.scope}/{root}" if ask.scope or root else None
         return Context(
             fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, observer=observer
         )

@@ -10,7 +10,7 @@ from quire.memory.times import shown_at
 from quire.memory.words import related, terms, words_by_term
 
 _LENT_BEFORE, _LENT_AFTER = 2, 1
-_MOST_WORDS = 6
+_MOST_WORDS, _LONGEST_WORD = 6, 40
 _AROUND_A_WORD = ".,;:!?\"'()[]{}<>*_`\u201c\u201d\u2018\u2019\u2026"
 
 Around = Callable[[Leaf, int, int], Sequence[Leaf]]
@@ -91,14 +91,15 @@ class Found:
             for term in self.question.terms:
                 other = next((one for one in (term, *related(term)) if one in here), None)
                 if other is not None:
-                    asked = f" for {_quoted(self._asked.get(term, term))}" if other != term else ""
-                    found[term] = f"{_quoted(here[other])}{asked}"
+                    asked = f" for {_quoted(self._asked.get(term, term), term)}" if other != term else ""
+                    found[term] = f"{_quoted(here[other], other)}{asked}"
             self._words[key] = found
         return self._words[key]
 
 
-def _quoted(word: str) -> str:
-    return f'"{word.strip(_AROUND_A_WORD)}"'
+def _quoted(word: str, term: str) -> str:
+    """A word that is written; if it is as long as a line of JSON, the term that it has."""
+    return f'"{word.strip(_AROUND_A_WORD) if len(word) <= _LONGEST_WORD else term}"'
 
 
 def _listed(said: Iterable[str]) -> str:
@@ -124,7 +125,7 @@ def distinct(search: Search, many: int, *, evident: bool = False) -> Sequence[Sa
 
     With `evident`, none where the question has likely nothing to do with what is recorded.
     """
-    looked_at = max(many, _LEAST)
+    looked_at = max(2 * many, _LEAST)  # some say the same
     while True:
         answer = search(looked_at)
         if evident and not answer.is_evident:

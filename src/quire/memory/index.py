@@ -93,6 +93,9 @@ class _Head(msgspec.Struct, array_like=True):
 _OPENED = ("head", "numbers", "at", "opened", "length", "receives", "share", "terms")
 """The parts that every search needs."""
 
+_EXPLAINED = 32
+"""Hits, the best, whose neighbours are loaded with them: mostly these are shown, and receipts say why."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode_leaf = msgspec.msgpack.Decoder(tuple[Leaf, bytes]).decode
 _decode_head = msgspec.msgpack.Decoder(_Head).decode
@@ -254,6 +257,8 @@ class Index:
         with self.lock:
             search = _Search(self, question, only)
             ranked = search.run(limit)
+            shown = (n for number, _ in ranked[:_EXPLAINED] for n in range(number - 2, number + 2))
+            self.leaves(filter(self._has, shown))  # a reason names neighbours: all are loaded at once
             leaves = self.leaves(number for number, _ in ranked)
             best = [
                 (leaf, score, number in search.earlier)
@@ -365,6 +370,16 @@ class Index:
         self._load, self.saved = load, self.changes
         self.postings.on_saved(load)
         self._changed, self.states = set(), {}
+
+    @property
+    def held(self) -> int:
+        """How many leaves are in memory."""
+        return len(self._leaves)
+
+    @property
+    def may_be_dropped(self) -> bool:
+        """Whether the snapshot that it loads from has all of it."""
+        return self.is_saved and self.saved == self.changes
 
     @property
     def is_saved(self) -> bool:

@@ -16,7 +16,14 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
-from quire.memory.snapshots import SnapshotChanged, delete_saved, forget_saved, open_index, save_index
+from quire.memory.snapshots import (
+    SnapshotChanged,
+    delete_saved,
+    forget_saved,
+    give_back_memory,
+    open_index,
+    save_index,
+)
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
 from quire.memory.wishes import Wish, in_force, wishes_of
@@ -29,6 +36,10 @@ RECENT, WORKING, EPISODES, WISHES = 10, 100, 500, 100
 MOST_LEAVES = 20_000
 """Leaves of all scopes of a store that stay indexed in memory, some 3 KiB each. Beyond it the indexes that
 were not used for longest are released, and read again when somebody asks."""
+
+MOST_HELD = 1_024
+"""Leaves that an index may hold in memory when it was just saved: of one that holds more, the snapshot is
+opened in its place, and holds what is asked for."""
 
 _OWN_WEIGHT = 10
 _MOST_WISHES = 500
@@ -177,6 +188,9 @@ class Memory:
             follower.catch_up()
             if self._is_saved:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
+                if follower.index.may_be_dropped and follower.index.held > MOST_HELD:
+                    self._follower = None  # the next to ask opens the snapshot
+                    give_back_memory()
             return work(follower.index)
 
         return self._retried(use)

@@ -48,6 +48,9 @@ NONE = -1
 """The number of no leaf."""
 
 _ROOM = 1 << 16
+_MOST_FETCHED = 50_000
+"""Postings that are fetched from a snapshot until lists that it has are dropped: some 4 MB."""
+
 _POSTING = 10
 """The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
 
@@ -185,6 +188,7 @@ class Postings:
         # By the digest of a term: the digest itself, if the snapshot has its list.
         self._known: Column[int] = Column(0, "terms", "q", of="terms")
         self._load: Load | None = None
+        self._fetched = 0
 
     def __len__(self) -> int:
         return self._count
@@ -203,10 +207,14 @@ class Postings:
         """Load the lists of terms at once."""
         if self._load is None:
             return
+        if self._fetched > _MOST_FETCHED:
+            self._lists = {term: held for term, held in self._lists.items() if term in self._changed}
+            self._fetched = 0
         missing = {term for term in terms if term not in self._lists}
         found = self._saved(missing)
         for term in missing:
             self._lists[term] = _unpacked(found.get(term, b"")) | self._added.pop(term, {})
+            self._fetched += len(self._lists[term])
 
     def _saved(self, terms: Iterable[str]) -> dict[str, bytes]:
         """The lists of those terms that the snapshot has."""
@@ -234,7 +242,7 @@ class Postings:
             held = lists.get(term)
             if held is None:
                 held = others.setdefault(term, {})
-            held[leaf] = counts
+            held[leaf] = _shared(counts)
         self.opened[leaf] = opened
         self.last[opened] = max(self.last[opened], leaf)
         self._count += 1
@@ -340,7 +348,15 @@ def _packed(leaves: dict[int, Times]) -> bytes:
 def _unpacked(packed: bytes) -> dict[int, Times]:
     count = len(packed) // _POSTING
     times = zip(packed[8 * count : 9 * count], packed[9 * count :], strict=True)
-    return dict(zip(array("q", packed[: 8 * count]), times, strict=True))
+    return dict(zip(array("q", packed[: 8 * count]), map(_shared, times), strict=True))
+
+
+_known: dict[Times, Times] = {}
+
+
+def _shared(times: Times) -> Times:
+    """The same numbers as one object: most of them are in thousands of postings."""
+    return _known.setdefault(times, times)
 
 
 def _joined(one: bytes, other: bytes) -> bytes:

@@ -153,9 +153,11 @@ class SelectedQuotes(Selection):
         return "; ".join(filter(None, (quote.why(), self._remarks.get(quote.key))))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield every quote that was found as a message of its own."""
+        """Yield every quote that was found as a message of its own; those that are shown with the reason."""
         for quote in self.found:
-            yield Candidate(_message(quote), quote.key in self.keys, self.reason(quote), quote.source)
+            is_shown = quote.key in self.keys
+            reason = self.reason(quote) if is_shown else ""
+            yield Candidate(_message(quote), is_shown, reason, quote.source)
 
 
 class Quotes(Candidates):
@@ -232,10 +234,11 @@ class Quotes(Candidates):
     ) -> SelectedQuotes | None:
         """Return a block of the same turn with the quotes that it shows, if all may still be quoted.
 
-        What is recorded meanwhile changes how well other quotes answer, and not the block.
+        What is recorded meanwhile changes how well other quotes answer, and not the block: they are no
+        candidates any more.
         """
         if not items:
-            return SelectedQuotes(self.quotes)
+            return SelectedQuotes(())
         (block,) = items
         assert isinstance(block, Message)
         wanted = {(source, one) for source, one in block.extras[QUOTED]}
@@ -244,7 +247,7 @@ class Quotes(Candidates):
             return None
         block = replace(block, extras=self._extras(kept))
         remarks = {one.key: _IN_PART for one in kept if one.line not in block.text}
-        return SelectedQuotes(self.quotes, kept, (block,), remarks)
+        return SelectedQuotes(kept, kept, (block,), remarks)
 
     def _extras(self, quotes: Sequence[Quote]) -> dict[str, Any]:
         """Return what a block names: the items that it quotes, the turn, and the quotes."""

@@ -33,7 +33,10 @@ from quire.tokens import whole
 
 _TOKENS = 1_024
 _MOST = 200
-"""Quotes that are found if only tokens limit them: more have no room in a usual budget."""
+"""Quotes that are found if nothing limits them."""
+
+_LONG = 128
+"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of that are found."""
 
 _BEYOND = 8
 """How many times the limit is found, since some may be shown already."""
@@ -88,7 +91,7 @@ class Recall(Settings):
             self.question(ask),
             tiers=self._tiers,
             conversation=ask.conversation,
-            limit=self._limit,
+            limit=self._limit or -(-self._tokens // _LONG),
             at=ask.now or None,
             asked_in=() if question is None else ((ask.conversation, question.id),),
             until=None if question is None else question.created_at,

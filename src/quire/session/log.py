@@ -58,7 +58,7 @@ _LONGEST_PAUSE = 0.02  # seconds
 _MAX_OPEN = 64 * 2**20
 """How many bytes the logs of one store may take that stay in memory though no session uses them."""
 
-_LARGE = 32 * 2**20
+_LARGE = 4 * 2**20
 """A log that takes more bytes is opened again from its checkpoint, unless all of it is needed."""
 
 LEAST = 256

@@ -6,6 +6,7 @@ items of their own, and named by their version. What is the same is kept once.
 """
 
 import hashlib
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import compress
@@ -328,7 +329,7 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
     """The entries of candidates that a receipt names one by one."""
     if not isinstance(rows, Note) or is_tombstone(rows):
         return
-    content = msgspec.json.decode(rows.content)
+    content = msgspec.json.decode(zlib.decompress(rows.content))
     kinds = content["kinds"]
     for item_id, created_at, tokens, which in content["rows"]:
         kind, fate, rule, reason, source = kinds[which]
@@ -556,7 +557,7 @@ class _Keeping:
         for created_at, entry in rows:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
-        content = encode({"kinds": list(kinds), "rows": found}).decode()  # as values it would take long
+        content = zlib.compress(encode({"kinds": list(kinds), "rows": found}))  # as values it would take long
         selected = self._selected.get(name)
         others = () if selected is None else selected.found
         elsewhere = self._names(one for one in others if one.source != self._request.conversation)

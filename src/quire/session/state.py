@@ -81,7 +81,7 @@ def detail(content: Any, sources: Sequence[str]) -> Note:
     return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
 
 
-def candidates(content: str, sources: Sequence[str]) -> Note:
+def candidates(content: bytes, sources: Sequence[str]) -> Note:
     """A note for one receipt to name."""
     return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
 

@@ -215,12 +215,13 @@ class Segment:
 class Log:
     """Segments in a row."""
 
-    __slots__ = ("_stubs", "segments", "starts")
+    __slots__ = ("_areas", "_stubs", "segments", "starts")
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
         self.starts = tuple([segment.start for segment in segments])
         self._stubs: dict[tuple[int, int], Item] = {}  # masked items, by their runs
+        self._areas: dict[str, list[Interval]] = {}  # what summaries cover that others name
 
     def forked_at(self, end: int) -> "Log":
         """A log with the same items up to a position and a last segment that nobody else writes to."""
@@ -318,14 +319,13 @@ class Log:
     def area(self, edit: Hide | Summary, end: int) -> list[Interval]:
         """The positions that an edit covers; a summary that it names stands for all that one covers."""
         area: list[Interval] = []
-        named: set[int] = set()
-        spans = list(edit.spans)
-        for span in spans:  # it grows
+        for span in edit.spans:
             first, last = self.locate(span.first, end), self.locate(span.last, end)
             item = self.item(first)
             if first == last and isinstance(item, Summary) and item.spans:
-                spans += item.spans if first not in named else ()
-                named.add(first)
+                if item.id not in self._areas:
+                    self._areas[item.id] = self.area(item, end)
+                area += self._areas[item.id]
             elif EDIT in (self.head(first), self.head(last)) or first > last:
                 raise EditRefused(
                     f"the span from {cut(span.first)!r} to {cut(span.last)!r} does not run between two items"

@@ -57,17 +57,24 @@ class ItemRow(Sequence[Item]):
 class EditsInForce:
     """All edits up to a revision that were not undone."""
 
-    def __init__(self, log: Log, end: int, undoing: int | None = None) -> None:
+    def __init__(
+        self, log: Log, end: int, undoing: int | None = None, before: "EditsInForce | None" = None
+    ) -> None:
+        """Those of an earlier revision, `before`, are continued where nothing was undone since."""
+        self.end = end
         self.undone = set[int]() if undoing is None else {undoing}
-        positions = log.positions("edits", 0, end)
-        log.load(Run(position, position + 1) for position in positions)
-        edits = [(position, log.item(position)) for position in positions]
-        for position, edit in reversed(edits):
+        new = _edits(log, 0 if before is None else before.end, end)
+        if before is not None and any(isinstance(edit, Undo) for _, edit in new):
+            before, new = None, _edits(log, 0, end)
+        for position, edit in reversed(new):
             if isinstance(edit, Undo) and position not in self.undone:
                 self.undone.add(log.locate(edit.target, end))
-        self.edits = {position: edit for position, edit in edits if position not in self.undone}
+        self.edits = {position: edit for position, edit in new if position not in self.undone}
         covering = (edit for edit in self.edits.values() if isinstance(edit, Hide | Summary))
         self.covers = [(edit, log.area(edit, end)) for edit in covering]
+        if before is not None:
+            self.edits, self.covers = before.edits | self.edits, before.covers + self.covers
+            self.undone = before.undone
 
     def over(self, position: int) -> Hide | Summary:
         """The last edit that covers a position which is not shown."""
@@ -94,6 +101,12 @@ class EditsInForce:
                 heappop(heap)
             last.append(-heap[0][0] if heap else -1)
         return bounds, last
+
+
+def _edits(log: Log, start: int, end: int) -> list[tuple[int, Item]]:
+    positions = log.positions("edits", start, end)
+    log.load(Run(position, position + 1) for position in positions)
+    return [(position, log.item(position)) for position in positions]
 
 
 class View(ItemRow):
@@ -313,7 +326,13 @@ class View(ItemRow):
     def edits_in_force(self) -> EditsInForce:
         """The edits that were not undone by then."""
         if self._edits_in_force is None:
-            self._edits_in_force = EditsInForce(self.log, self.end)
+            known: EditsInForce | None = memos(self).get(EditsInForce)
+            before = known if known is not None and known.end <= self.end else None
+            if before is None or self.log.positions("edits", before.end, self.end):
+                before = EditsInForce(self.log, self.end, before=before)
+            if known is None or before.end > known.end:
+                keep_memo(self, EditsInForce, before)
+            self._edits_in_force = before
         return self._edits_in_force
 
     def fate(self, item_id: str) -> Fate:

@@ -208,6 +208,9 @@ class Sealed(Store):
     def scrub(self, *, wait: bool = True) -> None:
         self.inside.scrub(wait=wait)
 
+    def vacuum(self) -> None:
+        self.inside.vacuum()
+
     def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
         return self.inside.watch(place, changed)
 

@@ -401,6 +401,9 @@ class SQLiteStore(Store):
         """
         self._file.empty_log(wait=wait)
 
+    def vacuum(self) -> None:
+        self._file.empty_log(wait=True, rewrites=True)
+
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
         if place is None:
             try:
@@ -647,14 +650,17 @@ class _File:
             self.check_place()
             yield connection
 
-    def empty_log(self, *, wait: bool) -> None:
-        """Move the log into the file, and write a half-empty file anew; `StoreFailed` where others use it."""
+    def empty_log(self, *, wait: bool, rewrites: bool = False) -> None:
+        """Move the log into the file, and write a half-empty file, or any, anew.
+
+        `StoreFailed` where others use it.
+        """
         with self._guarded(), self.writing:
             connection = self.writer()
             self.check_place()
             (used,) = connection.execute("PRAGMA page_count").fetchone()
             (unused,) = connection.execute("SELECT id FROM versions WHERE at = 0").fetchone()
-            is_rewritten = unused > used * _PAGE // 2
+            is_rewritten = rewrites or unused > used * _PAGE // 2
             rewriting = (
                 ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _EMPTY_LOG) if is_rewritten else ()
             )

@@ -436,6 +436,10 @@ class Store(ABC):
         `StoreFailed` where others keep the files in use: after ten seconds, or at once unless it may `wait`.
         """
 
+    def vacuum(self) -> None:
+        """Give back the room that the store's files do not use any more; errors are those of `scrub`."""
+        self.scrub()
+
     def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
         """Call a function whenever the version of a conversation may have changed; returns what ends it.
 

@@ -1,19 +1,23 @@
 """Sub-agents: what they see, what comes back, and that they are found again after a restart."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
 
-from quire import Message, Session
+from quire import Budget, Message, Session, Template
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import Role, ask_user, delegating_tools, sub_agents
 from quire.models import Scripted
+from quire.sections import History, Instructions
 from quire.stores import Entry, MemoryStore, Place, Store
 from tests.agent.answering import Gate, assert_whole, call, results, run
 
 CALLED = "\nIt had called look (1 done): look before you do it again."
+
+POINTER = "\n[from checker-1; read_work gives all that it did]"
 
 
 @tool
@@ -65,10 +69,54 @@ def test_what_a_sub_agent_sees_is_chosen(sees: Any, knows: bool) -> None:
         parent = parent_of(checkers.role(sees), given(), "Checked.")
         assert (await parent.ask("Check it.")).text == "Checked."
         assert ("The margin is 12 %." in checkers.seen()) is knows and "Check the margin." in checkers.seen()
-        assert [one.text for one in results(parent)] == ["It is right."]
+        assert [one.text for one in results(parent)] == [f"It is right.{POINTER}"]
         said = [item.text for item in parent.session.view() if isinstance(item, Message)]
         assert said == ["The margin is 12 %.", "Noted.", "Check it.", "Checked."]  # it writes nothing here
         assert_whole(parent)
+
+    run(talk)
+
+
+@pytest.mark.parametrize("sees", ["brief", "all"])
+def test_the_whole_of_the_work_can_be_read(sees: Any) -> None:
+    """What it was given, did and said, and nothing of what it has seen of the parent's conversation."""
+
+    async def talk() -> None:
+        checkers = Checkers(call("look"), "It is right.", tools=[look])
+        whole = "user: Check the margin.\n[call of look] {}\n[look gave] seen\nassistant: It is right."
+        reads = [call("read_work", f'{{"name": "checker-1", "start": {start}}}') for start in (0, 30)]
+        unknown = call("read_work", '{"name": "checker-2"}')
+        parent = parent_of(checkers.role(sees), given(), [*reads, unknown], "Read.")
+        await parent.ask("Check it.")
+        texts = [one.text for one in results(parent)]
+        assert texts[1].endswith(whole) and texts[2] == texts[1][30:]
+        assert "The margin is 12 %." not in texts[1]
+        assert "nobody is called 'checker-2' here; there is checker-1" in texts[3]
+        checkers.made[0].session.forget(checkers.made[0].session.view()[-1].id)
+        assert "It is right." not in "".join(one.text for one in results(parent))
+
+    run(talk)
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize("sees", ["brief", "all", 1])
+def test_those_that_work_at_once_send_the_same_beginning(sees: Any, wire: str) -> None:
+    """All but their tasks is the same, in a template of their own, and is cached under one key."""
+
+    async def talk() -> None:
+        models: list[Scripted] = []
+
+        def make(session: Session) -> Agent:
+            models.append(Scripted(["Done."], wire=wire, name="gpt-5.6"))
+            template = Template(Instructions("Check."), History(), budget=Budget(window=8_000))
+            return Agent(session, model=models[-1], tools=[look], template=template)
+
+        role = Role(name="checker", description="Checks.", make=make, sees=sees)
+        tasks = call("delegate_in_parallel", '{"role": "checker", "tasks": ["task a", "task b", "task c"]}')
+        await parent_of(role, tasks, "Done.").ask("Go.")
+        sent = [json.dumps(model.requests[0].payload) for model in models]
+        assert len(sent) == 3 and ("The margin is 12 %." in sent[0]) is (sees == "all")
+        assert len({one.rpartition(f"task {nth}")[::2] for one, nth in zip(sent, "abc", strict=True)}) == 1
 
     run(talk)
 
@@ -128,7 +176,7 @@ def test_a_question_of_a_sub_agent_is_passed_on() -> None:
         await parent.ask("Check it.")
         assert "Which margin?" in results(parent)[0].text and "checker-1" in results(parent)[0].text
         assert (await parent.ask("The gross one.")).text == "Checked."
-        assert results(parent)[1].text == "Then it is right."
+        assert results(parent)[1].text == f"Then it is right.{POINTER}"
         assert results(checkers.made[0])[0].text == "The gross one."
 
     run(talk)
@@ -169,7 +217,7 @@ def test_a_sub_agent_of_a_process_that_died_is_found() -> None:
         later_role = Checkers("Again.", tools=[gate.tool]).role()
         later = parent_of(later_role, given("checker-1", "And?"), "Done.", store=left)
         assert (await later.ask("And?")).text == "Done."
-        assert "uncertain" in results(later)[0].text and results(later)[-1].text == "Again."
+        assert "uncertain" in results(later)[0].text and results(later)[-1].text == f"Again.{POINTER}"
         assert Session.open("ana/one%2Fchecker-1", store=left).calls.standing() == [] and gate.ran == 1
 
     run(talk)
@@ -188,7 +236,7 @@ def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None
         role = Checkers("It is right.", tools=[ask_user]).role(sees)
         later = parent_of(role, given("checker-1", "Gross."), given(), "Done.", store=store)
         assert (await later.ask("Gross.")).text == "Done."
-        assert [one.text for one in results(later)[-2:]] == ["It is right.", "It is right."]
+        assert [one.text.splitlines()[0] for one in results(later)[-2:]] == ["It is right.", "It is right."]
         assert list(sub_agents(later.session)) == ["checker-1", "checker-2"]
         assert Session.open("ana/one%2Fchecker-1", store=store).calls.standing() == []
         assert_whole(later)

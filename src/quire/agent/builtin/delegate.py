@@ -5,7 +5,7 @@ transcript that no model sees, so one that waits for a person is found again aft
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -14,11 +14,12 @@ from quire.agent.agent import Agent
 from quire.agent.calls import running_call
 from quire.agent.reply import Reply
 from quire.agent.side_effects import describe_calls_in, mark_called
-from quire.agent.tools import Tool, tool
+from quire.agent.tools import Allowance, Tool, tool
+from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall
-from quire.session import Session, trace
-from quire.stores.streams import OF
+from quire.session import Session, log_of, trace
+from quire.stores.streams import MAIN, OF
 from quire.tokens import named, whole
 
 Make = Callable[[Session], Agent]
@@ -29,6 +30,9 @@ CREW = "crew"
 
 _ROLE = "role"
 _MAX_TASKS, _LONGEST_CALL = 20, 2_000
+_MORE = "\n[it goes on at the character {}]"
+_ALL = 8 * 1_000_000
+"""Characters of an item that are given when the work of a sub-agent is read: all."""
 
 
 class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
@@ -52,7 +56,10 @@ class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
 
 def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
-    """Tools to give tasks to sub-agents in some roles; each task may take so many seconds."""
+    """Tools to give tasks to sub-agents in some roles, and to read their work.
+
+    Each task may take so many seconds.
+    """
     if not roles:
         raise InvalidValue("work is given to at least one role")
     delegation = Delegation(roles, timeout)
@@ -62,6 +69,7 @@ def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
     return [
         tool(delegation.delegate, description=one),
         tool(delegation.delegate_in_parallel, description=several),
+        tool(delegation.read_work, idempotent=True),
     ]
 
 
@@ -104,8 +112,7 @@ class Delegation:
         else:
             found = await self.find(to, session)
             if found is None:
-                known = ", ".join((*self._roles, *sub_agents(session)))
-                raise UnknownKey(f"nobody is called {cut(to)!r} here; there is {known}")
+                raise _unknown(to, (*self._roles, *sub_agents(session)))
             name, agent = to, found
         before = agent.session.view().revision
         try:
@@ -126,6 +133,24 @@ class Delegation:
         work = (self.delegate(role, task, session) for task in tasks)
         answers = await asyncio.gather(*work, return_exceptions=True)
         return "\n\n".join(f"{number}. {_answer_text(answer)}" for number, answer in enumerate(answers, 1))
+
+    async def read_work(
+        self, name: str, session: Session, start: int = 0, allowance: Allowance | None = None
+    ) -> str:
+        """Read all that an agent was given, did and found for you.
+
+        Args:
+            name: The name of the agent, such as `researcher-1`.
+            start: The character from which to read; 0, the beginning, if left out.
+        """
+        if name not in sub_agents(session):
+            raise _unknown(name, sub_agents(session))
+        child = await session.aio.child(name)
+        items = _items_since(child, log_of(child).state.inherited_length(MAIN))
+        trace(item.id for item in items)
+        text = transcript_text(items, _ALL)[start:]
+        most = len(text) if allowance is None else allowance.characters(text) - len(_MORE)
+        return text if most >= len(text) - len(_MORE) else text[:most] + _MORE.format(start + most)
 
     async def find(self, name: str, session: Session) -> Agent | None:
         """The sub-agent of a conversation under a name, if it has one of the roles."""
@@ -168,7 +193,11 @@ async def _answer(name: str, agent: Agent, task: str, timeout: float | None) -> 
         words = f"{name} stopped before it was done ({reply.stop}): {reply.text}"
         return words + describe_calls_in(_items_since(agent.session, before))
     trace(item.id for item in reply.items if isinstance(item, Message))
-    return reply.text
+    return f"{reply.text}\n[from {name}; read_work gives all that it did]"
+
+
+def _unknown(name: str, known: Iterable[str]) -> UnknownKey:
+    return UnknownKey(f"nobody is called {cut(name)!r} here; there is {', '.join(known)}")
 
 
 def _items_since(session: Session, revision: int) -> list[Item]:
