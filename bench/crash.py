@@ -254,9 +254,7 @@ def faults(
 
 
 def results_of(session: Session) -> dict[str, ToolResult]:
-    shown = {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
-    held = [item for call, _ in session.calls.standing() for item in session.calls.held(call)]
-    return shown | {item.call_id: item for item in held if isinstance(item, ToolResult)}
+    return {item.call_id: item for item in session.view() if isinstance(item, ToolResult)}
 
 
 def read(log: Path) -> Counter[str]:
