@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "simulate": ("simulate", None, "Replay histories under compaction policies, and compare the costs."),
     "serve": ("serve", None, "Serve the agents of a node over HTTP."),
     "work": ("work", None, "Do the jobs that services on PostgreSQL accept."),
+    "proxy": ("proxy", None, "Record and explain the requests of any program, which go through unchanged."),
     "ls": ("conversations", _STORES, "List the conversations of a store."),
     "show": ("conversations", _STORES, "Show the view of a conversation, or what a model saw."),
     "log": ("conversations", _STORES, "Print every entry of a conversation, and what edits do."),
@@ -37,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
     "why": ("why", _STORES, "Say whether the model saw what has some words, and why not."),
+    "report": ("report", _STORES, "Sum up what requests cost, what caches served, and what was wasted."),
     "inspect": ("inspect", _STORES, "Open a page that shows what the model saw of conversations, and why."),
     "mcp": ("mcp", _STORES, "Serve the conversations of a store to clients of the Model Context Protocol."),
 }

@@ -288,7 +288,7 @@ class Mirror(Generic[M]):
         """
         if not items:
             return
-        closing = _closing(self.session.view(), items)
+        closing = closing_results(self.session.view(), items)
         if closing:
             self.session.append(*closing)
         fates = self._fates(items)
@@ -378,7 +378,7 @@ def _message_of(item: Item) -> tuple[int, str] | None:
     return None if mark is None else (mark[0], mark[2])
 
 
-def _closing(view: View, gone: Sequence[Item]) -> list[ToolResult]:
+def closing_results(view: View, gone: Sequence[Item]) -> list[ToolResult]:
     """Results for calls that are gone and still wait: nobody will answer them."""
     waiting = {call.id for call in view.pending()}
     calls = [item for item in reversed(gone) if isinstance(item, ToolCall) and item.id in waiting]

@@ -27,6 +27,7 @@ _BODY = (*HISTORY.values(), "choices", "output", "stop_reason", "error")
 _TIMES = ("timestamp", "time", "created_at", "start_time", "startTime", "request_created_at")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_MARK = b'"cache_control"'
 
 
 class Request(NamedTuple):
@@ -46,8 +47,8 @@ def conversations(requests: Iterable[Request]) -> list[Conversation]:
     found = dict[bytes, Conversation]()
     for request in sorted(requests, key=lambda one: one.begun or 0.0):
         field, number, entries, used = HISTORY[request.wire], request.number, list[Entry](), request.used
-        messages = [fields_in(message) for message in _listed(request.payload.get(field))]
-        digests = _digests(request.wire, messages)
+        messages = [fields_in(message) for message in messages_in(request.payload.get(field))]
+        digests = digests_of(request.wire, messages)
         begun = next((digest for digest in reversed(digests) if digest in found), None)
         if begun is not None:
             before = found.pop(begun)
@@ -62,12 +63,13 @@ def conversations(requests: Iterable[Request]) -> list[Conversation]:
     return list(found.values())
 
 
-def _digests(wire: str, messages: list[Json]) -> list[bytes]:
+def digests_of(wire: str, messages: list[Json]) -> list[bytes]:
     """What identifies the first message, the first two, and so on; marks for caches do not count."""
     whole = blake2b(wire.encode())
     found = [whole.digest()] if not messages else []
     for message in messages:
-        whole.update(_encode(_unmarked(message)))
+        plain = _encode(message)
+        whole.update(_encode(_unmarked(message)) if _MARK in plain else plain)
         found.append(whole.digest())
     return found
 
@@ -78,7 +80,8 @@ def _unmarked(value: Any) -> Any:
     return [_unmarked(one) for one in entries_in(value)] if isinstance(value, list) else value
 
 
-def _listed(value: Any) -> list[Any]:
+def messages_in(value: Any) -> list[Any]:
+    """The messages in the field of a request that holds the conversation."""
     return [{"role": "user", "content": value}] if isinstance(value, str) else entries_in(value)
 
 

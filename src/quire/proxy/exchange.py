@@ -1,0 +1,300 @@
+"""An exchange: one request and its answer as bytes, and what the format of its provider makes of them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import httpx
+import msgspec
+from msgspec.structs import replace
+
+from quire.errors import Damaged
+from quire.integrations.logs.repair import READ
+from quire.integrations.logs.requests import digests_of, messages_in
+from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
+from quire.providers import HISTORY, Parsed, entries_in, fields_in, json_text, provider_for, text_in
+from quire.tokens import Definition, single_definitions
+
+Json = dict[str, Any]
+
+_ENDINGS = {"/chat/completions": "openai", "/responses": "openai-responses", "/messages": "anthropic"}
+_GEMINI = re.compile(r"/models/([^/:]+):(?:g|streamG)enerateContent$")
+_INSTRUCTIONS = {
+    "openai": (),
+    "openai-responses": ("instructions",),
+    "anthropic": ("system",),
+    "gemini": ("systemInstruction", "system_instruction"),
+}
+_MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call", "message")
+_SHORTEST_ID, _SHORTEST_TEXT = 8, 80
+"""The call ids and the texts, in characters, by which a conversation is recognised wherever they stand."""
+
+
+class Exchange(NamedTuple):
+    """A request on its way. `headers` are those that say how the body is to be read, and no others."""
+
+    number: int
+    upstream: str
+    path: str
+    body: bytes
+    at: float
+    caller: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Answer(NamedTuple):
+    """What came back: `times` has the seconds after which each so many bytes had come.
+
+    `status` is 0 if nothing came. Without `is_whole` the stream broke off, or the client left.
+    """
+
+    number: int
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    times: tuple[tuple[float, int], ...] = ()
+    is_whole: bool = True
+    is_changed: bool = False
+
+
+def wire_at(path: str) -> str | None:
+    """The format of the requests at a path; None for one that asks no model."""
+    if _GEMINI.search(path):
+        return "gemini"
+    return next((wire for ending, wire in _ENDINGS.items() if path.rstrip("/").endswith(ending)), None)
+
+
+def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
+    """A body as it was before it was compressed."""
+    try:
+        return httpx.Response(200, headers=list(headers), content=body).content
+    except httpx.DecodingError:
+        raise Damaged("a compressed body cannot be read", "$") from None
+
+
+# Requests
+
+
+class Unit(NamedTuple):
+    """Messages that stand or go together: a reply of the model, or one message of another.
+
+    `digest` is that of all messages up to its last one, `content` that of what it says. `keys` are found in
+    one conversation alone. `response` is the id of the response that it came in.
+    """
+
+    start: int
+    stop: int
+    digest: bytes
+    content: bytes
+    items: tuple[Item, ...]
+    keys: tuple[str, ...] = ()
+    response: str = ""
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the model said it."""
+        return any(map(_is_of_model, self.items))
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it answers calls."""
+        return any(isinstance(item, ToolResult) for item in self.items)
+
+
+class Request:
+    """A request as its wire reads it. Its units are read when they are asked for."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        wire = wire_at(exchange.path)
+        if wire is None:
+            raise Damaged("no model is asked at this address", "$")
+        self.wire, self.field = wire, HISTORY[wire]
+        try:
+            self.payload = fields_in(msgspec.json.decode(decoded(exchange.body, exchange.headers)))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Damaged("the body of a request is no JSON", "$") from None
+        named = _GEMINI.search(exchange.path)
+        self.model = named[1] if named else text_in(self.payload.get("model")) or None
+        every = [fields_in(message) for message in messages_in(self.payload.get(self.field))]
+        self.leading = sum(1 for _ in takewhile(_is_instruction, every))
+        self.every, self.messages = every, every[self.leading :]
+        if not self.messages:
+            raise Damaged(f"the request has no {self.field}", f"$.{self.field}")
+        self.digests = digests_of(wire, self.messages)
+        self._units: dict[int, Unit] = {}
+
+    @cached_property
+    def instructions(self) -> tuple[Message, ...]:
+        """The instructions, which have the same ids in every request."""
+        head = {name: self.payload[name] for name in _INSTRUCTIONS[self.wire] if name in self.payload}
+        read = provider_for(self.wire).read_history({**head, self.field: self.every[: self.leading]})
+        said = [item for item in read if isinstance(item, Message)]
+        return tuple(replace(one, id=f"instructions/{n}", created_at=0.0) for n, one in enumerate(said))
+
+    @cached_property
+    def tools(self) -> list[Definition]:
+        """The definitions of tools."""
+        return single_definitions(entries_in(self.payload.get("tools")))
+
+    @property
+    def parameters(self) -> Json:
+        """What is sent beside instructions, messages and tools."""
+        return {name: value for name, value in self.payload.items() if name not in READ[self.wire]}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The ids of a response and of a conversation that the request says it continues."""
+        conversation: Any = self.payload.get("conversation")
+        named = text_in(fields_in(conversation).get("id")) or text_in(conversation)
+        return text_in(self.payload.get("previous_response_id")), named
+
+    def unit(self, start: int) -> Unit:
+        """The unit that begins at a message."""
+        known = self._units.get(start)
+        if known is None:
+            stop = start + 1
+            while stop < len(self.messages) and all(map(is_reply, self.messages[stop - 1 : stop + 1])):
+                stop += 1
+            read = provider_for(self.wire).read_history(self.messages[start:stop], model=self.model)
+            known = unit_of(read, start, stop, self.digests[stop - 1])
+            self._units[start] = known
+        return known
+
+    def units(self, start: int) -> Iterator[Unit]:
+        """The units from a message on."""
+        while start < len(self.messages):
+            yield (unit := self.unit(start))
+            start = unit.stop
+
+
+def is_reply(message: Json) -> bool:
+    """Whether a message is the model's, or a part of what it said."""
+    role, kind = message.get("role"), message.get("type")
+    return role in ("assistant", "model") or (role is None and kind in _MODEL_ITEMS)
+
+
+def _is_instruction(message: Json) -> bool:
+    return message.get("role") in ("system", "developer")
+
+
+def _is_of_model(item: Item) -> bool:
+    return isinstance(item, ToolCall | Reasoning) or (isinstance(item, Message) and item.role == "assistant")
+
+
+def unit_of(
+    items: Sequence[Item], start: int = 0, stop: int = 1, digest: bytes = b"", response: str = ""
+) -> Unit:
+    """The unit of some items."""
+    return Unit(start, stop, digest, _content_of(items), tuple(items), tuple(_keys_of(items)), response)
+
+
+def _content_of(items: Sequence[Item]) -> bytes:
+    """The digest of what items say: thoughts, ids and the spelling of arguments do not count."""
+    said = blake2b(digest_size=12)
+    for item in items:
+        if isinstance(item, ToolCall):
+            said.update(f"call {item.name} {_plain_arguments(item.arguments)}\n".encode("utf-8", "replace"))
+        elif isinstance(item, Message | ToolResult):
+            kind = item.role if isinstance(item, Message) else "result"
+            parts = [part.strip() if isinstance(part, str) else repr(part) for part in item.parts]
+            said.update(f"{kind} {parts}\n".encode("utf-8", "replace"))
+    return said.digest()
+
+
+def _plain_arguments(arguments: str) -> str:
+    try:
+        return json_text(msgspec.json.decode(arguments), "$")
+    except msgspec.DecodeError:
+        return arguments
+
+
+def _keys_of(items: Sequence[Item]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, ToolCall) and len(item.call_id) >= _SHORTEST_ID:
+            yield item.call_id
+        elif isinstance(item, Message) and item.role == "assistant" and len(item.text) >= _SHORTEST_TEXT:
+            yield blake2b(item.text.strip().encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+# Answers
+
+
+class Reply(NamedTuple):
+    """An answer as its wire reads it: `first` are the seconds to the first token, if one came.
+
+    `response` is the id by which a later request may name it.
+    """
+
+    parsed: Parsed
+    first: float | None = None
+    seconds: float | None = None
+    response: str = ""
+
+
+def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Reply:
+    """The reply in an answer; its error, if it is one, is in `parsed.error`."""
+    provider, body = provider_for(wire), decoded(answer.body, answer.headers)
+    seconds = answer.times[-1][0] if answer.times else None
+    kind = next((value for name, value in answer.headers if name == "content-type"), "")
+    if "event-stream" in kind:
+        reader, first, response = provider.stream(sent=sent, model=model), None, ""
+        for stop, event in _events(body):
+            has_text = bool(reader.feed(event))
+            response = response or _response_in(event)
+            if first is None and (has_text or _begins_call(event)):
+                first = _moment_of(answer, stop, len(body))
+        return Reply(reader.close(), first, seconds, response)
+    try:
+        value = msgspec.json.decode(body) if body.strip() else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        failed = "the answer broke off" if not answer.is_whole else f"status {answer.status}, and no JSON"
+        return Reply(Parsed((), error=failed), None, seconds)
+    if isinstance(value, list):  # a stream of Gemini without server-sent events
+        reader = provider.stream(sent=sent, model=model)
+        for event in entries_in(value):
+            reader.feed(event)
+        return Reply(reader.close(), answer.times[0][0] if answer.times else None, seconds)
+    parsed = _parsed(lambda: provider.parse(value, sent=sent, model=model), answer)
+    return Reply(parsed, seconds, seconds, _response_in({"response": value}))
+
+
+def _parsed(parse: Callable[[], Parsed], answer: Answer) -> Parsed:
+    try:
+        return parse()
+    except Damaged:
+        return Parsed((), error=f"status {answer.status}, and no answer of this provider")
+
+
+def _events(body: bytes) -> Iterator[tuple[int, Json]]:
+    """The events of a stream, each with the number of bytes up to its end."""
+    for found in re.finditer(rb"^data:[ ]?(.*?)\r?$", body, re.MULTILINE):
+        try:
+            event = fields_in(msgspec.json.decode(found[1]))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        if event:
+            yield found.end(), event
+
+
+def _response_in(event: Json) -> str:
+    response = fields_in(event.get("response"))
+    return text_in(response.get("id")) if response.get("object") == "response" else ""
+
+
+def _begins_call(event: Json) -> bool:
+    """Whether an event without text carries the beginning of a call."""
+    return any(word in event.get("type", "") for word in ("arguments.delta", "content_block_delta")) or any(
+        fields_in(fields_in(choice).get("delta")).get("tool_calls")
+        for choice in entries_in(event.get("choices"))
+    )
+
+
+def _moment_of(answer: Answer, stop: int, length: int) -> float | None:
+    """When so many bytes had come; of a compressed body only the first moment is known."""
+    if not answer.times:
+        return None
+    is_plain = length == answer.times[-1][1]
+    return next((at for at, size in answer.times if not is_plain or size >= stop), answer.times[-1][0])

@@ -1,0 +1,193 @@
+"""Hands exchanges to an observer in another process, without ever keeping a request waiting for it.
+
+What waits is bounded. What cannot be recorded is tried again for some time, then counted; the count is
+recorded as soon as something can be.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+from collections import Counter, deque
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from multiprocessing.connection import wait
+from threading import Thread
+from typing import Any, NamedTuple
+
+from quire.errors import Conflict, QuireError, StoreError
+from quire.proxy.exchange import Answer, Exchange
+from quire.proxy.observer import Begun, Observer, Settings
+
+logger = logging.getLogger("quire.proxy")
+
+_MOST_BYTES = 256 * 2**20
+_PAUSES = (0.1, 0.5, 2.0, 5.0)
+"""Seconds before an exchange that could not be stored is tried again."""
+_EXTRA = 1_000
+"""What an exchange takes beside its bytes."""
+
+
+# The other process
+
+_observer: Observer
+
+
+def _start(settings: Settings) -> None:
+    """Begin to observe; the process ends with the one that it works for."""
+    global _observer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the proxy ends it, with all that waits
+    _observer = Observer(settings)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=lambda: (wait([parent.sentinel]), os._exit(0)), daemon=True).start()
+
+
+def _call(name: str, *given: Any) -> Any:
+    return getattr(_observer, name)(*given)
+
+
+# This process
+
+
+class _Job(NamedTuple):
+    name: str
+    value: Exchange | Answer
+    done: "asyncio.Future[Any]"
+
+    @property
+    def size(self) -> int:
+        return len(self.value.body) + _EXTRA
+
+
+class Recorder:
+    """Records exchanges in their order. Its methods are called on one event loop.
+
+    `said` is called with each warning. `recorded` counts the exchanges in the store, `lost` those that are
+    not there, by reason.
+    """
+
+    def __init__(self, settings: Settings, said: Callable[[str], object] | None = None) -> None:
+        self.settings = settings
+        self.recorded, self.lost = 0, Counter[str]()
+        self._said = said or (lambda _: None)
+        self._untold = Counter[str]()
+        self._jobs = deque[_Job]()
+        self._size = 0
+        self._exchanges: dict[int, Exchange] = {}
+        self._has_jobs, self._is_idle = asyncio.Event(), asyncio.Event()
+        self._is_idle.set()
+        self._pool: ProcessPoolExecutor | None = None
+        self._working: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to record, as soon as the other process is there."""
+        self._working = asyncio.create_task(self._work())
+
+    async def close(self, timeout: float = 10.0) -> None:
+        """Record what waits, for so many seconds at most."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._is_idle.wait()
+        except TimeoutError:
+            logger.warning("%d parts of exchanges were not recorded in time", len(self._jobs))
+        if self._working is not None:
+            self._working.cancel()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def begin(self, exchange: Exchange) -> "asyncio.Future[Begun] | None":
+        """Record a request; the future has what became of it. None if there is no room to wait."""
+        if self._size + len(exchange.body) > _MOST_BYTES:
+            self._lose("there was no room to wait")
+            return None
+        self._exchanges[exchange.number] = exchange
+        return self._add("begin", exchange)
+
+    def end(self, answer: Answer) -> None:
+        """Record the answer to a request."""
+        if answer.number not in self._exchanges:
+            return
+        if self._size + len(answer.body) > _MOST_BYTES:
+            answer = answer._replace(body=b"", times=(), is_whole=False)
+        self._add("end", answer)
+
+    def _add(self, name: str, value: Exchange | Answer) -> "asyncio.Future[Any]":
+        job = _Job(name, value, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._size += job.size
+        self._has_jobs.set()
+        self._is_idle.clear()
+        return job.done
+
+    async def _work(self) -> None:
+        while True:
+            await self._has_jobs.wait()
+            while self._jobs:
+                job = self._jobs[0]
+                found = await self._tried(job)
+                if not job.done.done():
+                    job.done.set_result(found)
+                self._jobs.popleft()
+                self._size -= job.size
+                if job.name == "end":
+                    self._exchanges.pop(job.value.number, None)
+            self._has_jobs.clear()
+            self._is_idle.set()
+
+    async def _tried(self, job: _Job) -> Any:
+        """The result of a job, which is tried several times; None if none succeeded."""
+        reason = ""
+        for pause in (*_PAUSES, None):
+            try:
+                return await self._done(job)
+            except (StoreError, Conflict, BrokenExecutor, OSError) as fault:
+                reason = type(fault).__name__
+                if isinstance(fault, BrokenExecutor):
+                    self._pool = None
+                if pause is not None:
+                    await asyncio.sleep(pause)
+            except Exception as fault:  # it would fail again; an error may quote content
+                reason = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
+                logger.debug("an exchange cannot be recorded", exc_info=True)
+                break
+        if job.value.number in self._exchanges:
+            self._lose(reason)
+            del self._exchanges[job.value.number]
+        return None
+
+    async def _done(self, job: _Job) -> Any:
+        exchange = self._exchanges.get(job.value.number)
+        if exchange is None:  # its beginning is lost
+            return None
+        if isinstance(job.value, Exchange):
+            begun: Begun = await self._called("begin", job.value)
+            self._tell(begun.warnings)
+            return begun
+        warnings = await self._called("end", job.value)
+        if warnings is None:  # the other process was started anew since
+            await self._called("begin", exchange)
+            warnings = await self._called("end", job.value._replace(is_changed=False))
+        self.recorded += 1
+        self._tell(warnings)
+        for reason, count in list(self._untold.items()):
+            await self._called("note_loss", count, reason)
+            del self._untold[reason]
+        return None
+
+    async def _called(self, name: str, *given: Any) -> Any:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, context, initializer=_start, initargs=(self.settings,))
+        return await asyncio.get_running_loop().run_in_executor(self._pool, _call, name, *given)
+
+    def _lose(self, reason: str) -> None:
+        self.lost[reason] += 1
+        self._untold[reason] += 1
+        if self.lost[reason] == 1:
+            self._said(f"an exchange could not be recorded: {reason}")
+
+    def _tell(self, warnings: tuple[str, ...]) -> None:
+        for one in warnings:
+            self._said(one)

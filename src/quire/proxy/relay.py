@@ -1,0 +1,235 @@
+"""The way of the bytes: a request to its upstream and the answer back, as they are.
+
+Nothing is read, stored or waited for on this way, unless requests may be changed: then for some seconds at
+most. Keys are passed on, and are in nothing that the recorder is given.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import count
+from urllib.parse import urlsplit
+
+import httpx
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from quire.errors import InvalidValue, cut
+from quire.items import now
+from quire.proxy.exchange import Exchange, wire_at
+from quire.proxy.observer import Begun
+from quire.proxy.recorder import Recorder
+from quire.proxy.tee import HOP_BY_HOP, KEY, LARGEST, NOT_SENT, READ, Refused, Target, Tee
+
+UPSTREAMS = {
+    "openai": "https://api.openai.com",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_CHANGED_HEADERS = (b"content-length", b"content-encoding")
+_NAME = re.compile("[a-z0-9][a-z0-9_-]{0,39}")
+
+Admit = Callable[[str], str | None]
+"""Returns whose key it is; None for an unknown one."""
+
+
+def checked_upstreams(given: Mapping[str, str]) -> dict[str, str]:
+    """All upstreams by name; `InvalidValue` for one that has no address."""
+    found = {**UPSTREAMS, **given}
+    for name, url in found.items():
+        parts = urlsplit(url)
+        if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidValue(f"an upstream is name=URL, as in local=http://127.0.0.1:8080; not {cut(name)}")
+    return {name: url.rstrip("/") for name, url in found.items()}
+
+
+class Relay:
+    """The application: `/name/…` is sent to the upstream of that name, and the answer is sent back."""
+
+    def __init__(
+        self,
+        upstreams: Mapping[str, str] | None = None,
+        recorder: Recorder | None = None,
+        *,
+        admit: Admit | None = None,
+        patience: float = 10.0,
+    ) -> None:
+        """`admit` checks keys; without it only programs of this machine are answered.
+
+        `patience` are the seconds that a request waits at most to be changed.
+        """
+        self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
+        self._admit, self._patience, self._numbers = admit, patience, count(1)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200)
+        self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=30.0), limits=limits)
+        self.late = 0
+        """How many requests were sent as they were because a change was not ready."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        try:
+            target = self._target(scope)
+            if scope["type"] == "websocket":
+                from quire.proxy.sockets import pass_messages
+
+                await pass_messages(target, self._tee, scope, receive, send)
+            else:
+                await self._pass(target, scope, receive, send)
+        except Refused as refusal:
+            await _refuse(scope, send, refusal.status, str(refusal))
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        if self.recorder is not None:
+            self.recorder.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if self.recorder is not None:
+            await self.recorder.close()
+        await self._client.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _target(self, scope: Scope) -> Target:
+        """Where a request is to go; `Refused` if nowhere."""
+        headers, caller = Headers(scope=scope), ""
+        if self._admit is None:
+            _check_local(headers)
+        elif (caller := self._admit(headers.get(KEY.decode(), "")) or "") == "":
+            raise Refused(401, f"a key of this proxy is needed, in the header {KEY.decode()}")
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        name, _, path = raw.partition(b"?")[0].decode("latin-1").removeprefix("/").partition("/")
+        if name not in self.upstreams:
+            raise Refused(404, f"there is no upstream of this name; there are {', '.join(self.upstreams)}")
+        query = scope["query_string"].decode("latin-1")
+        url = f"{self.upstreams[name]}/{path}" + (f"?{query}" if query else "")
+        return Target(name, f"/{path}", url, caller)
+
+    async def _pass(self, target: Target, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in scope["headers"] if name not in NOT_SENT]
+        body, rest = await _read(receive)
+        content: bytes | AsyncIterator[bytes] | None = body or None if rest is None else rest
+        tee = None
+        if rest is None and scope["method"] == "POST" and wire_at(target.path):
+            tee = self._tee(target, body, Headers(scope=scope).items())
+        if tee is not None and tee.change is not None:
+            changed = await self._changed(tee.change)
+            if changed is not None:
+                content, tee.is_changed = changed, True
+                headers = [(name, value) for name, value in headers if name not in _CHANGED_HEADERS]
+        request = httpx.Request(scope["method"], target.url, headers=headers, content=content)
+        passing = asyncio.ensure_future(self._answer(request, tee, scope, send))
+        leaving = asyncio.ensure_future(_left(receive) if rest is None else asyncio.Event().wait())
+        try:
+            await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not passing.done():  # the program has left
+                passing.cancel()
+            with suppress(asyncio.CancelledError):
+                await passing
+        finally:
+            passing.cancel()
+            leaving.cancel()
+
+    def _tee(self, target: Target, body: bytes, headers: Iterable[tuple[str, str]]) -> Tee | None:
+        """Begin to record a request; nothing that holds a key is in what the recorder is given."""
+        if self.recorder is None:
+            return None
+        read = tuple((name, value) for name, value in headers if name in READ)
+        number = next(self._numbers)
+        exchange = Exchange(number, target.upstream, target.path, body, now(), target.caller, read)
+        return Tee(self.recorder, number, self.recorder.begin(exchange))
+
+    async def _changed(self, change: "asyncio.Future[Begun]") -> bytes | None:
+        """The body to send in place of a request; None if there is none, or it takes too long."""
+        try:
+            async with asyncio.timeout(self._patience):
+                found: Begun | None = await asyncio.shield(change)
+        except TimeoutError:
+            self.late += 1
+            return None
+        return None if found is None else found.body
+
+    async def _answer(self, request: httpx.Request, tee: Tee | None, scope: Scope, send: Send) -> None:
+        response: httpx.Response | None = None
+        try:
+            response = await self._client.send(request, stream=True)
+            if tee is not None:
+                tee.begin(response.status_code, response.headers.items())
+            headers = [(name.lower(), value) for name, value in response.headers.raw]
+            headers = [(name, value) for name, value in headers if name not in HOP_BY_HOP]
+            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+            async for chunk in response.aiter_raw():
+                if tee is not None:
+                    tee.add(chunk)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if tee is not None:
+                tee.is_whole = True
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            if response is not None:  # the connection to the program breaks off, too
+                raise
+            await _refuse(scope, send, 502, f"the upstream cannot be reached: {type(fault).__name__}")
+        finally:
+            if tee is not None:
+                tee.close()
+            if response is not None:
+                await response.aclose()
+
+
+def _check_local(headers: Headers) -> None:
+    """Without keys only programs of this machine are answered: no pages, and no names that lead here."""
+    try:
+        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        origin = urlsplit(headers.get("origin", "")).hostname
+    except ValueError:
+        name = origin = ""
+    if name not in LOOPBACK or origin not in (None, *LOOPBACK):
+        raise Refused(403, "without keys the proxy answers programs of this machine alone")
+
+
+async def _read(receive: Receive) -> tuple[bytes, AsyncIterator[bytes] | None]:
+    """The body of a request; or, if it is too large to be kept, all of it piece by piece."""
+    pieces, size = list[bytes](), 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "the program left")
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if not message.get("more_body", False):
+            return b"".join(pieces), None
+        if size > LARGEST:
+            return b"", _all_of(pieces, receive)
+
+
+async def _all_of(pieces: list[bytes], receive: Receive) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+    has_more = True
+    while has_more:
+        message = await receive()
+        has_more = message.get("more_body", False)
+        yield message.get("body", b"")
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the program has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _refuse(scope: Scope, send: Send, status: int, text: str) -> None:
+    """Answer in a shape that the clients of all providers read."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": text})
+        return
+    error = {"type": "proxy_error", "code": status, "message": f"quire proxy: {text}"}
+    body = json.dumps({"type": "error", "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
