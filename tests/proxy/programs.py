@@ -64,8 +64,8 @@ class Watched:
         """Answer a request with a message, or with an error."""
         body: Json = {"error": {"type": "server_error", "message": "busy"}}
         if message is not None:
-            usage = {"prompt_tokens": 100, "completion_tokens": 9}
-            usage |= {"prompt_tokens_details": {"cached_tokens": cached}}
+            usage: Json = {"prompt_tokens": 100, "completion_tokens": 9}
+            usage["prompt_tokens_details"] = {"cached_tokens": cached}
             choice = {"index": 0, "finish_reason": "stop", "message": message}
             body = {"model": "gpt-5.6", "choices": [choice], "usage": usage}
         self.answer(number, body, status)

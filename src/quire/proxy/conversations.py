@@ -34,6 +34,7 @@ MARK = "proxy"
 """Where an item says which messages of a request it stands for."""
 
 _MOST_THREADS, _MOST_UNITS, _MOST_RECENT, _MOST_TRIES = 500, 1_000_000, 200, 10
+_MOST_FORKS = 100_000
 _LEAST_SUMMARY = 200
 """The length from which an answer that stands in another request is recognised there, in characters."""
 
@@ -293,7 +294,7 @@ class Conversations:
 
     def _forked(self, parent: Session, at: str) -> Session:
         """A fork at an item: of the conversation in which it was recorded."""
-        for number in count(1):
+        for number in range(1, _MOST_FORKS):
             try:
                 return parent.fork(str(number), at=at)
             except OutOfRange:  # it is from before this fork began
@@ -301,7 +302,7 @@ class Conversations:
                 parent = self._open(parent.place._replace(conversation=before), self.store)
             except InvalidValue:  # the name is taken
                 continue
-        raise AssertionError
+        raise InvalidValue("the conversation has too many forks")
 
     def _register(self, thread: Thread, units: Sequence[Unit], caller: str) -> None:
         """Make a conversation known by what is in no other."""

@@ -64,13 +64,13 @@ class _Job(NamedTuple):
 class Recorder:
     """Records exchanges in their order. Its methods are called on one event loop.
 
-    `said` is called with each warning. `recorded` counts the exchanges in the store, `lost` those that are
-    not there, by reason.
+    `said` is called with each warning. Of the exchanges that were `begun`, `recorded` are whole in the store,
+    and `lost` are not, by reason.
     """
 
     def __init__(self, settings: Settings, said: Callable[[str], object] | None = None) -> None:
         self.settings = settings
-        self.recorded, self.lost = 0, Counter[str]()
+        self.begun, self.recorded, self.lost = 0, 0, Counter[str]()
         self._said = said or (lambda _: None)
         self._untold = Counter[str]()
         self._jobs = deque[_Job]()
@@ -99,6 +99,7 @@ class Recorder:
 
     def begin(self, exchange: Exchange) -> "asyncio.Future[Begun] | None":
         """Record a request; the future has what became of it. None if there is no room to wait."""
+        self.begun += 1
         if self._size + len(exchange.body) > _MOST_BYTES:
             self._lose("there was no room to wait")
             return None
