@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx2
 import pytest
 
 from quire.session import Session
@@ -108,7 +109,12 @@ def _gemini(base: str, asked: Asked) -> tuple[Callable[..., Any], Callable[[], A
     from google import genai
 
     retry = genai.types.HttpRetryOptions(attempts=asked.retries + 1, initial_delay=0.01)
-    options = genai.types.HttpOptions(base_url=base, retry_options=retry if asked.retries else None)
+    options = genai.types.HttpOptions(
+        base_url=base,
+        retry_options=retry if asked.retries else None,
+        # Where aiohttp is installed, the client would use it; in that, importing it is a warning.
+        async_client_args={"transport": httpx2.AsyncHTTPTransport()},
+    )
     client = genai.Client(api_key="sk-secret", http_options=options)
     models: Any = client.aio.models if asked.is_async else client.models
     tool = genai.types.FunctionDeclaration(
