@@ -26,7 +26,7 @@ LAYERS = [
     {"bridges"},
     {"integrations"},
     {"reading"},
-    {"inspector", "service", "mcp"},
+    {"inspector", "service", "proxy", "mcp"},
     {"testing"},
     {"cli"},
 ]

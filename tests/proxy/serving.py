@@ -44,7 +44,7 @@ def proxied(
 ) -> Generator[Proxied]:
     """A proxy in a thread, which records in a process of its own."""
     said = list[str]()
-    recorder = Recorder((settings or Settings())._replace(store=str(store)), said.append)
+    recorder = Recorder((settings or Settings())._replace(store=str(store)), said.append, pauses=(0.01, 1.0))
     relay = Relay(upstreams, recorder)
     config = uvicorn.Config(
         relay, log_config=None, server_header=False, date_header=False, timeout_graceful_shutdown=5

@@ -18,14 +18,11 @@ from quire.providers import check
 from quire.proxy.conversations import Conversations, Thread, answer_mark, marked
 from quire.proxy.exchange import Answer, Exchange, Reply, Request, read_answer
 from quire.proxy.fitting import Changed, Fitting, Sent, changed
-from quire.reading.report import describe_break, find_waste
+from quire.reading.report import EXCHANGES as EXCHANGES, describe_break, find_waste
 from quire.sections import History, Instructions
 from quire.session import Session, before_of, compare_requests
 from quire.stores import Place, Store, place_at
 from quire.tokens import Budget, Counter, Usage, counter_for, facts_for
-
-EXCHANGES = "exchanges"
-"""The transcript that says how each request was answered."""
 
 LOSSES = "proxy-losses"
 """The conversation that says what could not be recorded."""
@@ -110,7 +107,7 @@ class Observer:
         """The context of a request as it is: all of it, whatever its size."""
         known = counter_for(request.model or DEFAULT_MODEL)
         counter: Counter = known if self._settings.has_content else _Sizes(known)
-        size = facts_for(request.model or "").window or _WINDOW
+        size = facts_for(request.model or DEFAULT_MODEL).window or _WINDOW
         while size < 2 * thread.session.view().tokens(counter):
             size *= 2
         template = thread.template(request, size, lambda: _template(request, size))

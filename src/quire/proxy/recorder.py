@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing.connection import wait
 from threading import Thread
@@ -23,7 +23,7 @@ from quire.proxy.observer import Begun, Observer, Settings
 logger = logging.getLogger("quire.proxy")
 
 _MOST_BYTES = 256 * 2**20
-_PAUSES = (0.1, 0.5, 2.0, 5.0)
+PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds before an exchange that could not be stored is tried again."""
 _EXTRA = 1_000
 """What an exchange takes beside its bytes."""
@@ -68,8 +68,15 @@ class Recorder:
     and `lost` are not, by reason.
     """
 
-    def __init__(self, settings: Settings, said: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        said: Callable[[str], object] | None = None,
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
+        """`pauses` are the seconds before what could not be stored is tried again."""
         self.settings = settings
+        self._pauses = pauses
         self.begun, self.recorded, self.lost = 0, 0, Counter[str]()
         self._said = said or (lambda _: None)
         self._untold = Counter[str]()
@@ -84,6 +91,10 @@ class Recorder:
     def start(self) -> None:
         """Begin to record, as soon as the other process is there."""
         self._working = asyncio.create_task(self._work())
+
+    def workers(self) -> list[int]:
+        """The ids of the processes that record: one, if anything was to be recorded."""
+        return [] if self._pool is None else [*(self._pool._processes or {})]
 
     async def close(self, timeout: float = 10.0) -> None:
         """Record what waits, for so many seconds at most."""
@@ -140,7 +151,7 @@ class Recorder:
     async def _tried(self, job: _Job) -> Any:
         """The result of a job, which is tried several times; None if none succeeded."""
         reason = ""
-        for pause in (*_PAUSES, None):
+        for pause in (*self._pauses, None):
             try:
                 return await self._done(job)
             except (StoreError, Conflict, BrokenExecutor, OSError) as fault:

@@ -1,0 +1,155 @@
+"""Whatever fails beside it, a request goes through; and what was recorded says what there is."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from quire.proxy import LOSSES
+from quire.session import Session
+from quire.stores import Store
+from tests.proxy.serving import Proxied, Upstream, chunked, proxied, wait_for
+
+CHAT = "/openai/v1/chat/completions"
+ANSWER: dict[str, Any] = {
+    "model": "gpt-5.6",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Fine."}}],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 2},
+}
+BODY = json.dumps(ANSWER).encode()
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+    len(BODY),
+    BODY,
+)
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def ask(origin: Upstream, url: str, *messages: str) -> httpx.Response:
+    """Ask through a proxy; the messages are the user's and the model's in turn."""
+    origin.answer(WHOLE)
+    roles = ("user", "assistant")
+    said = [{"role": roles[n % 2], "content": text} for n, text in enumerate(messages)]
+    return httpx.post(url + CHAT, json={"model": "gpt-5.6", "messages": said}, timeout=60)
+
+
+def shown(store: Path) -> dict[str, str]:
+    """What each conversation shows."""
+    with Store.open(store) as opened:
+        places = [str(one.place) for one in opened.recent(None)]
+        return {one: str(list(Session.open(one, store=opened).view())) for one in places}
+
+
+@pytest.fixture
+def own(tmp_path: Path, origin: Upstream) -> Iterator[Proxied]:
+    with proxied(tmp_path / "own.db", upstreams={"openai": origin.url}) as served:
+        yield served
+
+
+def test_a_store_that_is_locked_is_written_to_later(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
+    assert ask(origin, own.url, "one").content == BODY
+    own.settle()
+    with sqlite3.connect(tmp_path / "own.db", isolation_level=None) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        assert ask(origin, own.url, "two").content == BODY
+        assert own.recorder.recorded == 1
+        connection.execute("ROLLBACK")
+    connection.close()
+    own.settle()
+    assert own.recorder.recorded == 2 and not own.recorder.lost
+
+
+def test_a_store_that_cannot_be_written_loses_what_it_says(origin: Upstream, tmp_path: Path) -> None:
+    folder = tmp_path / "blocked"
+    folder.write_text("no folder")
+    with proxied(folder / "own.db", upstreams={"openai": origin.url}) as own:
+        assert ask(origin, own.url, "one").content == BODY
+        own.settle()
+        assert own.recorder.lost.total() == 1 and "could not be recorded" in own.said[0]
+        folder.unlink()
+        assert ask(origin, own.url, "two").content == BODY
+        own.settle()
+    found = shown(folder / "own.db")
+    assert any("two" in text for text in found.values())
+    assert "'count': 1" in found[f"/{LOSSES}"]
+
+
+def test_an_upstream_that_dies_in_a_stream(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
+    event = b'data: {"model": "gpt-5.6", "choices": [{"index": 0, "delta": {"content": "Fin"}}]}\n\n'
+    origin.answer(STREAM, chunked([event])[0], lambda connection: connection.close())
+    said = {"model": "gpt-5.6", "stream": True, "messages": [{"role": "user", "content": "dies"}]}
+    got = b""
+    breaks = pytest.raises(httpx.RemoteProtocolError)
+    with httpx.stream("POST", own.url + CHAT, json=said, timeout=60) as response, breaks:
+        for piece in response.iter_raw():
+            got += piece
+    assert got == event
+    own.settle()
+    (text,) = shown(tmp_path / "own.db").values()
+    assert "'Fin'" in text and "interrupted=True" in text
+
+
+def test_an_upstream_that_is_not_there(tmp_path: Path, origin: Upstream) -> None:
+    with proxied(tmp_path / "own.db", upstreams={"openai": "http://127.0.0.1:1"}) as own:
+        response = httpx.post(
+            own.url + CHAT, json={"messages": [{"role": "user", "content": "x"}]}, timeout=60
+        )
+        assert response.status_code == 502 and "cannot be reached" in response.json()["error"]["message"]
+        own.settle()
+        assert own.recorder.recorded == 1
+
+
+def test_a_recorder_that_is_killed_is_started_again(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
+    assert ask(origin, own.url, "one").content == BODY
+    own.settle()
+    (worker,) = own.recorder.workers()
+    os.kill(worker, signal.SIGKILL)
+    assert ask(origin, own.url, "one", "Fine.", "two").content == BODY
+    own.settle()
+    assert own.recorder.recorded == 2
+    (text,) = shown(tmp_path / "own.db").values()
+    assert text.count("Fine.") == 2 and "two" in text
+
+
+def test_a_proxy_that_is_killed_goes_on_where_it_was(origin: Upstream, tmp_path: Path) -> None:
+    store, command = tmp_path / "own.db", [sys.executable, "-m", "quire", "proxy", "--port", "0"]
+    command += ["--store", str(store), "--upstream", f"openai={origin.url}"]
+    asked = ["one"]
+    for place in range(2):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            url = process.stdout.readline().partition("=")[2].strip().removesuffix("/openai/v1")
+            assert ask(origin, url, *asked).content == BODY
+            asked += ["Fine.", f"again {place}"]
+            if place == 0:
+                wait_for(lambda: store.exists() and any("Fine." in one for one in shown(store).values()))
+                process.kill()
+            else:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+    (text,) = shown(store).values()
+    assert text.count("Fine.") == 2 and "again 0" in text
+
+
+def test_a_program_is_run_with_the_base_urls(origin: Upstream, tmp_path: Path) -> None:
+    origin.answer(WHOLE)
+    code = (
+        "import os, sys, urllib.request as r; body = sys.argv[1].encode();"
+        "url = os.environ['OPENAI_BASE_URL'] + '/chat/completions';"
+        "print(r.urlopen(r.Request(url, body, {'content-type': 'application/json'})).status); sys.exit(7)"
+    )
+    body = json.dumps({"model": "gpt-5.6", "messages": [{"role": "user", "content": "from a program"}]})
+    store = tmp_path / "own.db"
+    command = [sys.executable, "-m", "quire", "proxy", "--port", "0", "--store", str(store)]
+    command += ["--upstream", f"openai={origin.url}", "--", sys.executable, "-c", code, body]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 7 and done.stdout == "200\n", done.stderr
+    assert "1 request recorded" in done.stderr
+    assert "from a program" in "".join(shown(store).values())
