@@ -45,6 +45,8 @@ class Watched:
     def __init__(self, store: Store | None = None, **settings: Any) -> None:
         self.store = store or Store.open("memory:")
         self._settings = Settings(self.store, **settings)
+        self.number = 0
+        self.warnings: tuple[str, ...] = ()
         self.observer = Observer(self._settings)
 
     def restart(self) -> None:

@@ -96,6 +96,16 @@ def test_an_upstream_that_dies_in_a_stream(own: Proxied, origin: Upstream, tmp_p
     assert "'Fin'" in text and "interrupted=True" in text
 
 
+def test_a_connection_that_was_closed_meanwhile_is_made_anew(own: Proxied, origin: Upstream) -> None:
+    origin.answer(WHOLE, lambda connection: connection.close())
+    body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": "x"}]}
+    assert httpx.post(own.url + CHAT, json=body, timeout=60).content == BODY
+    assert ask(origin, own.url, "one").content == BODY
+    origin.answer(lambda connection: connection.close())
+    response = httpx.post(own.url + CHAT, json=body, timeout=60)
+    assert response.status_code in (200, 502) and len(origin.requests) < 5
+
+
 def test_an_upstream_that_is_not_there(tmp_path: Path, origin: Upstream) -> None:
     with proxied(tmp_path / "own.db", upstreams={"openai": "http://127.0.0.1:1"}) as own:
         response = httpx.post(

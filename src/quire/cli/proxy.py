@@ -28,6 +28,9 @@ _VARIABLES = {
 }
 """The variables by which the clients of the providers take a base URL, and what it is here."""
 
+_IDLE = 300
+"""Seconds after which idle connections are closed: later than programs close them, who might just ask."""
+
 _CLOSING = 5
 """Seconds in which streams close after a signal."""
 
@@ -158,6 +161,7 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
         server_header=False,
         date_header=False,
         ws_max_size=2**40,
+        timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_CLOSING,
     )
     # A stream that breaks off breaks off for the program, too: to uvicorn that is an error to log.

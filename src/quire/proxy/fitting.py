@@ -15,7 +15,7 @@ from quire.errors import QuireError
 from quire.integrations.logs.histories import History as Payload
 from quire.integrations.logs.repair import converted
 from quire.items import Item
-from quire.memory import Recall
+from quire.memory import Recall, Wishes
 from quire.providers import Fault, Rendered, check, provider_for
 from quire.proxy.conversations import Thread
 from quire.proxy.exchange import Json, Request, Unit, is_reply
@@ -78,7 +78,8 @@ def _repaired(request: Request, payload: Json, faults: Sequence[Fault]) -> tuple
     for beside in ({}, rest):  # tools and instructions stay the program's own, if they are not the fault
         found = {**payload, **beside, request.field: rendered[request.field]}
         if len(check(found, wire, model=request.model)) < len(faults):
-            return found, [f"repaired: {one.reason} ({one.change})" for one in downgrades]
+            changes = [f"repaired: {one.reason} ({one.change})" for one in downgrades]
+            return found, changes or [f"repaired: {one.place}: {one.rule}" for one in faults]
     return payload, [f"not repaired: {faults[0].place}: {faults[0].rule}"]
 
 
@@ -108,10 +109,10 @@ def _cut(fitting: Fitting, request: Request, thread: Thread, faults: int) -> tup
 
 
 def _template(fitting: Fitting, request: Request) -> Template:
-    first = [Instructions(request.instructions)] if request.instructions else []
+    shown: list[Section] = [Wishes(scope=False), History()]
+    sections = [Instructions(request.instructions), *shown] if request.instructions else shown[::-1]
     recall = [Recall("recent", "episodes", "knowledge")] if fitting.recalls else []
-    sections: list[Section] = [*first, History(), *recall]
-    return Template(*sections, budget=Budget(window=fitting.tokens or 1), model=request.model)
+    return Template(*sections, *recall, budget=Budget(window=fitting.tokens or 1), model=request.model)
 
 
 def _assembled(request: Request, thread: Thread, context: Context) -> list[Json]:

@@ -64,7 +64,7 @@ class Relay:
         """
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
         self._admit, self._patience, self._numbers = admit, patience, count(1)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=60.0)
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=30.0), limits=limits)
         self.late = 0
         """How many requests were sent as they were because a change was not ready."""
@@ -157,7 +157,7 @@ class Relay:
     async def _answer(self, request: httpx.Request, tee: Tee | None, scope: Scope, send: Send) -> None:
         response: httpx.Response | None = None
         try:
-            response = await self._client.send(request, stream=True)
+            response = await self._sent(request)
             if tee is not None:
                 tee.begin(response.status_code, response.headers.items())
             headers = [(name.lower(), value) for name, value in response.headers.raw]
@@ -179,6 +179,26 @@ class Relay:
                 tee.close()
             if response is not None:
                 await response.aclose()
+
+    async def _sent(self, request: httpx.Request) -> httpx.Response:
+        """The answer to a request, without its body.
+
+        An upstream may close a connection that is kept open just when it is used again: then another is used,
+        as the program would have had its own.
+        """
+        is_new = False
+
+        async def trace(event: str, _: object) -> None:
+            nonlocal is_new
+            is_new |= event == "connection.connect_tcp.started"
+
+        request.extensions = {**request.extensions, "trace": trace}
+        while True:
+            try:
+                return await self._client.send(request, stream=True)
+            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                if is_new or not isinstance(request.stream, httpx.ByteStream):
+                    raise
 
 
 def _check_local(headers: Headers) -> None:
