@@ -13,7 +13,7 @@ index. Each item says which messages it stands for, and the digest of all messag
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ class Thread:
 
     def reload(self) -> None:
         """Read the units from what is recorded."""
-        view, runs = self.session.view(), list[tuple[_Mark, list[Item]]]()
+        view, runs = self.session.view(), list[tuple[Sequence[Any], list[Item]]]()
         for position in range(view.end):
             item = view.log.item(position)
             mark = _mark_of(item)
@@ -82,7 +82,7 @@ class Thread:
                     runs.append((mark, []))
                 runs[-1][1].append(item)
         self._places.clear()
-        self.set_units([unit_of(items, *mark) for mark, items in runs], 0)
+        self.set_units([_recorded_unit(mark, items) for mark, items in runs], 0)
         if self.units:
             self._set_answer(self.units[-1])
 
@@ -91,13 +91,17 @@ class Thread:
         is_broken = any(getattr(item, "interrupted", False) for item in unit.items)
         self.is_answered = unit.is_reply and not is_broken
 
-    def add_answer(self, items: Sequence[Item], response: str, *, is_whole: bool) -> Unit:
-        """Take in what was recorded as the answer to the last request."""
-        unit = unit_of(items, *answer_mark(self, response))
+    def answer_unit(self, items: Sequence[Item], response: str) -> Unit:
+        """The unit of the answer to the last request: it says which message will repeat it."""
+        start = self.units[-1].stop if self.units else 0
+        unit = unit_of(items, start, start + 1, response=response)
+        return unit._replace(items=marked(unit))
+
+    def add_answer(self, unit: Unit, *, is_whole: bool) -> None:
+        """Take in an answer that was recorded."""
         self.set_units([unit], len(self.units))
         self._set_answer(unit)
         self.is_answered &= is_whole
-        return unit
 
     def compare(self, request: Request) -> "Match":
         """How much of a request is known here, from its beginning."""
@@ -113,13 +117,6 @@ class Thread:
                 break
             units, length = units + 1, unit.stop
         return Match(self, units, length)
-
-
-class _Mark(NamedTuple):
-    start: int
-    stop: int
-    digest: bytes
-    response: str = ""
 
 
 class Match(NamedTuple):
@@ -166,11 +163,10 @@ class Conversations:
             return match.thread
         raise Conflict("others wrote to the conversation each time that it was compared")
 
-    def answered(
-        self, thread: Thread, items: Sequence[Item], response: str, *, is_whole: bool, caller: str = ""
-    ) -> None:
+    def answered(self, thread: Thread, unit: Unit, *, is_whole: bool, caller: str = "") -> None:
         """Know what was recorded as the answer to the last request."""
-        self._register(thread, [thread.add_answer(items, response, is_whole=is_whole)], caller)
+        thread.add_answer(unit, is_whole=is_whole)
+        self._register(thread, [unit], caller)
 
     # Finding
 
@@ -334,13 +330,13 @@ def _record(request: Request, match: Match) -> list[Unit]:
     new = [_moved(unit, offset) if offset else unit for unit in request.units(length)]
     view = session.view()
     away = [view.get(item.id) for unit in gone for item in unit.items]
-    items = [list(_marked(unit, _settled(unit, view.pending(), new[:n]))) for n, unit in enumerate(new)]
-    added = [*closing_results(view, away), *(item for each in items for item in each)]
+    settled = [_settled(unit, view.pending(), new[:n]) for n, unit in enumerate(new)]
+    recorded = [unit._replace(items=marked(unit)) for unit in settled]
+    added = [*closing_results(view, away), *(item for unit in recorded for item in unit.items)]
     if added:
         session.append(*added, expected=session.version)
     if away:
         _hide(session, away)
-    recorded = [unit._replace(items=tuple(each)) for unit, each in zip(new, items, strict=True)]
     start = len(kept) if offset else _renumber(kept, request)
     thread.set_units([*kept[start:], *recorded], start)
     thread.is_answered = False
@@ -375,26 +371,31 @@ def _is_at_place(unit: Unit, request: Request) -> bool:
     return unit.stop <= len(request.digests) and request.digests[unit.stop - 1] == unit.digest
 
 
-def answer_mark(thread: Thread, response: str) -> _Mark:
-    """The mark of an answer: the number of the message that will repeat it."""
-    start = thread.units[-1].stop if thread.units else 0
-    return _Mark(start, start + 1, b"", response)
+def marked(unit: Unit) -> tuple[Item, ...]:
+    """The items of a unit, which say which messages they stand for."""
+    content = "" if unit.digest else unit.content.hex()  # what is recorded may be redacted
+    extra = [unit.start, unit.stop, unit.digest.hex(), unit.response, content]
+    known = (item for item in unit.items if not isinstance(item, Unknown))
+    return tuple(replace(item, extras={**item.extras, MARK: extra}) for item in known)
 
 
-def marked(items: Sequence[Item], mark: _Mark) -> list[Item]:
-    """Items that say which messages they stand for."""
-    extra = [mark.start, mark.stop, mark.digest.hex(), mark.response]
-    return [replace(i, extras={**i.extras, MARK: extra}) for i in items if not isinstance(i, Unknown)]
+def _mark_of(item: Item) -> Sequence[Any] | None:
+    mark: Sequence[Any] | None = None if isinstance(item, Unknown) else item.extras.get(MARK)
+    return mark
 
 
-def _mark_of(item: Item) -> _Mark | None:
-    mark = None if isinstance(item, Unknown) else item.extras.get(MARK)
-    return None if mark is None else _Mark(mark[0], mark[1], bytes.fromhex(mark[2]), mark[3])
+def _recorded_unit(mark: Sequence[Any], items: Sequence[Item]) -> Unit:
+    start, stop, digest, response, content = mark
+    unit = unit_of(items, start, stop, bytes.fromhex(digest), response)
+    return unit._replace(content=bytes.fromhex(content)) if content else unit
 
 
-def _settled(unit: Unit, pending: Sequence[ToolCall], before: Sequence[Unit]) -> Iterator[Item]:
-    """The items of a unit; a result without a name or an id is that of the first open call like it."""
+def _settled(unit: Unit, pending: Sequence[ToolCall], before: Sequence[Unit]) -> Unit:
+    """A unit in which a result without a name or an id is that of the first open call like it."""
+    if not unit.has_results:
+        return unit
     calls = [*pending, *(i for one in before for i in one.items if isinstance(i, ToolCall))]
+    found = list[Item]()
     for item in unit.items:
         if isinstance(item, ToolResult):
             alike = [call for call in calls if call.call_id == item.call_id][-1:]
@@ -402,7 +403,8 @@ def _settled(unit: Unit, pending: Sequence[ToolCall], before: Sequence[Unit]) ->
                 calls.remove(call)
                 name = call.name if item.name in ("", NO_NAME) else item.name
                 item = replace(item, call_id=call.call_id, name=name)
-        yield item
+        found.append(item)
+    return unit._replace(items=tuple(found))
 
 
 # Forks and blocks
@@ -466,7 +468,3 @@ def _numbered(name: str, number: int) -> str:
 def _place(name: str, caller: str) -> Place:
     """Each conversation is a scope of its own: nothing of one is recalled in another."""
     return place_at(scope=f"{caller}/" if caller else "", conversation=name)
-
-
-def _marked(unit: Unit, items: Iterable[Item]) -> list[Item]:
-    return marked([*items], _Mark(unit.start, unit.stop, unit.digest))

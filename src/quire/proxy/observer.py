@@ -15,7 +15,7 @@ from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import ModelFailed
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
 from quire.providers import check
-from quire.proxy.conversations import Conversations, Thread, answer_mark, marked
+from quire.proxy.conversations import Conversations, Thread
 from quire.proxy.exchange import Answer, Exchange, Reply, Request, read_answer
 from quire.proxy.fitting import Changed, Fitting, Sent, changed
 from quire.reading.report import EXCHANGES as EXCHANGES, describe_break, find_waste
@@ -53,8 +53,9 @@ class Begun(NamedTuple):
 class _Waiting:
     """A request that waits for its answer."""
 
-    def __init__(self, request: Request, thread: Thread, sent: Sent, changed: Changed) -> None:
+    def __init__(self, request: Request, thread: Thread, sent: Sent, changed: Changed, caller: str) -> None:
         self.request, self.thread, self.sent, self.changed = request, thread, sent, changed
+        self.caller = caller
         self.reply: Reply | None = None
 
 
@@ -100,7 +101,7 @@ class Observer:
         if other.body is None:
             self._keep(sent, request)
         thread.open_requests += 1
-        self._waiting[exchange.number] = _Waiting(request, thread, sent, other)
+        self._waiting[exchange.number] = _Waiting(request, thread, sent, other, exchange.caller)
         return Begun(other.body, self._warnings(thread, [*advice, *other.changes]))
 
     def _build(self, thread: Thread, request: Request) -> Context:
@@ -145,10 +146,11 @@ class Observer:
             self._keep(sent, request)
         reply = read_answer(request.wire, answer, sent.rendered, request.model)
         is_whole = answer.is_whole and reply.parsed.error is None
-        items = marked(reply.parsed.items, answer_mark(thread, reply.response))
+        unit = thread.answer_unit(reply.parsed.items, reply.response)
         with suppress(ModelFailed):  # an answer that is only an error; what it used is recorded
-            recorded = thread.session.record(reply.parsed._replace(items=tuple(items)), sent=sent.rendered)
-            self._conversations.answered(thread, recorded.items, reply.response, is_whole=is_whole)
+            kept = thread.session.record(reply.parsed._replace(items=unit.items), sent=sent.rendered)
+            unit = unit._replace(items=kept.items)
+            self._conversations.answered(thread, unit, is_whole=is_whole, caller=waiting.caller)
         thread.open_requests -= 1
         return reply
 

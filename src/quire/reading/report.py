@@ -222,7 +222,7 @@ def _unused(items: Sequence[Item], tools: Sequence[Definition], schemas: int, to
         return
     if names := unused_tools(items, tools):
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        yield f"tools take {schemas / tokens:.0%} of the request, and these were never called: {listed}"
+        yield f"tools take {schemas:,} tokens of each request, and these were never called: {listed}"
 
 
 def _repeated(items: Sequence[Item]) -> Iterator[str]:
