@@ -170,7 +170,7 @@ def _summary(times: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
 
 def long_history(store: str, messages: int) -> dict[str, Any]:
     """A long history that grows by two messages: bytes that the store grows, and seconds to record it."""
-    rows = []
+    rows = list[dict[str, float]]()
     said = json.loads(request_of(messages, 0))["messages"]
     observer = Observer(Settings(store))
     from quire.proxy.exchange import Answer, Exchange
@@ -265,7 +265,7 @@ async def recognise(runs: list[list[Any]], store: str, fit: int | None) -> dict[
 async def _started(app: Any) -> tuple[uvicorn.Server, str, "asyncio.Task[None]"]:
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False))
-    task = asyncio.create_task(server._serve(sockets=[listening]))
+    task = asyncio.create_task(server.serve(sockets=[listening]))
     return server, f"http://127.0.0.1:{listening.getsockname()[1]}", task
 
 

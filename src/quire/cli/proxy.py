@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,7 +83,7 @@ def proxy(
     with errors_reported():
         from quire.proxy import Fitting, Recorder, Relay, Settings
 
-        given = dict(one.partition("=")[::2] for one in upstream or ())
+        given = {other: address for other, _, address in (one.partition("=") for one in upstream or ())}
         fitting = Fitting(repair, fit, recall)
         name = store or DEFAULT
         settings = Settings(name, key_in(key_file), content, _patterns(redact), fitting)
@@ -154,6 +155,12 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
     """Serve until a signal, or until the program ends; returns its exit status."""
     import uvicorn
 
+    class Server(uvicorn.Server):
+        """Leaves the signals to the command: a program may have the terminal."""
+
+        def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+            return nullcontext()
+
     config = uvicorn.Config(
         relay,
         log_config=None,
@@ -166,8 +173,8 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
     )
     # A stream that breaks off breaks off for the program, too: to uvicorn that is an error to log.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    server, loop = uvicorn.Server(config), asyncio.get_running_loop()
-    serving = asyncio.create_task(server._serve(sockets=[listening]))
+    server, loop = Server(config), asyncio.get_running_loop()
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
 
     def stop() -> None:
         server.should_exit = True

@@ -330,8 +330,11 @@ def _record(request: Request, match: Match) -> list[Unit]:
     new = [_moved(unit, offset) if offset else unit for unit in request.units(length)]
     view = session.view()
     away = [view.get(item.id) for unit in gone for item in unit.items]
-    settled = [_settled(unit, view.pending(), new[:n]) for n, unit in enumerate(new)]
-    recorded = [unit._replace(items=marked(unit)) for unit in settled]
+    calls = list(view.pending())  # those that results may answer
+    recorded = list[Unit]()
+    for unit in new:
+        recorded.append(unit._replace(items=marked(_settled(unit, calls))))
+        calls += [item for item in unit.items if isinstance(item, ToolCall)]
     added = [*closing_results(view, away), *(item for unit in recorded for item in unit.items)]
     if added:
         session.append(*added, expected=session.version)
@@ -390,11 +393,10 @@ def _recorded_unit(mark: Sequence[Any], items: Sequence[Item]) -> Unit:
     return unit._replace(content=bytes.fromhex(content)) if content else unit
 
 
-def _settled(unit: Unit, pending: Sequence[ToolCall], before: Sequence[Unit]) -> Unit:
+def _settled(unit: Unit, calls: list[ToolCall]) -> Unit:
     """A unit in which a result without a name or an id is that of the first open call like it."""
     if not unit.has_results:
         return unit
-    calls = [*pending, *(i for one in before for i in one.items if isinstance(i, ToolCall))]
     found = list[Item]()
     for item in unit.items:
         if isinstance(item, ToolResult):

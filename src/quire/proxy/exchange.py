@@ -248,7 +248,7 @@ def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Repl
                 first = _moment_of(answer, stop, len(body))
         return Reply(reader.close(), first, seconds, response)
     try:
-        value = msgspec.json.decode(body) if body.strip() else {}
+        value: Any = msgspec.json.decode(body) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         failed = "the answer broke off" if not answer.is_whole else f"status {answer.status}, and no JSON"
         return Reply(Parsed((), error=failed), None, seconds)

@@ -16,7 +16,7 @@ from quire.errors import ModelFailed
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
 from quire.providers import check
 from quire.proxy.conversations import Conversations, Thread
-from quire.proxy.exchange import Answer, Exchange, Reply, Request, read_answer
+from quire.proxy.exchange import Answer, Exchange, Json, Reply, Request, read_answer
 from quire.proxy.fitting import Changed, Fitting, Sent, changed
 from quire.reading.report import EXCHANGES as EXCHANGES, describe_break, find_waste
 from quire.sections import History, Instructions
@@ -28,7 +28,7 @@ LOSSES = "proxy-losses"
 """The conversation that says what could not be recorded."""
 
 _WINDOW = 128_000
-_MOST_FAULTS, _MOST_COMPARED = 5, 20
+_MOST_FAULTS, _MOST_COMPARED, _MOST_CHECKED = 5, 20, 2_000
 _SIZE = "tokens"
 """Where an item without content says how large it was."""
 
@@ -91,7 +91,7 @@ class Observer:
         thread = self._conversations.take(request, exchange.upstream, exchange.caller)
         context, fitting = self._build(thread, request), self._settings.fitting
         sent = Sent(context, context.render(request.wire))
-        faults = check(request.payload, request.wire, model=request.model)
+        faults = check(_checked_part(request, fitting), request.wire, model=request.model)
         advice = [f"the provider will refuse this request: {one}" for one in faults[:_MOST_FAULTS]]
         receipt = context.receipt
         advice += find_waste(thread.session.view(), request.tools, receipt.schemas, receipt.tokens)
@@ -182,6 +182,15 @@ class Observer:
 def _template(request: Request, size: int) -> Template:
     first = [Instructions(request.instructions)] if request.instructions else []
     return Template(*first, History(), budget=Budget(window=size), model=request.model)
+
+
+def _checked_part(request: Request, fitting: Fitting) -> Json:
+    """The payload, or of a very long one the last turns, if nothing is to be changed: to check takes long."""
+    start = len(request.messages) - _MOST_CHECKED
+    if start <= 0 or fitting:
+        return request.payload
+    turns = (n for n in range(start, len(request.messages)) if request.messages[n].get("role") == "user")
+    return {**request.payload, request.field: request.messages[next(turns, 0) :]}
 
 
 def _exchange_note(waiting: _Waiting, reply: Reply, answer: Answer, settings: Settings) -> Note:

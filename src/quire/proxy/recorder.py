@@ -71,14 +71,14 @@ class Recorder:
     def __init__(
         self,
         settings: Settings,
-        said: Callable[[str], object] | None = None,
+        said: Callable[[str], object] = logger.warning,
         pauses: Sequence[float] = PAUSES,
     ) -> None:
         """`pauses` are the seconds before what could not be stored is tried again."""
         self.settings = settings
         self._pauses = pauses
         self.begun, self.recorded, self.lost = 0, 0, Counter[str]()
-        self._said = said or (lambda _: None)
+        self._said = said
         self._untold = Counter[str]()
         self._jobs = deque[_Job]()
         self._size = 0
