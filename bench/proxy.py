@@ -43,8 +43,8 @@ from quire.stores import Store
 from quire.tokens import counter_for
 
 PATH = "/openai/v1/chat/completions"
-EVENTS = 20
-PAUSE = 0.01
+EVENTS = 10
+PAUSE, WARM = 0.01, 5.0
 
 
 # The servers
@@ -146,12 +146,14 @@ async def measure(urls: dict[str, str], rounds: int, streams: int, messages: int
     beside: dict[str, list[tuple[float, float]]] = defaultdict(list)
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(timeout=120, limits=limits) as client:
-        for url in urls.values():
-            await timed(client, url, request_of(messages, -1))
+        for number in range(3):  # the process that records is started by the first request
+            for url in urls.values():
+                await timed(client, url, request_of(messages, -1 - number))
+            await asyncio.sleep(WARM)
         for number in range(rounds):
             for name, url in random.sample([*urls.items()], len(urls)):
                 alone[name].append(await timed(client, url, request_of(messages, number)))
-        for number in range(max(rounds // 10, 3)):
+        for number in range(max(rounds // 20, 3)):
             for name, url in random.sample([*urls.items()], len(urls)):
                 asked = (
                     timed(client, url, request_of(messages, number * streams + n)) for n in range(streams)

@@ -1,6 +1,7 @@
 """The official clients through the proxy: they and their providers see what they would see without it."""
 
 import asyncio
+import importlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,7 +18,11 @@ from tests.clients.speaking import NAMES, breaks_off, error, fails, says
 from tests.proxy.serving import Proxied, proxied, wait_for
 
 WIRES = tuple(NAMES)
-_TOOL = {"name": "look_up", "description": "Looks up.", "parameters": {"type": "object", "properties": {}}}
+_TOOL: dict[str, Any] = {
+    "name": "look_up",
+    "description": "Looks up.",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +111,7 @@ def _anthropic(base: str, asked: Asked) -> tuple[Callable[..., Any], Callable[[]
 
 
 def _gemini(base: str, asked: Asked) -> tuple[Callable[..., Any], Callable[[], Any]]:
-    from google import genai
-
+    genai: Any = importlib.import_module("google.genai")
     retry = genai.types.HttpRetryOptions(attempts=asked.retries + 1, initial_delay=0.01)
     options = genai.types.HttpOptions(
         base_url=base,

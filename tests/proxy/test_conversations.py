@@ -128,7 +128,7 @@ def test_responses_that_name_the_one_before(has_restart: bool) -> None:
     def ask(text: str, own_id: str, before: str | None) -> None:
         body = {"model": "gpt-5.6", "input": text} | ({"previous_response_id": before} if before else {})
         number = watched.begin([], path, **body)
-        content = [{"type": "output_text", "text": f"{text}!", "annotations": []}]
+        content: list[Json] = [{"type": "output_text", "text": f"{text}!", "annotations": []}]
         message = {"type": "message", "id": f"m{own_id}", "role": "assistant", "status": "completed"}
         answer = {"id": own_id, "object": "response", "status": "completed", "model": "gpt-5.6"}
         watched.answer(number, answer | {"output": [message | {"content": content}]})

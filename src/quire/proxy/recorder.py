@@ -25,6 +25,8 @@ logger = logging.getLogger("quire.proxy")
 _MOST_BYTES = 256 * 2**20
 PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds before an exchange that could not be stored is tried again."""
+_NICE = 10
+"""How far the process that records stands back where others want to compute."""
 _EXTRA = 1_000
 """What an exchange takes beside its bytes."""
 
@@ -39,6 +41,8 @@ def _start(settings: Settings) -> None:
     global _observer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the proxy ends it, with all that waits
     _observer = Observer(settings)
+    if not settings.fitting:  # nobody waits for it
+        os.nice(_NICE)
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=lambda: (wait([parent.sentinel]), os._exit(0)), daemon=True).start()
