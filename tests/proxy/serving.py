@@ -40,12 +40,16 @@ def wait_for(is_done: Callable[[], object]) -> None:
 
 @contextmanager
 def proxied(
-    store: Path, settings: Settings | None = None, *, upstreams: Mapping[str, str]
+    store: Path,
+    settings: Settings | None = None,
+    *,
+    upstreams: Mapping[str, str],
+    admit: Callable[[str], str | None] | None = None,
 ) -> Generator[Proxied]:
     """A proxy in a thread, which records in a process of its own."""
     said = list[str]()
     recorder = Recorder((settings or Settings())._replace(store=str(store)), said.append, pauses=(0.01, 1.0))
-    relay = Relay(upstreams, recorder)
+    relay = Relay(upstreams, recorder, admit=admit)
     config = uvicorn.Config(
         relay, log_config=None, server_header=False, date_header=False, timeout_graceful_shutdown=5
     )

@@ -18,7 +18,7 @@ from quire.providers import provider_for
 from quire.session import Session
 from quire.stores import Store
 from tests.providers import replies
-from tests.proxy.serving import Proxied, Upstream, chunked, headers_in
+from tests.proxy.serving import Proxied, Upstream, chunked, headers_in, proxied
 
 PATHS = {
     "openai": "/openai/v1/chat/completions",
@@ -184,3 +184,21 @@ def test_who_is_refused(proxy: Proxied, path: str, headers: dict[str, str], stat
     response = httpx.post(proxy.url + path, json={}, headers=headers, timeout=60)
     assert response.status_code == status and "quire proxy" in response.json()["error"]["message"]
     assert urlsplit(proxy.url).hostname == "127.0.0.1"
+
+
+def test_with_keys_each_caller_has_conversations_of_its_own(origin: Upstream, tmp_path: Path) -> None:
+    names = {"k-ana": "ana", "k-bob": "bob"}
+    body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": "hi"}]}
+    path = "/openai/v1/chat/completions"
+    with proxied(tmp_path / "own.db", upstreams={"openai": origin.url}, admit=names.get) as own:
+        assert httpx.post(own.url + path, json=body, timeout=60).status_code == 401
+        for key in names:
+            origin.requests.clear()
+            origin.answer(b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}")
+            headers = {"quire-key": key, "host": "proxy.example"}
+            assert httpx.post(own.url + path, json=body, headers=headers, timeout=60).status_code == 500
+            assert key.encode() not in origin.requests[0]
+        own.settle()
+    with Store.open(tmp_path / "own.db") as opened:
+        places = [one.place for one in opened.recent(None)]
+    assert sorted(place.named for place in places) == ["ana/", "bob/"]

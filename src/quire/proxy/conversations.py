@@ -315,6 +315,10 @@ class Conversations:
             if not idle.open_requests:
                 size -= len(idle.units)
                 del self._threads[place]
+        for index in (self._by_first, self._by_key):  # what is forgotten here is read again, or begins anew
+            if len(index) > _MOST_UNITS:
+                for name in list(index)[: _MOST_UNITS // 2]:
+                    del index[name]  # type: ignore[arg-type]
 
 
 # Recording
