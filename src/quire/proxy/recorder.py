@@ -27,6 +27,8 @@ PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds before an exchange that could not be stored is tried again."""
 _NICE = 10
 """How far the process that records stands back where others want to compute."""
+_DELAY = 0.1
+"""Seconds before it is handed on: the first bytes of answers have the processor to themselves."""
 _EXTRA = 1_000
 """What an exchange takes beside its bytes."""
 
@@ -140,6 +142,8 @@ class Recorder:
     async def _work(self) -> None:
         while True:
             await self._has_jobs.wait()
+            if not self.settings.fitting:
+                await asyncio.sleep(_DELAY)
             while self._jobs:
                 job = self._jobs[0]
                 found = await self._tried(job)

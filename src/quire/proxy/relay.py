@@ -64,7 +64,8 @@ class Relay:
         """
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
         self._admit, self._patience, self._numbers = admit, patience, count(1)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=60.0)
+        # The pool looks at all idle connections for each request, so it keeps few.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0)
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=30.0), limits=limits)
         self.late = 0
         """How many requests were sent as they were because a change was not ready."""
