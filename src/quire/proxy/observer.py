@@ -169,7 +169,11 @@ class Observer:
         kept = session.receipts[-_MOST_COMPARED:]
         before = before_of(kept[-1], kept[:-1])
         made = None if before is None else compare_requests(before, kept[-1])
-        return [] if before is None or made is None else describe_break(before, kept[-1], made)
+        if before is None or made is None or made.cause is None:
+            return []
+        has_cache = any(one.spending.usage.cache_read for one in kept)  # some services have none
+        is_said = has_cache or made.cause.name != "not served"
+        return describe_break(before, kept[-1], made) if is_said else []
 
     def _warnings(self, thread: Thread, found: Sequence[str]) -> tuple[str, ...]:
         """Warnings that were not given in this conversation, each with its name."""
