@@ -198,7 +198,7 @@ def test_of_a_scope_that_is_erased_no_snapshot_is_left(address: str) -> None:
         assert answers(memory)[0] and kept(store)
         assert list(erase_scopes(store, ["ana"]))
         assert kept(store) == 0 and answers(Memory.of(store, "ana")) == answers(memory) == [[]] * 5
-        if hasattr(store, "link"):
+        if isinstance(store, PostgresStore):
             found = store.link.first(lambda one: one.execute("SELECT FROM quire_index.parts").fetchall())
             assert found == []
         else:
