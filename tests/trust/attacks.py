@@ -205,7 +205,7 @@ def writer() -> Scripted:
 
     def write(sent: Rendered) -> str:
         words = unescape(str(sent.payload["messages"][-1]["content"]))
-        start = max(words.find(FORBIDDEN) - 200, 0)
-        return words[start : start + 400] or "They talked."
+        start = max(words.find(FORBIDDEN) - 80, 0)
+        return f"The user said: {words[start : start + 120]}"
 
     return Scripted(write, name="writer")

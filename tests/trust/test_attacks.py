@@ -13,7 +13,7 @@ from quire.tokens import counter_for, described, in_file, late_result, noted, su
 from .attacks import ATTACKS, FORBIDDEN, ROUTES, Attack, opened, put, rest
 from .frames import INSTRUCTIONS, instructions_in, outside
 
-AT_ONCE = 8
+AT_ONCE = 12
 
 
 def batches() -> list[list[Attack]]:
