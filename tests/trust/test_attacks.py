@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from quire import Message, Note, Summary
 from quire.compactors import Room, Summarize
-from quire.items import File, Image, frame, instructions_in_turn, plain_text
+from quire.items import File, Image, Item, frame, instructions_in_turn, plain_text
 from quire.memory.quotes import CLOSING, OPENING, line_start, quote_line
 from quire.providers import PROVIDERS
 from quire.tokens import counter_for, described, in_file, late_result, noted, summarized
@@ -125,6 +125,6 @@ def test_no_text_leaves_a_frame_or_imitates_instructions(text: str, name: str) -
 
 @pytest.mark.parametrize("wire", PROVIDERS)
 def test_the_frame_of_a_summary_is_the_same_each_time(wire: str) -> None:
-    items = [Summary("a < b"), Message("user", "Go on.")]
+    items: list[Item] = [Summary("a < b"), Message("user", "Go on.")]
     first, second = (PROVIDERS[wire].render(items).payload for _ in range(2))
     assert first == second and "a &lt; b" in str(first)

@@ -1,6 +1,5 @@
 """What is made of others is trusted no more than the least of them; edits have authors; distrust spreads."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
@@ -24,6 +23,9 @@ from quire.items import (
     own_origin,
 )
 from quire.memory import Memory, Recall
+from quire.reading import Source
+from quire.reading.changes import distrust
+from quire.reading.influence import trace_influence
 from quire.sections import History
 from quire.state import Transcript, as_imported, merge_all, merge_result, origin_of
 from quire.stores import MemoryStore
@@ -69,7 +71,7 @@ def play(family: list[Transcript], number: int, code: int, a: int, b: int) -> No
             transcript.append(Distrust(one.id))
         case 7:
             edits = [item for item in recorded if isinstance(item, Distrust | Summary | Undo)]
-            transcript.append(Undo((edits or [one])[b % max(len(edits), 1)].id))
+            transcript.append(Undo(edits[b % len(edits)].id if edits else one.id))
         case 8:
             family.append(transcript.fork())
         case 9:
@@ -103,7 +105,9 @@ def test_what_is_made_of_others_is_trusted_no_more_than_the_least_of_them(steps:
                 undone.add(item.target)
         for item in transcript.recorded():
             origin = origin_of(view, item)
-            sources = [origin_of(view, one) for one in sources_of(transcript, item) if one is not item]
+            sources: list[Origin] = [
+                origin_of(view, one) for one in sources_of(transcript, item) if one is not item
+            ]
             assert origin == lowest((origin, own_origin(item), *sources))
             if isinstance(item, Distrust) and item.id not in undone:
                 assert origin_of(view, transcript.get(item.target)) == "external"
@@ -233,7 +237,7 @@ async def texts_of(session: Session, section: Recall) -> str:
 @pytest.mark.parametrize(
     ("trust", "numbers"), [("user", {"4711"}), ("tool", {"4711", "666"}), (None, {"4711", "666", "999"})]
 )
-async def test_recall_quotes_what_is_trusted_enough(trust: Origin | None, numbers: Sequence[str]) -> None:
+async def test_recall_quotes_what_is_trusted_enough(trust: Origin | None, numbers: set[str]) -> None:
     store = MemoryStore()
     remembered(store)
     session = opened("now", store)
@@ -252,3 +256,26 @@ def test_a_receipt_says_whose_words_each_item_is() -> None:
     now = {entry.item_id: entry.origin for entry in context.receipt.entries}
     later = {entry.item_id: entry.origin for entry in session.receipts[-1].entries}
     assert now == later and set(now.values()) >= {"system", "user", "model", "tool", "external"}
+
+
+def test_what_an_item_has_influenced_is_found_by_a_person_who_distrusts_it() -> None:
+    store = MemoryStore()
+    session = opened("one", store)
+    session.user("Look.")
+    session.append(ToolCall("c", "look", "{}"), ToolResult("c", "look", "wire_refund"))
+    result = session.view()[-1]
+    session.assistant("I see.")
+    session.user("And?")
+    ids = [item.id for item in session.view()]
+    session.append(Summary("They looked.", (Span(ids[0], ids[3]),)))
+    context = session.build(shown_template())
+    context.render("openai")
+    context.sent("openai")
+    session.append(ToolCall("d", "pay", "{}"))
+    source = Source(store)
+    found = trace_influence(source, "ana/one", result.id)
+    assert found.counts == {"made": 1, "requests": 1, "calls": 1} and found.calls[0].name == "pay"
+    assert found.item.origin == found.made[0].origin == "tool"
+    distrust(source, "ana/one", result.id)
+    after = trace_influence(source, "ana/one", result.id)
+    assert after.item.origin == after.made[0].origin == "external"

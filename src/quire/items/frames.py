@@ -17,6 +17,7 @@ _UNSEEN = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 _CHANGED = re.compile(f"[{_LOOK_ALIKES}{_UNSEEN}]")
 _L = "lL\u02e1\u1d38\u2112\u2113\u216c\u217c\u24c1\u24db\uff2c\uff4c\U0001d400-\U0001d7ff"
 _BEGUN = re.compile(rf"[{_LOOK_ALIKES}](?=[^\w{_LOOK_ALIKES}]{{0,16}}[{_L}])")
+_BEGUN_PLAINLY = re.compile(r"<(?=[^\w<]{0,16}[lL])")
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 _ENDS = dict.fromkeys(map(ord, ">\uff1e\ufe65\u203a\u276f\u02c3\u1433"), "&gt;") | dict.fromkeys(
@@ -82,7 +83,9 @@ def instructions_in_turn(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """Return what a user or a tool says as it is, unless some of it looks like instructions in a turn."""
-    if not any(map(text.__contains__, "<" if text.isascii() else _LOOK_ALIKES)):
+    if text.isascii():
+        return _BEGUN_PLAINLY.sub(_unlike_instructions, text) if "<" in text else text
+    if not any(map(text.__contains__, _LOOK_ALIKES)):
         return text
     return _BEGUN.sub(_unlike_instructions, text)
 

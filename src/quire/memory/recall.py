@@ -77,7 +77,7 @@ class Recall(Settings):
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory = memory
-        self._trust = None if trust is None else checked_origin(trust)
+        self._trust: Origin | None = None if trust is None else checked_origin(trust)
 
     def question(self, ask: Ask) -> str:
         """Return the question: the input, or else the last message of the user; empty if there is none."""

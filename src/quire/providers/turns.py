@@ -105,7 +105,7 @@ class Writer:
                     break
                 if item.origin is not None or item.address is not None:
                     break
-                if role == "user":
+                if role == "user" and ("<" in text or not text.isascii()):
                     text = plain_text(text)
                 if role == "user" or (role == "assistant" and type(items[called]) is Message):
                     write_text(role, text)
@@ -145,7 +145,9 @@ class Writer:
                     if given is None:
                         break
                 taken[call_id] = 1
-                written, answer = step(call_id, name, given, plain_text(output), result.is_error)
+                if "<" in output or not output.isascii():
+                    output = plain_text(output)
+                written, answer = step(call_id, name, given, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
             if not len(calls) == count <= most:

@@ -82,7 +82,8 @@ class _Known:
         if isinstance(item, Summary):
             for start, stop in view.log.area(item, view.end):
                 content = (p for p in range(start, stop) if view.log.head(p) != EDIT)
-                yield from {self.at(view, position) for position in content}
+                found: set[Origin] = {self.at(view, position) for position in content}
+                yield from found
         for name in _names(item):
             position = view.log.find(name, view.end)
             if position is not None:
@@ -97,8 +98,8 @@ def _names(item: Item) -> list[str]:
 
 def _elsewhere(item: Item) -> Origin:
     """The least origin of an item's sources elsewhere. Who recorded its origin knew what it is made of."""
-    known: Origin | None = item.extras.get(ELSEWHERE) or item.origin
-    return known or "external"
+    known: Origin = item.extras.get(ELSEWHERE) or item.origin or "external"
+    return known
 
 
 def as_imported(items: Iterable[Item]) -> list[Item]:

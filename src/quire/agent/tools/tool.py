@@ -164,7 +164,7 @@ class Tool:
             )
         self.names_untrusted = approve == IF_UNTRUSTED
         """Whether its calls name what was untrusted in the request that they answer."""
-        self.trust = checked_origin(trust)
+        self.trust: Origin = checked_origin(trust)
         self.max_output = whole(max_output, "max_output", least=1)
         if max_output > MAX_TEXT:
             raise InvalidLimit(f"max_output is above {MAX_TEXT:,}, the most that one result may have")
