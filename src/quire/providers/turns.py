@@ -101,13 +101,17 @@ class Writer:
             called = start
             if type(item) is Message:
                 role, text, called = item.role, item.content, start + 1
-                if type(text) is not str or not text or text.isspace() or item.state is not None:
+                if type(text) is not str or not text or text.isspace():
                     break
-                if item.origin is not None or item.address is not None:
+                if item.state is not None or item.origin is not None:
                     break
-                if role == "user" and ("<" in text or not text.isascii()):
-                    text = plain_text(text)
-                if role == "user" or (role == "assistant" and type(items[called]) is Message):
+                if role == "user":
+                    if item.address is not None:
+                        break
+                    write_text(role, plain_text(text) if "<" in text or not text.isascii() else text)
+                    start = called
+                    continue
+                if role == "assistant" and type(items[called]) is Message:
                     write_text(role, text)
                     start = called
                     continue
