@@ -24,7 +24,17 @@ from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
 from quire.agent.toolbox import FoundTools
-from quire.agent.tools import IF_UNTRUSTED, Misfit, Outcome, Room, Tool, call_tool, failed, given_now, read_json
+from quire.agent.tools import (
+    IF_UNTRUSTED,
+    Misfit,
+    Outcome,
+    Room,
+    Tool,
+    call_tool,
+    failed,
+    given_now,
+    read_json,
+)
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
