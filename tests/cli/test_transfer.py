@@ -122,7 +122,7 @@ def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) 
 
 def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
     store, log = str(tmp_path / "chats.db"), Path(__file__).parents[1] / "integrations/logs/claude-code.jsonl"
-    ran("import", str(log), "ana/", "--store", store)
+    ran("import", str(log), "ana/", "--trust", "--store", store)
     for format, place in (
         ("codex", ".codex/sessions/2026/03/04/rollout-"),
         ("claude-code", ".claude/projects/"),
@@ -130,7 +130,7 @@ def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
         moved = tmp_path / f"{format}.jsonl"
         done = ran("export", "ana/3", "--store", store, "--format", format, "-o", str(moved))
         assert (place in done.stderr and "left_out" in done.stderr) or "state_foreign" in done.stderr
-        (row,) = ran_json("import", str(moved), f"ana/{format}", "--store", store)
+        (row,) = ran_json("import", str(moved), f"ana/{format}", "--trust", "--store", store)
         assert row["format"] == format
         shown = [getattr(item, "text", "") for item in view_of(store, f"ana/{format}")]
         assert shown == [getattr(item, "text", "") for item in view_of(store, "ana/3")]
