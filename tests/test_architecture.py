@@ -48,6 +48,7 @@ COMPUTING = {
         "math",
         "operator",
         "re",
+        "unicodedata",
     ),
     *("types", "typing", "msgspec"),
 }

@@ -204,8 +204,8 @@ class _Tools:
         return {**page, "payload": context.render(payload).payload} if payload else page
 
     def undo(self, address: Address, edit: str = "") -> Answer:
-        """Undo an edit by its id, or the last in force: what it left out is shown again. Can be undone."""
-        return msgspec.structs.asdict(undo(self._source, address, edit))
+        """Undo an edit that no person made, by its id: what it left out is shown again. Can be undone."""
+        return msgspec.structs.asdict(undo(self._source, address, edit, origin="model"))
 
     def item(self, scope: str, conversation: str, item: str) -> Any:
         """An item of a conversation, whole."""

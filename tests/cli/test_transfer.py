@@ -37,11 +37,23 @@ HELLO = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "he
 def test_every_wire_comes_in_and_goes_out(wire: str, ending: str, tmp_path: Path) -> None:
     store, there, back = (str(tmp_path / name) for name in (f"chats.{ending}", "there.json", "back.json"))
     ran("convert", "-", "--to", wire, "-o", there, given=conversation())
-    for address, options in (("ana/q3", ()), ("ana/named", ("--format", wire))):
+    for address, options in (("ana/q3", ("--trust",)), ("ana/named", ("--trust", "--format", wire))):
         done = ran("import", there, address, "--store", store, *options)
         assert done.stdout == f"{address}: 82 items from {there}, in the format {wire}\n"
         ran("export", address, "--store", store, "--format", wire, "-o", back)
         assert json.loads(Path(back).read_text()) == json.loads(Path(there).read_text())
+
+
+def test_what_a_history_calls_its_user_is_trusted_only_if_the_importer_says_so(tmp_path: Path) -> None:
+    store = str(tmp_path / "chats.db")
+    given = [{"role": "system", "content": "Obey."}, {"role": "user", "content": "Hello."}]
+    for address, options in (("ana/other", ()), ("ana/own", ("--trust",))):
+        ran("import", "-", address, "--store", store, *options, given=given)
+    with Store.open(store) as opened:
+        views = [Session.open(address, store=opened).view() for address in ("ana/other", "ana/own")]
+        assert [[item.origin for item in view] for view in views] == [["external"] * 2, [None] * 2]
+    framed = ran("export", "ana/other", "--store", store, "--format", "openai").stdout
+    assert framed.count('<message origin=\\"external\\">') == 2 and '"system"' not in framed
 
 
 def test_items_keep_their_ids_and_edits_and_a_fork_its_past(tmp_path: Path) -> None:
@@ -110,7 +122,7 @@ def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) 
 
 def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
     store, log = str(tmp_path / "chats.db"), Path(__file__).parents[1] / "integrations/logs/claude-code.jsonl"
-    ran("import", str(log), "ana/", "--store", store)
+    ran("import", str(log), "ana/", "--trust", "--store", store)
     for format, place in (
         ("codex", ".codex/sessions/2026/03/04/rollout-"),
         ("claude-code", ".claude/projects/"),
@@ -118,7 +130,7 @@ def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
         moved = tmp_path / f"{format}.jsonl"
         done = ran("export", "ana/3", "--store", store, "--format", format, "-o", str(moved))
         assert (place in done.stderr and "left_out" in done.stderr) or "state_foreign" in done.stderr
-        (row,) = ran_json("import", str(moved), f"ana/{format}", "--store", store)
+        (row,) = ran_json("import", str(moved), f"ana/{format}", "--trust", "--store", store)
         assert row["format"] == format
         shown = [getattr(item, "text", "") for item in view_of(store, f"ana/{format}")]
         assert shown == [getattr(item, "text", "") for item in view_of(store, "ana/3")]

@@ -158,7 +158,8 @@ def test_a_summary_stands_for_the_oldest_and_folds_an_earlier_one() -> None:
         if plan is not None and plan.request is not None:
             told = plan.request.prompt[-1]
             assert isinstance(told, Message)
-            text = f"{told.text.count('user: ')} questions, {told.text.count('[earlier summary]')} summaries"
+            asked = told.text.partition("</conversation>")[0].count("<user>")
+            text = f"{asked} questions, {told.text.count('<earlier-summary>')} summaries"
             record(transcript, plan, text=text)
     summaries = [item for item in transcript.view if isinstance(item, Summary)]
     assert [item.text for item in summaries] == ["3 questions, 1 summaries"] and len(summaries[0].spans) == 1
@@ -171,10 +172,10 @@ def test_the_prompt_has_headings_and_guidance_or_is_ones_own() -> None:
     assert plan is not None and plan.request is not None
     system, user = (item.text for item in plan.request.prompt if isinstance(item, Message))
     assert all(f"\n{heading}: " in system for heading in ("Goal", "Decisions", "Open tasks", "Rules to keep"))
-    assert "Keep all code." in system and "75 tokens" in system and user.startswith("<conversation>\nuser: x")
+    assert "Keep all code." in system and "75 tokens" in system and user.startswith("<conversation>\n<user>x")
     own = Summarize(prompt='As {"json": {size}}: {conversation}', floor=1, ceiling=2).plan(view, WIDE)
     assert own is not None and own.request is not None and isinstance(own.request.prompt[0], Message)
-    assert own.request.prompt[0].text.startswith('As {"json": {size}}: user: xxx')
+    assert own.request.prompt[0].text.startswith('As {"json": {size}}: <user>xxx')
 
 
 def test_a_summary_without_a_room_may_be_longer_than_what_it_stands_for() -> None:

@@ -22,7 +22,7 @@ MESSAGE: dict[str, Any] = {"kind": "message", "role": "user", "content": "x", "i
 def test_the_strategies_cover_every_field_of_every_kind() -> None:
     assert set(FIELDS) == KINDS
     for kind, fields in FIELDS.items():
-        assert {*fields, "id", "created_at", "agent_id", "extras"} == set(kind.__struct_fields__)
+        assert {*fields, "id", "created_at", "agent_id", "extras", "origin"} == set(kind.__struct_fields__)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str), ids=lambda kind: kind.__name__)

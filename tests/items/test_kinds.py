@@ -23,6 +23,7 @@ VALID: dict[type[msgspec.Struct], dict[str, Any]] = {
     q.Mask: {"target": "t", "stub": "s"},
     q.Hide: {"spans": (q.Span("a", "b"),)},
     q.Pin: {"target": "t"},
+    q.Distrust: {"target": "t"},
     q.Undo: {"target": "t"},
     q.Unknown: {"name": "future", "fields": {}},
     q.Image: {"url": "u"},
@@ -58,7 +59,7 @@ BAD: list[tuple[type[msgspec.Struct], str, list[Any]]] = [
     *((kind, "created_at", [NAN, INF, -INF, 1e12]) for kind in (q.Message, q.ToolCall, q.ToolResult, q.Pin)),
     *((kind, "call_id", [""]) for kind in (q.ToolCall, q.ToolResult)),
     *((kind, "name", [""]) for kind in (q.ToolCall, q.ToolResult)),
-    *((kind, "target", [""]) for kind in (q.Mask, q.Pin, q.Undo)),
+    *((kind, "target", [""]) for kind in (q.Mask, q.Pin, q.Distrust, q.Undo)),
     *((q.Message, "role", [SECRET, "", "user\ud800"]), (q.Note, "key", [""]), (q.Handoff, "to_agent", [""])),
     (q.Message, "content", [(), [], [{"part": "image", "url": SECRET, "width": 0}], [{"part": SECRET}]]),
     *(

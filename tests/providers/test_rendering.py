@@ -94,23 +94,23 @@ ROWS = {
     ),
     "notes and summaries are told from what the user says": Row(
         (Summary("They met."), Note("Likes tea", key="ana"), ask),
-        holds=("<summary>\\nThey met.\\n</summary>", "<note>\\nana\\nLikes tea\\n</note>"),
+        holds=("<summary>\\nThey met.\\n</summary>", '<note key=\\"ana\\">\\nLikes tea\\n</note>'),
     ),
     "records for the program are not rendered": Row(
         (ask, Handoff("bills"), ConfigChange(tools=("look",))), ("not_rendered",) * 2, lacks=("bills",)
     ),
     "instructions of a change count as instructions": Row(
-        (ConfigChange("Be brief."), ask), holds=("Be brief.",), lacks=("<instructions>",)
+        (ConfigChange("Be brief."), ask), holds=("Be brief.",), lacks=("<late-instructions>",)
     ),
     "media in instructions are described": Row(
         (Message("system", ("Use it.", Image(url="https://example.com/a.png"))), ask),
         ("media_as_text",),
-        ("[image at https://example.com/a.png]",),
+        ('<image url=\\"https://example.com/a.png\\"/>',),
     ),
     "a picture that is none becomes text": Row(
         (Message("user", ("Look:", Image(data=b"<html>403</html>", media_type="image/png"))),),
         ("media_as_text",),
-        ("[image: 16 bytes said to be image/png, which are no picture]",),
+        ('<image problem=\\"16 bytes said to be image/png, which are no picture\\"/>',),
     ),
     "a picture goes out under its type": Row(
         (Message("user", (Image(data=PNG, media_type="image/png"),)),), holds=("image/png",)
@@ -251,7 +251,7 @@ def test_a_picture_of_the_model_moves_to_a_message_of_the_user(wire: str) -> Non
     assert "media_moved" in changes(rendered)
     messages = rendered.payload[HISTORY[wire]]
     holder = next(message for message in messages if "base64" in json.dumps(message))
-    assert holder["role"] == "user" and "[from the assistant]" in json.dumps(holder)
+    assert holder["role"] == "user" and '<media from=\\"assistant\\">' in json.dumps(rendered.payload)
 
 
 @on_each_wire
@@ -261,7 +261,7 @@ def test_media_of_a_result_reach_the_model(wire: str) -> None:
     assert "iVBOR" in json.dumps(rendered.payload)
     is_moved = wire in ("openai", "gemini")
     assert ("media_moved" in changes(rendered)) == is_moved
-    assert ("[from look]" in json.dumps(rendered.payload)) == is_moved
+    assert ('<media from=\\"look\\">' in json.dumps(rendered.payload)) == is_moved
     assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
 
 

@@ -118,7 +118,7 @@ def test_media_beyond_the_bytes_of_a_request_become_text() -> None:
         [Message("user", (file,)) for file in files], model="claude-opus-5"
     )
     blocks = rendered.payload["messages"][0]["content"]
-    assert blocks[0] == {"type": "text", "text": "[file 0.pdf]"} and blocks[-1]["type"] == "document"
+    assert blocks[0] == {"type": "text", "text": '<file name="0.pdf"/>'} and blocks[-1]["type"] == "document"
     assert len(json.dumps(rendered.payload)) < 32_000_000
 
 

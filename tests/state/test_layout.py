@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from quire.items import Hide, Mask, Pin, Summary
+from quire.items import Distrust, Hide, Mask, Pin, Summary
 from quire.state import Transcript, is_edit, laid_out, side_by_side, subject
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import PlainTranscript
@@ -32,7 +32,7 @@ def test_an_edit_is_about_all_that_is_not_shown_because_of_it_and_about_no_edit(
     about = {
         edit.id: {view.log.id_at(p) for start, stop in subject(view, edit) for p in range(start, stop)}
         for edit in view.edits_in_force.edits.values()
-        if isinstance(edit, Summary | Mask | Hide | Pin)
+        if isinstance(edit, Summary | Mask | Hide | Pin | Distrust)
     }
     recorded = view.recorded()
     for item in recorded:

@@ -24,11 +24,21 @@ from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
 from quire.agent.toolbox import FoundTools
-from quire.agent.tools import Misfit, Outcome, Room, Tool, call_tool, failed, given_now, read_json
+from quire.agent.tools import (
+    IF_UNTRUSTED,
+    Misfit,
+    Outcome,
+    Room,
+    Tool,
+    call_tool,
+    failed,
+    given_now,
+    read_json,
+)
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import narrowed, room_for
 from quire.errors import Conflict, StoreError, WrongType, cut
-from quire.items import Handoff, Item, Note, ToolCall, ToolResult
+from quire.items import Handoff, Item, Note, Origin, ToolCall, ToolResult, lowest
 from quire.providers import FOUND_TOOLS
 from quire.session import (
     NOT_APPROVED,
@@ -43,10 +53,13 @@ from quire.session import (
     tracing,
 )
 from quire.stores.store import is_tombstone
-from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS
+from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS, UNTRUSTED
 from quire.tokens import MAY_HAVE_RUN
 
 logger = logging.getLogger("quire.agent")
+
+_MOST_NAMED = 100
+"""So many untrusted items are named in a call."""
 
 FORGOTTEN = "its content was forgotten"
 """Why a call whose content was forgotten is not run."""
@@ -86,10 +99,27 @@ def as_callers(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...
     )
 
 
+def with_untrusted(
+    items: Iterable[Item], tools: Mapping[str, Tool], untrusted: Callable[[], Sequence[str]]
+) -> tuple[Item, ...]:
+    """The items of a response; calls of tools that want it name what was untrusted in the request."""
+    return tuple(
+        replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MOST_NAMED])})
+        if isinstance(item, ToolCall) and (tool := tools.get(item.name)) is not None and tool.names_untrusted
+        else item
+        for item in items
+    )
+
+
 def needs_person(tool: Tool | None, call: ToolCall) -> bool:
-    """Whether the caller or a person has to answer or approve a call. Wrong arguments fail without asking."""
+    """Whether the caller or a person has to answer or approve a call. Wrong arguments fail without asking.
+
+    Where it is not known what was shown before a call, something may have been untrusted.
+    """
     if is_callers(call):
         return True
+    if tool is not None and tool.approve == IF_UNTRUSTED and not call.extras.get(UNTRUSTED, True):
+        return False
     if tool is None or not tool.asks_person:
         return tool is not None and tool.needs_approval(call.arguments)
     try:
@@ -164,7 +194,7 @@ async def execute_call(
 
         async def finish() -> ToolResult:
             await done(called)
-            return await record(_record_of(call, outcome, sources))
+            return await record(_record_of(call, outcome, sources, tool.trust))
 
         result = await shield(finish())
         if cancelled is not None:
@@ -227,7 +257,7 @@ def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
     return any(is_tombstone(one) for one in session.view(transcript).pending() if one.id == call.id)
 
 
-def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> CallRecord:
+def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str], trust: Origin) -> CallRecord:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
     found = outcome.value.names if isinstance(outcome.value, FoundTools) else ()
     extras = {OUTPUTS: list(handles), OF: sorted(sources), FOUND_TOOLS: list(found)}
@@ -237,9 +267,11 @@ def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str]) -> Call
         outcome.content,
         is_error=outcome.is_error,
         extras={name: value for name, value in extras.items() if value},
+        origin=None if trust == "tool" else trust,
     )
-    shown = tuple(given_now(note) for note in outcome.notes if note.key is None)
-    return CallRecord(result, shown, tuple(note for note in outcome.notes if note.key is not None), outcome)
+    notes = [replace(note, origin=lowest((note.origin or trust, trust))) for note in outcome.notes]
+    shown = tuple(given_now(note) for note in notes if note.key is None)
+    return CallRecord(result, shown, tuple(note for note in notes if note.key is not None), outcome)
 
 
 # The calls of a response

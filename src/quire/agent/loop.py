@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from quire.agent.answer import AnswerType
@@ -25,6 +25,7 @@ from quire.agent.calls import (
     is_callers,
     needs_person,
     uncertain,
+    with_untrusted,
     write_result,
 )
 from quire.agent.limits import Meter
@@ -39,7 +40,7 @@ from quire.agent.window import (
     narrowed,
     release_pins,
 )
-from quire.context import Context, Template
+from quire.context import Context, Template, untrusted_in
 from quire.errors import (
     Conflict,
     Forgotten,
@@ -484,6 +485,10 @@ class Loop:
     async def _record(self, parsed: Parsed, sent: Request) -> Parsed:
         if self._speaker.callers:
             parsed = parsed._replace(items=as_callers(parsed.items, self._speaker.callers))
+        if sent.sent is not None:
+            shown, tools = sent.sent.context.items, self._speaker.tools
+            found = cache(partial(untrusted_in, shown))
+            parsed = parsed._replace(items=with_untrusted(parsed.items, tools, found))
         recorded = await self._turn.record(parsed, sent)
         self.items += recorded.items
         return recorded

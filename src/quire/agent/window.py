@@ -145,7 +145,7 @@ def pins_of_model(view: View) -> set[int]:
 
 async def release_pins(session: Session) -> bool:
     """Take back what the model has pinned; False if it has pinned nothing."""
-    undos = [Undo(pin.id, agent_id=MODEL) for pin in _own_pins(session.view())]
+    undos = [Undo(pin.id, agent_id=MODEL, origin="model") for pin in _own_pins(session.view())]
     if undos:
         await rewrite_with(session, lambda _: undos)
     return bool(undos)

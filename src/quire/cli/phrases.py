@@ -8,6 +8,7 @@ import msgspec
 from quire.cli.terminal import one_line
 from quire.errors import cut
 from quire.items import (
+    Distrust,
     Hide,
     Item,
     Mask,
@@ -137,6 +138,8 @@ def entry(item: Item) -> str:
             return f"hides {_spans(item.spans)}"
         case Pin():
             return f"pins {named(item.target)}"
+        case Distrust():
+            return f"distrusts {named(item.target)}"
         case Undo():
             return f"undoes {named(item.target)}"
         case _:

@@ -22,7 +22,7 @@ from quire.reading import Source
 from quire.reading.archive import write_archive
 from quire.reading.files import append_history
 from quire.session import Session
-from quire.state import Transcript as Log
+from quire.state import Transcript as Log, as_imported
 from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
 
@@ -107,6 +107,10 @@ def import_(
     ] = _AUTO,
     store: StoreUrl = None,
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="what it calls the user and the system is yours, and not from outside"),
+    ] = False,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
@@ -124,7 +128,9 @@ def import_(
             raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
         for one in read:
             session = Session.open(str(one.place), store=found)
-            append_history(session, one.history, one.items, versions[one.place])
+            is_kept = trust or one.format == OWN  # our own items say whose words they are
+            items = one.items if is_kept else as_imported(one.items)
+            append_history(session, one.history, items, versions[one.place])
     if json:
         write_json(
             [

@@ -30,7 +30,6 @@ from quire.compactors.plan import (
     record,
 )
 from quire.compactors.regret import (
-    SOURCES as SOURCES,
     Regret as Regret,
     regrets_in as regrets_in,
     shown_again as shown_again,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire.compactors.proof import proved
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
-from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary
+from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary, is_below, own_origin
 from quire.state import (
     Pool,
     Transcript,
@@ -270,6 +270,7 @@ def record(
                 return Outcome("discarded", fault)
             text = _proved(text, plan, plan.request, transcript.view)
             edits = (*edits, Summary(text, plan.request.spans))
+        edits = tuple(map(_of_no_person, edits))
         if plan.forced:
             edits = tuple(replace(edit, extras={**edit.extras, FORCED: True}) for edit in edits)
         transcript.extend(edits)
@@ -281,6 +282,11 @@ def record(
             pool.add(note)
     logger.info("%s recorded %d edits, %d tokens to %d", plan.by, len(edits), plan.before, plan.after)
     return Outcome("kept", plan.reason, edits)
+
+
+def _of_no_person(edit: Edit) -> Edit:
+    """Return an edit as one that no person has made."""
+    return edit if is_below(own_origin(edit), "user") else replace(edit, origin="model")
 
 
 def _proved(text: str, plan: Plan, request: Request, view: View) -> str:

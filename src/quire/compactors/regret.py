@@ -12,14 +12,11 @@ from typing import Any, NamedTuple
 from quire.compactors.evidence import fields_of, stands
 from quire.compactors.ledger import texts_of
 from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
-from quire.state import AUTOMATIC, View, view_after
+from quire.state import OF, View, view_after
 from quire.tokens import Counter
 
 REGRET = "quire.regret"
 """The key of `extras` that marks the pin of an item that a summary should have kept."""
-
-SOURCES = "quire.of"
-"""The key of `extras` under which a result names what its call has read."""
 
 _SEARCHED = 400
 """So many items before the newest summary are searched for a value of a call that failed."""
@@ -66,7 +63,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
             is_new = fate.state == "summarised" and (item_id, result.id) not in known
             if is_new and _size(view, item_id, counter) <= most:
                 said = {"of": fate.by, "by": result.id, "why": why}
-                pin = Pin(item_id, extras={REGRET: said, AUTOMATIC: True})
+                pin = Pin(item_id, origin="model", extras={REGRET: said})
                 view = view_after(view, (pin,))
                 edits.append(pin)
     pins = [
@@ -76,7 +73,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
     for pin in pins:
         if sum(sizes.values()) > most:
             del sizes[pin.id]
-            edits.append(Undo(pin.id, extras={AUTOMATIC: True}))
+            edits.append(Undo(pin.id, origin="model"))
     return edits
 
 
@@ -88,7 +85,7 @@ def _size(view: View, item_id: str, counter: Counter) -> int:
 
 def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
-    names = [name for name in result.extras.get(SOURCES, ()) if view.log.find(name, view.end) is not None]
+    names = [name for name in result.extras.get(OF, ()) if view.log.find(name, view.end) is not None]
     if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # of several, none is needed yet
         yield names[0], f"a call of {result.name} came back to it"
     if result.is_error:

@@ -14,7 +14,7 @@ from quire.compactors.ledger import is_read
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
-from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult
+from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult, own_origin
 from quire.state import Pool, View, listed, truncate, view_after
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
@@ -136,7 +136,8 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         """Return the mask of a result, and the note that keeps it."""
         outcome = "failed output" if result.is_error else "output"
         about = f"{outcome} of {cut(result.name)}, {counter.count(result):,} tokens"
-        note = Note(result.text, key=handle_for(result.id), description=about, agent_id=result.agent_id)
+        key, origin = handle_for(result.id), own_origin(result)
+        note = Note(result.text, key=key, description=about, agent_id=result.agent_id, origin=origin)
         return Mask(result.id, f"[{about}: kept as {note.key}, read_back brings it back]"), note
 
 

@@ -43,6 +43,7 @@ from quire.context.template import (
     gather,
     gather_section as gather_section,
 )
+from quire.context.untrusted import untrusted_in as untrusted_in
 
 __all__ = [
     "POLICIES",

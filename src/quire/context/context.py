@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from quire.compactors import SOURCES, Room
+from quire.compactors import Room
 from quire.context.entries import Entry, Explanation, Part, parts_of
 from quire.context.fit import ANSWER, TOOLS, Fitted, Selected
 from quire.context.html import receipt_html
@@ -21,7 +21,7 @@ from quire.errors import InvalidValue, UnknownKey, cut
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
-from quire.state import Cut, Scroll, is_user_message
+from quire.state import OF, Cut, Scroll, is_user_message
 from quire.tokens import Counter, Definition
 
 
@@ -271,9 +271,7 @@ def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | 
         after = (*quoted, *reversed(rest))
         return None if earlier is None else (Scroll(shown.before, earlier, shown.start, after), len(rest))
     # The cut is behind the question.
-    places = (
-        n for n, item in enumerate(shown.before, 1) if is_user_message(item) and SOURCES not in item.extras
-    )
+    places = (n for n, item in enumerate(shown.before, 1) if is_user_message(item) and OF not in item.extras)
     place = max(places, default=0)
     follows = len(shown.before) - place + in_view
     if not (place and follows):

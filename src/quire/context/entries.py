@@ -7,12 +7,12 @@ and the cut; so the parts of a request that was sent long ago give the same entr
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from quire.compactors import FORCED, FORCED_REASON, LEDGER, SOURCES, is_short_form
+from quire.compactors import FORCED, FORCED_REASON, LEDGER, is_short_form
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.context.shrink import is_ledger, ledger_name
 from quire.errors import UnknownId, cut
-from quire.items import Item, kind_of
-from quire.state import EDIT, Cut, View, groups
+from quire.items import Item, Origin, kind_of, own_origin
+from quire.state import EDIT, OF, Cut, View, groups, origin_of
 from quire.tokens import Counter
 
 Fate = Literal["shown", "shortened", "pinned", "masked", "summarised", "hidden", "left out"]
@@ -46,7 +46,8 @@ Identity = tuple[str, float]
 class Entry(NamedTuple):
     """What became of one candidate. `tokens` are those it takes, or would have taken.
 
-    `source` is the conversation or the document that a quote is from.
+    `source` is the conversation or the document that a quote is from, and `origin` the least trusted of those
+    whose words it has.
     """
 
     item_id: str
@@ -57,6 +58,7 @@ class Entry(NamedTuple):
     tokens: int
     reason: str
     source: str = ""
+    origin: Origin = "external"
 
 
 class NotShown(NamedTuple):
@@ -180,14 +182,15 @@ class Part(NamedTuple):
                 row = self._entry(item, "left out", "not chosen", tokens, reason)
             else:
                 row = self._left_out(item, tokens)
+            row = row._replace(entry=row.entry._replace(origin=origin_of(view, item)))
             rows.append((view.log.head(position), row))
         return self._with_reasons(rows, counter)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]
-        return Explained(
-            item.created_at, Entry(item.id, kind_of(item), self.name, fate, rule, tokens, reason)
-        )
+        origin = origin_of(None, item)
+        entry = Entry(item.id, kind_of(item), self.name, fate, rule, tokens, reason, origin=origin)
+        return Explained(item.created_at, entry)
 
 
 def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
@@ -198,9 +201,12 @@ def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
     yield _part_of(fitted, counter)
     if fitted.ledger is not None:
         name, ledger = ledger_name(fitted.name), fitted.ledger
-        sources = len(ledger.extras[SOURCES])
+        sources = len(ledger.extras[OF])
         reason = f"it says what was left out and still holds, from {sources:,} items"
-        entry = Entry(ledger.id, kind_of(ledger), name, "shown", LEDGER, counter.count(ledger), reason)
+        view = content if isinstance(content := fitted.piece.content, View) else fitted.piece.source
+        origin = origin_of(view, ledger)
+        tokens = counter.count(ledger)
+        entry = Entry(ledger.id, kind_of(ledger), name, "shown", LEDGER, tokens, reason, origin=origin)
         yield Part(name, 0, LEDGER, rows=[Explained(ledger.created_at, entry)])
 
 
@@ -220,13 +226,12 @@ def _part_of(fitted: Fitted, counter: Counter) -> Part:
 def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
     """Yield the entries of the candidates of a selection."""
     assert fitted.selection is not None
-    for item, is_selected, reason, source in fitted.selection.candidates():
+    for item, is_selected, reason, source, origin in fitted.selection.candidates():
         fate: Fate = "shown" if is_selected else "left out"
         rule = "selected" if is_selected else "not selected"
         tokens, reason = counter.count(item), reason or _REASONS[fate]
-        yield Explained(
-            item.created_at, Entry(item.id, kind_of(item), fitted.name, fate, rule, tokens, reason, source)
-        )
+        told = (fate, rule, tokens, reason, source, origin or own_origin(item))
+        yield Explained(item.created_at, Entry(item.id, kind_of(item), fitted.name, *told))
 
 
 def _candidates(view: View) -> Iterator[tuple[int, Item]]:
@@ -239,6 +244,8 @@ def _candidates(view: View) -> Iterator[tuple[int, Item]]:
 def _fate_in(view: View, position: int) -> tuple[Fate, str, str]:
     """Return what became of the item at a position by edits, the rule, and why."""
     state, by = view.fate_at(position)
+    if state == "shown" and by is not None:
+        return "shown", f"edit {by}", "it is shown as a quotation: it is distrusted"
     rule = f"edit {by}" if by else "in full"
     fate: Fate = "hidden" if state == "edit" else state
     is_forced = by is not None and FORCED in view.get(by).extras

@@ -7,11 +7,12 @@ told in a ledger, right behind the instructions. All of it stays the same until 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from quire.compactors import LEDGER as LEDGER, SOURCES, Evidence, Pointer, ledger_of, no_pointer, short_form
+from quire.compactors import LEDGER as LEDGER, Evidence, Pointer, ledger_of, no_pointer, short_form
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections import stable_id
 from quire.state import (
+    OF,
     Cut,
     Scroll,
     View,
@@ -256,7 +257,7 @@ class Shrinking:
             return None
         text, sources = found
         own_id = stable_id(f"{self._name}/{LEDGER}", text)
-        return Message("user", text, id=own_id, created_at=0.0, extras={SOURCES: sources})
+        return Message("user", text, id=own_id, created_at=0.0, extras={OF: sources})
 
     def _left_out(self, first: int) -> Iterator[Item]:
         """Yield the items that the cut leaves out, as far back as a ledger tells of them."""

@@ -30,6 +30,7 @@ from quire.reading import (
     compactions,
     conversations,
     files as histories,
+    influence,
     jobs,
     memory,
     open_work,
@@ -55,6 +56,7 @@ READS: dict[str, Function] = {
     "tokens": transcripts.measure,
     "item": transcripts.read_item,
     "why": why.explain,
+    "influence": influence.trace_influence,
     "compare": transcripts.compare,
     "compactions": compactions.list_compactions,
     "sources": compactions.read_sources,
@@ -73,6 +75,7 @@ READS: dict[str, Function] = {
 
 WRITES: dict[str, Function] = {
     "undo": changes.undo,
+    "distrust": changes.distrust,
     "fork": changes.fork,
     "compact": changes.compact,
     "decide": changes.decide,

@@ -7,7 +7,7 @@ the field, never its value. Adding a kind to the union makes the type checker li
 import itertools
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, get_args
 
@@ -26,6 +26,9 @@ FAR_PAST = -FAR_FUTURE
 Role = Literal["system", "developer", "user", "assistant"]
 """The role of a message."""
 ROLES: frozenset[str] = frozenset(get_args(Role))
+Origin = Literal["system", "user", "model", "tool", "external"]
+"""Whose words something is, the most trusted first."""
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 Detail = Literal["auto", "low", "high"]
 
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
@@ -205,6 +208,8 @@ class Record(Checked, frozen=True, kw_only=True, tag_field="kind"):
     created_at: Time = msgspec.field(default_factory=now)
     agent_id: Text | None = None
     extras: Mapping[str, Any] = NOTHING
+    origin: Origin | None = None
+    """Whose words it is, if that is not what its kind and role say; see `usual_origin`."""
 
 
 # For speed, the `__post_init__` of messages, calls and results first tests for usual values, which takes a
@@ -262,6 +267,7 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
             and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
             and self.extras is NOTHING
+            and self.origin is None
         ):
             check_fields(self)
 
@@ -287,6 +293,7 @@ class ToolCall(Record, frozen=True, tag="tool_call"):
             and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
             and self.extras is NOTHING
+            and self.origin is None
         ):
             check_fields(self)
 
@@ -310,6 +317,7 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
             and (type(time := self.created_at) is float and FAR_PAST < time < FAR_FUTURE)
             and (self.agent_id is None or _is_usual(self.agent_id))
             and self.extras is NOTHING
+            and self.origin is None
         ):
             check_fields(self)
 
@@ -381,6 +389,12 @@ class Pin(Record, frozen=True, tag="pin"):
     target: Name
 
 
+class Distrust(Record, frozen=True, tag="distrust"):
+    """One item is taken for text from outside: it is shown as a quotation, and trusted least."""
+
+    target: Name
+
+
 class Undo(Record, frozen=True, tag="undo"):
     """One edit no longer applies; an `Undo` can be undone too."""
 
@@ -398,11 +412,11 @@ class Unknown(Record, frozen=True, tag="unknown"):
     fields: Mapping[str, Any]
 
 
-COMMON = ("id", "created_at", "agent_id")
+COMMON = ("id", "created_at", "agent_id", "origin")
 """Fields that an `Unknown` has as attributes."""
 
-Edit = Summary | Mask | Hide | Pin | Undo
-"""Any of the five edits."""
+Edit = Summary | Mask | Hide | Pin | Distrust | Undo
+"""Any of the six edits."""
 Known = Message | ToolCall | ToolResult | Reasoning | Handoff | ConfigChange | Note | Edit
 Item = Known | Unknown
 """Any item."""
@@ -421,3 +435,51 @@ def kind_of(item: Item) -> str:
     if isinstance(item, Unknown):
         return item.name
     return str(type(item).__struct_config__.tag)
+
+
+_ROLE_ORIGINS: dict[str, Origin] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "model",
+}
+_KIND_ORIGINS: dict[type, Origin] = {
+    ConfigChange: "system",
+    Hide: "user",
+    Pin: "user",
+    Distrust: "user",
+    Undo: "user",
+    ToolResult: "tool",
+    Note: "user",
+    Unknown: "external",
+}
+
+
+def usual_origin(item: Item) -> Origin:
+    """Whose words an item is by its kind and role. Messages between agents are those of a model."""
+    if isinstance(item, Message):
+        return _ROLE_ORIGINS[item.role] if item.address is None else "model"
+    return _KIND_ORIGINS.get(type(item), "model")
+
+
+def own_origin(item: Item) -> Origin:
+    """Whose words an item is, without what it was made of."""
+    return item.origin or usual_origin(item)
+
+
+def checked_origin(origin: str) -> Origin:
+    """The origin of a name, or `InvalidValue`."""
+    for known in ORIGINS:
+        if known == origin:
+            return known
+    raise InvalidValue(f"an origin is one of {', '.join(ORIGINS)}")
+
+
+def lowest(origins: Iterable[Origin]) -> Origin:
+    """The least trusted of some origins; of none, `system`."""
+    return ORIGINS[max(map(ORIGINS.index, origins), default=0)]
+
+
+def is_below(origin: Origin, other: Origin) -> bool:
+    """Whether an origin is trusted less than another."""
+    return ORIGINS.index(origin) > ORIGINS.index(other)

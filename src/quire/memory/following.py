@@ -8,6 +8,9 @@ A leaf of a conversation is a group of items: a message, a note, a summary, or a
 result joins the leaf of its call, however late it comes; then the leaf is made again under the same key and
 in the same place. A forgotten item keeps its place and says nothing, so all others keep theirs.
 
+A leaf has the least origin of its items. One that is distrusted, or not any more, is read again with all that
+was made of it.
+
 Some leaves are withdrawn: a note that was kept again under its key or dropped, a summary that a later one
 covers, and items that a `Hide` with `extras={"recall": False}` hides. Other hidden items stay: what a
 compactor left out of the view is what recall is for.
@@ -22,11 +25,28 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quire.compactors import part_text
-from quire.items import EDITS, JSON, Hide, Item, Message, Note, Span, Summary, ToolCall, ToolResult, Undo
+from quire.items import (
+    EDITS,
+    JSON,
+    ORIGINS,
+    Distrust,
+    Hide,
+    Item,
+    Message,
+    Note,
+    Origin,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    lowest,
+    own_origin,
+)
 from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
-from quire.state import Grouping, PackedGrouping
+from quire.state import ALL, ELSEWHERE, OF, Grouping, PackedGrouping
 from quire.stores import Place, Standing, Store, Stored, items_in
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
@@ -50,8 +70,10 @@ _SUMMARIES_AT = 1 << 30
 _APART = 8
 """The distance between the orders of leaves that lend each other no words: summaries and kept notes."""
 
-_PLACE, _ORDER = 12, 4
-"""The bytes of a place, and of the order in it."""
+_PLACE, _ORDER = 13, 4
+"""The bytes of a place, and of the order in it, which stands behind a digest and an origin."""
+
+_DIGEST = _PLACE - _ORDER - 1
 
 _KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
 _ERROR, _QUESTION = 0.9, 0.65
@@ -209,7 +231,7 @@ class _Read(msgspec.Struct, array_like=True):
     stretch: int = 0
     until: float | None = None
     places: bytearray = msgspec.field(default_factory=bytearray)
-    """By position: the digest of the item's id, and the order of the next leaf."""
+    """By position: the digest of the item's id, the rank of its origin, and the order of the next leaf."""
     areas: dict[str, list[tuple[int, int]]] = {}
     """By summary: the positions that it covers."""
     keyed: dict[str, str] = {}
@@ -219,6 +241,7 @@ class _Read(msgspec.Struct, array_like=True):
     """By head of a group: the order and the stretch of its leaf, and how far back its exchange began."""
     opened: int = -1
     """The order of the leaf that opened the last exchange."""
+    distrusted: set[str] = set()
 
 
 _Packed = tuple[_Read, PackedGrouping, dict[int, dict[int, bytes]]]
@@ -253,8 +276,10 @@ class TranscriptLeaves:
         read, undone = self._read, _undone_by(items)
         known = len(read.places) // _PLACE
         self._positions = {item.id: position for position, item in enumerate(items, known)}
-        if known and not undone <= self._positions.keys():
+        distrusted = {item.target for item in items if isinstance(item, Distrust) and item.id not in undone}
+        if known and not undone | distrusted <= self._positions.keys():
             return None
+        read.distrusted |= distrusted
         before, touched = set(read.gone), dict[int, None]()
         is_pool = self._transcript == POOL
         for position, item in enumerate(items, known):
@@ -266,7 +291,8 @@ class TranscriptLeaves:
                     self._give_order(head, item)
                 if head in read.orders:
                     touched[head] = None
-            read.places += _digest_of(item.id) + read.order.to_bytes(_ORDER, "big")
+            rank = ORIGINS.index(self._origin(item))
+            read.places += _digest_of(item.id) + bytes((rank,)) + read.order.to_bytes(_ORDER, "big")
             if not (is_edit or is_pool) or item.id in undone:
                 continue
             if isinstance(item, Hide) and not is_pool:
@@ -300,6 +326,26 @@ class TranscriptLeaves:
             if not is_reply:
                 read.opened = -1 if isinstance(item, Note) else order
         read.orders[head] = order, read.stretch, order - read.opened if is_reply else 0
+
+    def _origin(self, item: Item) -> Origin:
+        """Return the lowest of an item's own origin and those of its sources."""
+        if item.id in self._read.distrusted:
+            return "external"
+        names = [name for name in item.extras.get(OF, ()) if name != ALL] if item.extras else []
+        if not names and not isinstance(item, Summary):
+            return own_origin(item)
+        spans = item.spans if isinstance(item, Summary) else ()
+        areas = [*self._area(spans), *((p, p + 1) for p in map(self._position, names) if p >= 0)]
+        elsewhere = any(self._position(name) < 0 for name in names)
+        elsewhere |= any(self._position(span.first) < 0 for span in spans)
+        other: Origin = item.extras.get(ELSEWHERE) or item.origin or "external"
+        places = self._read.places
+        ranks = {
+            rank
+            for start, stop in areas
+            for rank in places[start * _PLACE + _DIGEST : stop * _PLACE : _PLACE]
+        }
+        return lowest((own_origin(item), *([other] if elsewhere else ()), *map(ORIGINS.__getitem__, ranks)))
 
     def _withdraw(self, item: Item) -> None:
         """Note which leaves a summary, or an item of the pool, withdraws."""
@@ -358,6 +404,7 @@ class TranscriptLeaves:
             speaker=_speaker(items),
             text=text,
             importance=max(map(_importance, items)),
+            origin=lowest(map(self._origin, items)),
             after=after,
             covers_until=self._covers_until(items[0]),
         )
@@ -387,7 +434,7 @@ _decode_states = msgspec.msgpack.Decoder(dict[str, _Packed]).decode
 
 
 def _digest_of(item_id: str) -> bytes:
-    return blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=_PLACE - _ORDER).digest()
+    return blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def _undone_by(items: Sequence[Item]) -> set[str]:

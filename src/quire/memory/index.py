@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from quire.items import ORIGINS, Origin
 from quire.memory.found import Found
 from quire.memory.leaf import LETTERS_READ, Kind, Leaf
 from quire.memory.postings import (
@@ -29,6 +30,7 @@ from quire.memory.postings import (
     digest_of,
     kind_mark,
     name_mark,
+    origin_mark,
     part_name,
     source_mark,
     speaker_mark,
@@ -62,6 +64,8 @@ class LeafFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     sources: frozenset[str] | None = None
     kinds: frozenset[Kind] | None = None
+    trust: Origin | None = None
+    """The least origin that they have."""
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
@@ -316,14 +320,13 @@ class Index:
         return {number for place in places if (number := self._keys[digest_of(*place)]) >= 0}
 
     def allowed(self, only: LeafFilter) -> Set[int]:
-        """The leaves of some sources and kinds."""
-        of_sources = None if only.sources is None else self._listed(map(source_mark, only.sources))
-        if only.kinds is None:
-            return set(self.numbers) if of_sources is None else of_sources
-        of_kinds = self._listed(map(kind_mark, only.kinds))
-        return of_kinds if of_sources is None else of_sources & of_kinds
+        """The leaves of some sources, kinds and origins."""
+        trusted = None if only.trust is None else ORIGINS[: ORIGINS.index(only.trust) + 1]
+        filters = (only.sources, source_mark), (only.kinds, kind_mark), (trusted, origin_mark)
+        found = [self._listed(map(mark, names)) for names, mark in filters if names is not None]
+        return set[int].intersection(*found) if found else set(self.numbers)
 
-    def _listed(self, marks: Iterable[str]) -> Set[int]:
+    def _listed(self, marks: Iterable[str]) -> set[int]:
         return set[int]().union(*map(self.postings.__getitem__, marks))
 
     def within(self, start: float, end: float) -> "array[int]":
@@ -425,7 +428,7 @@ def _terms_of(leaf: Leaf) -> _Terms:
     text = leaf.text[start:]
     said, questions = statements_and_questions(text[:LETTERS_READ])
     stated, asked = _bounded(terms(said)), _bounded(terms(questions)) if questions else []
-    marks = [kind_mark(leaf.kind), source_mark(leaf.source)]
+    marks = [kind_mark(leaf.kind), source_mark(leaf.source), origin_mark(leaf.origin)]
     if leaf.is_of_user and any(wishes_in(text)):
         marks.append(WISHES)
     if says_change(text):

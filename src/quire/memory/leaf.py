@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from quire.items import Origin, is_below
 from quire.memory.documents import Chunk, file_name
 
 KNOWLEDGE = "~knowledge"
@@ -53,10 +54,14 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     title: str = ""
     """The title of the document, if its text does not have it."""
     page: int | None = None
+    origin: Origin = "user"
+    """The least trusted of what it is made of."""
 
     @property
     def is_of_user(self) -> bool:
         """Whether it is a message of a user, or a note of what a user wishes."""
+        if is_below(self.origin, "user"):
+            return False
         if self.kind == "note":
             return self.text.startswith(WISH)
         return self.kind == "said" and not self.after and self.speaker not in ("assistant", "system")
@@ -94,6 +99,7 @@ def _leaf_of(chunk: Chunk, order: int) -> Leaf:
         heading_length=len(chunk.above),
         title=chunk.title[:_LONGEST_NAME],
         page=chunk.page,
+        origin="external",
     )
 
 

@@ -7,8 +7,10 @@ from threading import Lock
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from quire.errors import WrongType
-from quire.items import now
+from quire.items import Origin, checked_origin, now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
 from quire.memory.found import Around, Found
@@ -158,16 +160,19 @@ class Memory:
         at: float | None = None,
         documents: bool = False,
         asked_in: Iterable[tuple[str, str]] = (),
+        trust: Origin | None = None,
     ) -> Found:
         """Return what may answer a question asked `at` a time, best first, from one tier or several.
 
-        With `documents`, only documents are searched. The messages in `asked_in`, each by its conversation
-        and id, are the question and not found.
+        With `documents`, only documents are searched; with `trust`, only what has at least that origin. The
+        messages in `asked_in`, each by its conversation and id, are the question and not found.
         """
         whole(limit, "a limit", least=1)
         when = now() if at is None else number(at, "a time", least=-MOST)
         asked = Question.of(checked_question(question), when, zone=self.zone, own=asked_in)
         only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
+        if trust is not None:
+            only = replace(only or LeafFilter(), trust=checked_origin(trust))
         embedding = self._embedding if asked.terms else None
         if embedding is not None:
             found = self._with_index(lambda index: embedding.search(index, asked, limit, only))

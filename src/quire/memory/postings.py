@@ -60,7 +60,7 @@ WISHES = "\0wishes"
 CHANGES = "\0changes"
 """The mark of what says that something is not as it was."""
 
-_NAME, _SPEAKER, _KIND, _SOURCE = "\0name ", "\0by ", "\0kind ", "\0in "
+_NAME, _SPEAKER, _KIND, _SOURCE, _ORIGIN = "\0name ", "\0by ", "\0kind ", "\0in ", "\0of "
 
 Times = tuple[int, int]
 """How often a term stands in statements, and in questions."""
@@ -93,6 +93,11 @@ def kind_mark(kind: str) -> str:
 def source_mark(source: str) -> str:
     """The mark of a source."""
     return _SOURCE + source
+
+
+def origin_mark(origin: str) -> str:
+    """The mark of an origin."""
+    return _ORIGIN + origin
 
 
 def is_name(mark: str) -> bool:

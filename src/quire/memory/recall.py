@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Unpack
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Message, now
+from quire.items import Message, Origin, checked_origin, is_below, now
 from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import shortener
 from quire.memory.found import Found, Said, distinct
@@ -60,10 +60,14 @@ class Recall(Settings):
         limit: int | None = None,
         tokens: int = _TOKENS,
         memory: Memory | None = None,
+        trust: Origin | None = None,
         name: str = "recall",
         **options: Unpack[Options],
     ) -> None:
-        """Without a `memory`, use that of the session in which the context is built."""
+        """Without a `memory`, use that of the session in which the context is built.
+
+        With `trust`, such as `user`, only what has at least that origin is quoted.
+        """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
             raise InvalidValue("recall is optional and keeps the best quotes: leave required and keeps alone")
@@ -73,6 +77,7 @@ class Recall(Settings):
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)
         self._memory = memory
+        self._trust: Origin | None = None if trust is None else checked_origin(trust)
 
     def question(self, ask: Ask) -> str:
         """Return the question: the input, or else the last message of the user; empty if there is none."""
@@ -96,6 +101,7 @@ class Recall(Settings):
             asked_in=() if question is None else ((ask.conversation, question.id),),
             until=None if question is None else question.created_at,
             evident=True,
+            trust=self._trust,
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         turn = "" if question is None else question.id
@@ -126,6 +132,7 @@ def recalled(
     asked_in: Iterable[tuple[str, str]] = (),
     until: float | None = None,
     evident: bool = False,
+    trust: Origin | None = None,
 ) -> Sequence[Quote]:
     """Return the quotes for a question, best first: more than `limit`, in case some are shown already.
 
@@ -133,14 +140,15 @@ def recalled(
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, each by its conversation and id, are the question and not found; nor is what was
     said after `until`, so that what is found stays while a turn goes on. With `evident`, as for a prompt that
-    may ask for nothing recorded, nothing answers if the best shares too little with it.
+    may ask for nothing recorded, nothing answers if the best shares too little with it. With `trust`, only
+    what has at least that origin is found.
     """
     wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
     checked_question(question)
 
     def search(most: int) -> Found:
-        return memory.search(question, limit=most, at=when, documents=documents, asked_in=own)
+        return memory.search(question, limit=most, at=when, documents=documents, asked_in=own, trust=trust)
 
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
@@ -163,7 +171,10 @@ def recalled(
 
     if documents or wanted == ("knowledge",):
         return quotes("knowledge")
-    rows = {tier: quotes(tier) for tier in wanted}
+    rows = {
+        tier: [one for one in quotes(tier) if not is_below(one.origin, trust or "external")]
+        for tier in wanted
+    }
     answers = {one.key: one for one in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
@@ -242,6 +253,7 @@ def quote_leaf(
         source=where,
         shorter=shortener(leaf, asked, start),
         text=said,
+        origin=leaf.origin,
     )
 
 
@@ -259,6 +271,7 @@ def _quote_episode(episode: Episode, conversation: str | None, zone: tzinfo) -> 
         source=episode.source,
         text=episode.text,
         made_of=episode.ids,
+        origin=episode.origin,
     )
 
 

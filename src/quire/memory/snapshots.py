@@ -44,7 +44,7 @@ LEAST_CHANGES, _SHARE = 100, 128
 """A snapshot is written when so many leaves changed, and one in so many: each process that opens it indexes
 those again, at 0.1 ms each."""
 
-_FORMAT = 7
+_FORMAT = 8
 _PATIENCE = 10.0
 _SUM = 4
 _GENERATION = "generation"

@@ -3,6 +3,8 @@
 A summary may lose "never send mail before I have seen it", and a cut leaves out the message that it is in. So
 such sentences are never left to either: those that are not in view any more are shown beside what is.
 Instructions of the system are always shown as they are.
+Only what a person said is one: nothing that a tool, a document or a model says, and nothing that was
+pasted or quoted.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ from functools import partial
 from typing import NamedTuple, Unpack
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Item, Message
+from quire.items import Item, Message, is_below
 from quire.memory.embedding import run_with_loop
 from quire.memory.following import RECALL
 from quire.memory.leaf import Leaf
@@ -19,7 +21,7 @@ from quire.memory.memory import Memory
 from quire.memory.quotes import BAR, PART, Quote, Quotes, quote_line
 from quire.memory.wishes import Wish, in_force, wishes_of
 from quire.sections import Ask, Options, Settings
-from quire.state import View, keep_memo, memos
+from quire.state import View, keep_memo, memos, origin_of
 from quire.stores.threads import RECALLING
 from quire.tokens import named, whole
 
@@ -119,7 +121,9 @@ def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
 
 
 def _holds(view: View, wish: Wish) -> bool:
-    """Whether a message was not taken back by a person: what a compactor hides still holds."""
+    """Whether a message is the user's, and no person took it back: what a compactor hides still holds."""
+    if is_below(origin_of(view, view.get(wish.leaf.key)), "user"):
+        return False
     fate = view.fate(wish.leaf.key)
     is_hidden = fate.state == "hidden" and fate.by is not None
     return not (is_hidden and view.get(str(fate.by)).extras.get(RECALL) is False)

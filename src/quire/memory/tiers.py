@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, cast, get_args
 
 from quire.errors import InvalidValue, WrongType
+from quire.items import Origin, lowest
 from quire.memory.index import Index, LeafFilter
 from quire.memory.leaf import Kind, Leaf
 
@@ -55,6 +56,7 @@ class Episode(NamedTuple):
     ids: tuple[str, ...]
     at: float
     by_rule: bool
+    origin: Origin
 
 
 def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Episode]:
@@ -66,7 +68,7 @@ def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Epis
         covered[transcript] = max(covered.get(transcript, 0), leaf.covers_until)
     said = index.newest(limit * _MOST_LEAVES, leaves_in(conversation, "recent"))
     rest = [leaf for leaf in said if leaf.order >= covered.get((leaf.source, leaf.transcript), 0)]
-    found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False) for leaf in written]
+    found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False, leaf.origin) for leaf in written]
     found += map(_by_rule, _stretches(rest))
     return sorted(found, key=lambda episode: episode.at)[-limit:]
 
@@ -75,7 +77,8 @@ def _by_rule(leaves: Sequence[Leaf]) -> Episode:
     weightiest = sorted(leaves, key=lambda leaf: (-leaf.importance, leaf.order))[:_LINES]
     lines = [_line(leaf) for leaf in sorted(weightiest, key=lambda leaf: leaf.order)]
     ids = tuple(item_id for leaf in leaves for item_id in leaf.ids)
-    return Episode("\n".join(lines), leaves[0].source, ids, leaves[0].at, True)
+    least = lowest(leaf.origin for leaf in leaves)
+    return Episode("\n".join(lines), leaves[0].source, ids, leaves[0].at, True, least)
 
 
 def _line(leaf: Leaf) -> str:

@@ -24,11 +24,17 @@ _LONGEST = 600
 """Characters of a sentence that are kept."""
 
 _LONG_MESSAGE = 2_000
-"""Characters beyond which only the first and the last paragraph are read: the rest is likely to be pasted."""
+"""Characters beyond which only the first and the last paragraph are read: the rest is likely to be pasted,
+and so is the last, if the first ends with a colon."""
 
 _PASTED = re.compile(
-    r"""```.*?(?:```|\Z) | ^\s*>.*?$ | ["\u201c][^"\u201d\n]{12,}["\u201d]""",
-    re.DOTALL | re.MULTILINE | re.VERBOSE,
+    r"""(```|~~~).*?(?:\1|\Z) | ^\s*>.*?$
+      | ["\u201c\u201e][^"\u201c\u201d\n]{12,}["\u201c\u201d] | \u00ab[^\u00bb\n]{12,}\u00bb
+      | <([\w-]+)\b[^>\n]*>.*?</\2\s*>                                           # what is between tags
+      | ^\s*(?:system|developer|assistant|user|human|ai|tool)\s*(?:\([^)\n]*\))?:.*?$  # lines of a transcript
+      | ^(?:-{2,}\s*(?:original|forwarded)\b|on\b[^\n]{5,120}\bwrote:\s*$
+          |from:[^\n]+\n(?:sent|to|cc|date|subject):).*                            # mail that is answered""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 _ASKS_BACK = re.compile(r",? (?:ok(?:ay)?|all ?right|right|please)\?$", re.IGNORECASE)
 _SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
@@ -171,7 +177,8 @@ def _own_words(text: str) -> str:
     """Return a message without what is likely to be pasted."""
     if len(text) > _LONG_MESSAGE:
         paragraphs = [one for one in text.split("\n\n") if one.strip()] or [""]
-        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys((paragraphs[0], paragraphs[-1])))
+        own = paragraphs[:1] if paragraphs[0].rstrip().endswith(":") else (paragraphs[0], paragraphs[-1])
+        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys(own))
     return _PASTED.sub(" \n", text)
 
 

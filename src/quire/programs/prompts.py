@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from quire.agent.side_effects import has_acted
 from quire.agent.tools import ends
-from quire.items import Message
+from quire.items import Message, frame
 from quire.models import answer_text
 from quire.programs.replay import PastCall
 from quire.programs.source import ProgramFault, parse
@@ -75,7 +75,7 @@ def prompt_for(task: Task, values: Mapping[str, Any] | None = None) -> tuple[Mes
         parts.append(task.description)
     parts.append(f"# What there is\n\n```python\n{task.stubs.strip()}\n```")
     if values is not None:
-        parts.append(f"# What is given this time\n\n```json\n{_shortened(as_text(values))}\n```")
+        parts.append(f"# What is given this time\n\n{frame('values', _shortened(as_text(values)))}")
     else:
         parts.append("The program is kept, and run with other values each time.")
     return Message("system", _RULES), Message("user", "\n\n".join(parts))
@@ -85,7 +85,7 @@ def fault_message(fault: ProgramFault) -> Message:
     """The report of a program that was refused or failed."""
     parts = [f"This program does not work ({fault.kind}): {fault}"]
     if fault.printed:
-        parts.append(f"It had printed:\n\n```\n{_shortened(fault.printed)}\n```")
+        parts.append(f"It had printed:\n\n{frame('printed', _shortened(fault.printed))}")
     return Message("user", "\n\n".join([*parts, "Write the whole program again, without this fault."]))
 
 
@@ -99,7 +99,7 @@ def calls_message(calls: Sequence[PastCall]) -> Message:
             break
         lines.append(line)
     heading = f"Programs that failed have made calls, {len(calls)} since you wrote:"
-    return Message("user", "\n".join([heading, "", *lines, "", _MADE]))
+    return Message("user", "\n".join([heading, frame("calls", "\n".join(lines)), _MADE]))
 
 
 def code_message(code: str) -> Message:

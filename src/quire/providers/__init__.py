@@ -26,7 +26,6 @@ from quire.providers.rules import (
     CONTINUE as CONTINUE,
     NO_RESULT as NO_RESULT,
     OPENAI_ITEM_PREFIXES as OPENAI_ITEM_PREFIXES,
-    tagged_instructions as tagged_instructions,
 )
 from quire.providers.schema import (
     is_open as is_open,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from quire.items import ConfigChange, Content, Item, Message, Note, Opaque, Reasoning, Summary, ToolCall
+from quire.items import Content, Item, Message, Note, Opaque, Reasoning, Summary, ToolCall
 from quire.providers.media import split
 from quire.providers.names import Alphabet, Ids, Names
 from quire.providers.rules import TOOL_NAMES
@@ -18,7 +18,7 @@ from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_m
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json, entries_in
 from quire.state import MASKED
-from quire.tokens import described, noted, summarized
+from quire.tokens import as_quoted, described, noted, summarized
 
 _MERGING = (ANTHROPIC, GEMINI)
 """The wires where two replies of the model in a row are one message."""
@@ -117,10 +117,8 @@ class Draft:
             self.note(call, "id_renamed", f"the call's id is {given!r} here")
         return given
 
-    def instructions(self, item: Message | ConfigChange) -> str:
+    def instructions(self, item: Message) -> str:
         """The text of instructions; media in them are described."""
-        if isinstance(item, ConfigChange):
-            return item.instructions or ""
         if type(item.content) is str:
             return item.content
         text, media = split(item.parts)
@@ -212,5 +210,5 @@ class Draft:
 def content_for_model(item: Message | Note | Summary) -> Content:
     """The content of an item that is addressed to the model."""
     if isinstance(item, Message):
-        return item.content
+        return item.content if item.origin is None and item.address is None else as_quoted(item)
     return summarized(item.text) if isinstance(item, Summary) else noted(item)

@@ -170,7 +170,7 @@ def replaced(part: Media) -> tuple[str, str]:
     if data is None or sound_type(part) or not kind:
         return described(part), reason
     noun, size = noun_of(kind), len(data)
-    text = described(part, f": {size} bytes said to be {kind}, which are no {noun}")
+    text = described(part, f"{size} bytes said to be {kind}, which are no {noun}")
     return text, f"{reason}: its {size} bytes are no {noun}"
 
 

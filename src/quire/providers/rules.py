@@ -15,7 +15,7 @@ import msgspec
 from quire.items import Content, Part
 from quire.providers.names import Alphabet
 from quire.providers.types import HISTORY, Finish
-from quire.tokens import FAILED, NO_RESULT as NO_RESULT, late_result as late_result
+from quire.tokens import FAILED, NO_RESULT as NO_RESULT
 
 T = TypeVar("T")
 
@@ -145,17 +145,6 @@ BLANK_THOUGHT = " "
 CONTINUE = "Continue."
 BEGIN = "(The conversation begins.)"
 UNDERSTOOD = "Understood."
-FROM_ASSISTANT = "[from the assistant]"
-
-
-def tagged_instructions(text: str) -> str:
-    """Instructions in the middle, for a wire that has them at the start only."""
-    return f"<instructions>\n{text}\n</instructions>"
-
-
-def from_tool(name: str) -> str:
-    """The heading of media that a tool gave and that had to be moved."""
-    return f"[from {name}]"
 
 
 def failed_text(text: str) -> str:

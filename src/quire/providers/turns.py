@@ -21,7 +21,9 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    instructions_in_turn,
     parts_of,
+    plain_text,
 )
 from quire.providers import rules
 from quire.providers.draft import Draft, content_for_model
@@ -31,6 +33,7 @@ from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
 from quire.state import MASKED, Output, ReplySoFar, answered, is_output, merge_of, with_output
+from quire.tokens import framed, late_result
 
 Input = Message | Note | Summary | ConfigChange
 Step = tuple[Json, Json]
@@ -85,7 +88,8 @@ class Writer:
         - the arguments of a call are empty, no JSON object, or nest too deeply;
         - the id of a call is taken, or the wire does not allow it;
         - the results do not follow in the order of their calls;
-        - the content of a result is blank, or has parts.
+        - the content of a result is blank, or has parts;
+        - a message is of another origin than its role says.
         """
         names, ids, reads = self.draft.names, self.draft.ids, not self.takes_any_arguments
         taken, longest = ids.taken, ids.alphabet.longest
@@ -97,9 +101,17 @@ class Writer:
             called = start
             if type(item) is Message:
                 role, text, called = item.role, item.content, start + 1
-                if type(text) is not str or not text or text.isspace() or item.state is not None:
+                if type(text) is not str or not text or text.isspace():
                     break
-                if role == "user" or (role == "assistant" and type(items[called]) is Message):
+                if item.state is not None or item.origin is not None:
+                    break
+                if role == "user":
+                    if item.address is not None:
+                        break
+                    write_text(role, plain_text(text) if "<" in text or not text.isascii() else text)
+                    start = called
+                    continue
+                if role == "assistant" and type(items[called]) is Message:
                     write_text(role, text)
                     start = called
                     continue
@@ -137,6 +149,8 @@ class Writer:
                     if given is None:
                         break
                 taken[call_id] = 1
+                if "<" in output or not output.isascii():
+                    output = plain_text(output)
                 written, answer = step(call_id, name, given, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
@@ -162,14 +176,14 @@ class Writer:
             self._write_user(parts)
         self._add_state(item, place)
 
-    def instruct(self, item: Message | ConfigChange) -> None:
+    def instruct(self, item: Message) -> None:
         """Write instructions, or tagged text of the user where the wire has no place for them."""
         place, text = len(self.draft.messages), self.draft.instructions(item)
         if not text.strip():
             self.draft.note_empty(item)
         elif reason := self._write_instructions(item, text):
             self.draft.note(item, "instructions_as_text", reason)
-            self._write_user([self._text_part(rules.tagged_instructions(text))])
+            self._write_user([self._text_part(instructions_in_turn(text))])
         self._add_state(item, place)
 
     def reply(self, reply: ModelTurn) -> None:
@@ -180,13 +194,18 @@ class Writer:
         self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
-                self._move_media(output, rules.FROM_ASSISTANT)
+                self._move_media(output, "assistant")
         for call, result in zip(calls, results, strict=True):
             if not isinstance(result.content, str):
-                self._move_media(result, rules.from_tool(call.name))
+                self._move_media(result, call.name)
 
     def _spoken(self, item: Message) -> Message:
-        """A message of the model with the transcripts of what it said aloud; no wire takes that back."""
+        """A message of the model with the transcripts of what it said aloud; no wire takes that back.
+
+        Words that are not to be trusted as those of the model are quoted.
+        """
+        if item.origin is not None:
+            item = replace(item, content=content_for_model(item), origin=None)
         if isinstance(item.content, str):
             return item
         parts = tuple(part.transcript or part if isinstance(part, Audio) else part for part in item.parts)
@@ -199,14 +218,14 @@ class Writer:
         self.draft.note(call, "result_added", "the call has no result")
         return ToolResult(call.call_id, call.name, rules.NO_RESULT, is_error=True)
 
-    def _move_media(self, item: Message | ToolResult, heading: str) -> None:
+    def _move_media(self, item: Message | ToolResult, maker: str) -> None:
         """Write the media of an item that only a turn of the user can carry."""
         if isinstance(item.content, str):
             return
         media = [part for part in split(item.parts)[1] if not self._keeps(item, part)]
         if media:
             self.draft.note(item, "media_moved", "only the user sends such media here")
-            self._write_user(self.input_parts(item, (heading, *media)))
+            self._write_user(self.input_parts(item, parts_of(framed("media", media, **{"from": maker}))))
 
     # --- what a wire says --------------------------------------------------------------------------------
 
@@ -302,9 +321,9 @@ class Writer:
         return written
 
     def _input_part(self, item: Item, part: Part) -> Json | None:
-        text = part if isinstance(part, str) else as_text(part)
+        text = as_text(part)
         if text is not None or isinstance(part, str):
-            return self._text_part(text) if text and not text.isspace() else None
+            return self._text_part(plain_text(text)) if text and not text.isspace() else None
         is_taken = ABILITIES[type(part)] in self.profile.media
         written = self._media_part(item, part) if is_taken else None
         if written is not None:
@@ -425,12 +444,14 @@ class Turns:
             return
         self._unanswered.remove(item.call_id)
         parts = rules.failed_parts(item.parts) if item.is_error else item.parts
-        self._take_input(Message("user", (rules.late_result(item.name), *parts), id=item.id))
+        self._take_input(Message("user", late_result(item.name, parts), id=item.id))
         self.writer.draft.note(item, "text_moved", "the model had gone on without this result")
 
     def _take_input(self, item: Input) -> None:
         self.close()
-        if isinstance(item, ConfigChange) or (isinstance(item, Message) and item.role != "user"):
+        if isinstance(item, ConfigChange):
+            item = Message("system", item.instructions or "", id=item.id, origin=item.origin)
+        if isinstance(item, Message) and item.role != "user" and item.origin in (None, "system"):
             self.writer.instruct(item)
         else:
             self.writer.user(item)

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from quire.errors import InvalidValue
+from quire.items import Origin
 from quire.reading.compactions import policy_named, room_of
 from quire.reading.source import Count, Record, Source
 from quire.session import transcript_with
@@ -24,13 +25,23 @@ class Undone(Record, frozen=True):
     version: int
 
 
-def undo(source: Source, address: Name, id: str = "") -> Undone:
-    """Undo an edit by its id, or the last in force; an undo is an edit, too, and can be undone."""
+def undo(source: Source, address: Name, id: str = "", *, origin: Origin | None = None) -> Undone:
+    """Undo an edit by its id, or the last in force; an undo is an edit, too, and can be undone.
+
+    It is the user's, unless another `origin` is given.
+    """
     session = source.session(address)
     name = (id and transcript_with(session, id)) or MAIN
-    before, made = len(session.view(name)), session.undo(id or None, to=name)
+    before, made = len(session.view(name)), session.undo(id or None, to=name, origin=origin)
     shown = len(session.view(name))
     return Undone(undone=made.target, id=made.id, shown=shown, before=before, version=session.version)
+
+
+def distrust(source: Source, address: Name, id: Name) -> dict[str, str | int]:
+    """Trust an item, and all that is made of it, no more than text from outside; an undo takes it back."""
+    session = source.session(address)
+    made = session.distrust(id, to=transcript_with(session, id) or MAIN)
+    return {"id": made.id, "version": session.version}
 
 
 def fork(

@@ -48,7 +48,7 @@ def list_compactions(source: Source, address: str) -> dict[str, Any]:
         is_folded = isinstance(edit, Summary) and edit.id not in shown
         state = "undone" if edit.id in undone else "folded" if is_folded else "in force"
         sources = sum(stop - start for start, stop in subject(view, edit))
-        fields: dict[str, Any] = msgspec.to_builtins(describe(edit, counter))
+        fields: dict[str, Any] = msgspec.to_builtins(describe(edit, counter, view=view))
         return fields | {"state": state, "undo": undone.get(edit.id), "sources": sources}
 
     return {
@@ -85,7 +85,7 @@ def _positions(view: View, edits: Iterable[Edit]) -> list[int]:
 
 def _items(view: View, positions: Sequence[int], counter: Counter) -> list[Shown]:
     view.log.load(Run(position, position + 1) for position in positions)
-    return [describe(view.log.item(position), counter) for position in positions]
+    return [describe(view.log.item(position), counter, view=view) for position in positions]
 
 
 def preview_compaction(

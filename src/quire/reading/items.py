@@ -8,6 +8,7 @@ import msgspec
 from quire.items import (
     JSON,
     ConfigChange,
+    Distrust,
     Handoff,
     Hide,
     Item,
@@ -23,6 +24,7 @@ from quire.items import (
     kind_of,
 )
 from quire.reading.source import Fields, Record
+from quire.state import View, origin_of
 from quire.tokens import Counter
 
 _LONGEST = 4_000
@@ -53,10 +55,21 @@ class Shown(Record, frozen=True, omit_defaults=True):
     media: Sequence[Fields] = ()
     forgotten: bool = False
     tokens: int | None = None
+    origin: str | None = None
 
 
-def describe(item: Item, counter: Counter | None = None, *, start: int = 0, longest: int = _LONGEST) -> Shown:
-    """Return an item with at most the `longest` stretch of its text, from `start` on."""
+def describe(
+    item: Item,
+    counter: Counter | None = None,
+    *,
+    start: int = 0,
+    longest: int = _LONGEST,
+    view: View | None = None,
+) -> Shown:
+    """Return an item with at most the `longest` stretch of its text, from `start` on.
+
+    The `view` that it is of knows what it was made of, and so its origin.
+    """
     text, end = text_of(item), start + longest
     return Shown(
         id=item.id,
@@ -74,6 +87,7 @@ def describe(item: Item, counter: Counter | None = None, *, start: int = 0, long
         media=_media(item) if isinstance(item, Message | ToolResult) else (),
         forgotten=bool(item.extras.get("forgotten")),
         tokens=None if counter is None else counter.count(item),
+        origin=origin_of(view, item),
     )
 
 
@@ -94,7 +108,7 @@ def text_of(item: Item) -> str:
         case Note():
             content = item.content if isinstance(item.content, str) else _json(item.content)
             return ": ".join(filter(None, (item.key, item.description, content)))
-        case Hide() | Pin() | Undo():
+        case Hide() | Pin() | Distrust() | Undo():
             return ""
         case _:
             return JSON.encode_item(item).decode()

@@ -193,8 +193,8 @@ def _row(
         version=shown.versions[at],
         state=state,
         by=by,
-        item=describe(item, counter),
-        stub=None if stub is None else describe(stub, counter),
+        item=describe(item, counter, view=view),
+        stub=None if stub is None else describe(stub, counter, view=view),
         undo=undone.get(item.id),
         of=kind_of(view.log.item(area[0][0])) if area else None,
         count=sum(stop - start for start, stop in area) if is_edit(item) else None,
@@ -208,7 +208,8 @@ def read_item(source: Source, address: str, id: str, start: Count = 0) -> Shown:
     name = transcript_with(session, id)
     if name is None:
         raise UnknownId(f"there is no item {cut(id)!r} here")
-    return describe(session.view(name).get(id), start=start, longest=STRETCH)
+    view = session.view(name)
+    return describe(view.get(id), start=start, longest=STRETCH, view=view)
 
 
 # Two versions or branches side by side
@@ -252,5 +253,5 @@ def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Cou
         return {"state": "same", "start": start, "count": len(row)}
     both = (("left", left, pair.left), ("right", right, pair.right))
     return {"state": pair.state} | {
-        side: describe(view[at], counter) for side, view, at in both if at is not None
+        side: describe(view[at], counter, view=view) for side, view, at in both if at is not None
     }

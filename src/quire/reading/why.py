@@ -14,6 +14,7 @@ from quire.reading.requests import question_of
 from quire.reading.source import Count, Fields, Record, Source, counter_of
 from quire.session import Kept, Session, find_items, request_named, transcript_with
 from quire.stores import Place, place_at
+from quire.stores.streams import MAIN
 
 _FOUND, _MOST_FOUND, _QUOTES, _SCOPES, _SCANNED = 10, 50, 50, 20, 2_000
 """How many items are explained, and how many quotes, scopes and conversations are searched for them."""
@@ -70,7 +71,7 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
     entry, fault = _entry(chosen, meant)
     return Why(
         address=str(session.place),
-        item=describe(meant, counter_of(session)),
+        item=describe(meant, counter_of(session), view=session.view(name or MAIN)),
         requests=len(sent),
         seen_in=len(seen),
         first=_asked(sent[seen[0]][0]) if seen else None,

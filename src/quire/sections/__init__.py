@@ -4,6 +4,7 @@ A section has a name and `async items(ask)`. `Settings` has defaults for the res
 """
 
 from quire.sections.section import (
+    TURN as TURN,
     Ask,
     Candidate as Candidate,
     Candidates as Candidates,

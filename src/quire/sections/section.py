@@ -15,12 +15,14 @@ from quire.items import (
     KINDS,
     Audio,
     Content as MessageContent,
+    Distrust,
     File,
     Hide,
     Image,
     Item,
     Mask,
     Message,
+    Origin,
     Part,
     Pin,
     ToolCall,
@@ -47,7 +49,10 @@ Count = Callable[[Item], int]
 IsShown = Callable[[Sequence[str], Callable[[Item], bool]], bool]
 """Whether one of several ids is shown, in a transcript where the item with the first id passes a test."""
 
-NEVER_SHOWN = (Hide, Mask, Pin, Undo)
+TURN = "quire.turn"
+"""The key of `extras` of what is brought back for one turn, for the message that it is for."""
+
+NEVER_SHOWN = (Hide, Mask, Pin, Distrust, Undo)
 """Edits that have no words of their own."""
 
 _SHOWABLE = KINDS - set(NEVER_SHOWN)
@@ -163,6 +168,8 @@ class Candidate(NamedTuple):
     is_selected: bool
     reason: str
     source: str = ""
+    origin: Origin | None = None
+    """Whose words it is, if the item does not say so."""
 
 
 class Selection(Protocol):

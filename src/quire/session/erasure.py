@@ -28,7 +28,7 @@ from quire.session.entries import AcceptedJob, forgotten_job, job_entry
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
 from quire.session.state import PendingJob, State, Written, is_job, sources_of
-from quire.state import AUTOMATIC, Transcript
+from quire.state import Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import (
@@ -404,7 +404,7 @@ def _done(family: _Family, mark: str, state: State) -> Entries:
         trial = transcript.copy()
         while shown := [one for one in trial.view.summaries() if one.spans and is_tombstone(one)]:
             for summary in shown:  # others under it may show now
-                undo = Undo(summary.id, extras={AUTOMATIC: True})
+                undo = Undo(summary.id, origin="model")
                 trial.append(undo)
                 ends.append(Written(name, undo))
     return ends

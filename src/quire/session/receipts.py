@@ -36,9 +36,9 @@ from quire.context import (
 from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
 from quire.items import Item, Message, Note, Unknown
 from quire.memory import Quote
-from quire.memory.quotes import TURN, SelectedQuotes
+from quire.memory.quotes import SelectedQuotes
 from quire.providers import CachePlan, Rendered, provider_for
-from quire.sections import History, Settings
+from quire.sections import TURN, History, Settings
 from quire.session.log import Entries, Log
 from quire.session.provenance import names_of
 from quire.session.spending import Spending
@@ -332,8 +332,8 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
     content = msgspec.json.decode(zlib.decompress(rows.content))
     kinds = content["kinds"]
     for item_id, created_at, tokens, which in content["rows"]:
-        kind, fate, rule, reason, source = kinds[which]
-        yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source))
+        kind, fate, rule, reason, source, origin = kinds[which]
+        yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source, origin))
 
 
 class Receipts(Sequence[Kept]):
@@ -555,7 +555,7 @@ class _Keeping:
         kinds: dict[tuple[str, ...], int] = {}
         found: list[list[Any]] = []
         for created_at, entry in rows:
-            kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source)
+            kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source, entry.origin)
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
         content = zlib.compress(encode({"kinds": list(kinds), "rows": found}))  # as values it would take long
         selected = self._selected.get(name)

@@ -11,7 +11,6 @@ from quire.errors import CallPending, EditRefused, InvalidValue, cut
 from quire.items import ConfigChange, Hide, Item, Message, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import RECALL
 from quire.state import (
-    AUTOMATIC,
     EDIT,
     View,
     instructions,
@@ -71,7 +70,7 @@ def editing(message_id: str, message: Message) -> Rewrite:
 
     @cache
     def undo(target: str) -> Undo:
-        return Undo(target, extras={AUTOMATIC: True})
+        return Undo(target, origin="model")
 
     def rewrite(view: View) -> list[Item]:
         old, start = view.get(message_id), view.position(message_id)

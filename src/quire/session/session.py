@@ -12,7 +12,21 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
-from quire.items import EDITS, Content, Hide, Item, Message, Pin, ToolCall, ToolResult, Undo
+from quire.items import (
+    EDITS,
+    Content,
+    Distrust,
+    Hide,
+    Item,
+    Message,
+    Origin,
+    Pin,
+    ToolCall,
+    ToolResult,
+    Undo,
+    is_below,
+    own_origin,
+)
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
@@ -34,7 +48,7 @@ from quire.session.spending import Caps, Spending, named_prices
 from quire.session.state import State, Written
 from quire.session.turn import Turn
 from quire.session.turns import BuildOptions, Turns
-from quire.state import AUTOMATIC, Transcript, View, in_one_reply
+from quire.state import Transcript, View, in_one_reply
 from quire.stores import Durability, Place, Store, place_at
 from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
@@ -89,18 +103,29 @@ class AioSession:
             call_id, name = call.call_id, name or call.name
         return await self._one(ToolResult(call_id, name or "", content, **fields), to)
 
-    async def pin(self, item: Item | str, *, to: str = MAIN) -> Pin:
-        """Show an item, given by itself or its id, in every request, whatever else is cut or summarised."""
-        return await self._one(Pin(_id_of(item)), to)
+    async def pin(self, item: Item | str, *, to: str = MAIN, origin: Origin | None = None) -> Pin:
+        """Show an item, given by itself or its id, in every request, whatever else is cut or summarised.
 
-    async def undo(self, edit_id: str | None = None, *, to: str = MAIN) -> Undo:
+        The pin is the user's, unless another `origin` is given.
+        """
+        return await self._one(Pin(_id_of(item), origin=origin), to)
+
+    async def distrust(self, item: Item | str, *, to: str = MAIN) -> Distrust:
+        """Trust an item, and all that is made of it, no more than text from outside; `undo` takes it back.
+
+        A message is then shown as a quotation.
+        """
+        return await self._one(Distrust(_id_of(item)), to)
+
+    async def undo(self, edit_id: str | None = None, *, to: str = MAIN, origin: Origin | None = None) -> Undo:
         """Undo an edit; without an id, the last one that still applies.
 
-        What the edit hid is shown again. What was recorded after the edit stays shown.
+        What the edit hid is shown again. What was recorded after the edit stays shown. The undo is the
+        user's, unless another `origin` is given: one below the user's undoes nothing that a person did.
         """
         if edit_id is None:
             await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to))), to)
+        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to)), origin=origin), to)
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
         """Hide items from now on, each with its group, from recall too; `undo` shows them again.
@@ -341,6 +366,7 @@ class Session:
     tool = plain(AioSession.tool)
     pin = plain(AioSession.pin)
     undo = plain(AioSession.undo)
+    distrust = plain(AioSession.distrust)
     hide = plain(AioSession.hide)
     retract = plain(AioSession.retract)
     edit = plain(AioSession.edit)
@@ -625,7 +651,8 @@ def _last_edit(view: View) -> str:
     """The id of the last edit of a transcript that is in force."""
     undone: set[str] = set()
     for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
-        if edit.id not in undone and not isinstance(edit, Undo) and AUTOMATIC not in edit.extras:
+        is_automatic = isinstance(edit, Pin) and is_below(own_origin(edit), "user")
+        if edit.id not in undone and not isinstance(edit, Undo) and not is_automatic:
             return edit.id
         if isinstance(edit, Undo) and edit.id not in undone:
             undone.add(edit.target)

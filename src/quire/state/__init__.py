@@ -80,11 +80,19 @@ from quire.state.merge import (
     merge_result,
     plan_summary,
 )
+from quire.state.origins import (
+    ALL as ALL,
+    ELSEWHERE as ELSEWHERE,
+    OF as OF,
+    as_imported as as_imported,
+    distrusted as distrusted,
+    is_untrusted as is_untrusted,
+    origin_of,
+)
 from quire.state.pool import Inherit, Pool
 from quire.state.shape import Run as Run
 from quire.state.transcript import CLOSED as CLOSED, Config, Transcript, config_at
 from quire.state.view import (
-    AUTOMATIC as AUTOMATIC,
     Fate,
     Scroll as Scroll,
     View,
@@ -110,6 +118,7 @@ __all__ = [
     "groups",
     "merge_all",
     "merge_result",
+    "origin_of",
     "pending_calls",
     "plan_summary",
     "structural",

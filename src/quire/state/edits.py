@@ -7,8 +7,20 @@ the one that goes may be under another.
 from collections.abc import Iterable, Mapping, Sequence
 
 from quire.errors import CallPending, DuplicateId, EditRefused, LastUserMessage, SplitsGroup, cut
-from quire.items import Edit, Hide, Mask, Pin, Summary, Undo
-from quire.state.log import EDIT, masked
+from quire.items import (
+    ConfigChange,
+    Distrust,
+    Edit,
+    Hide,
+    Mask,
+    Message,
+    Pin,
+    Summary,
+    Undo,
+    is_below,
+    own_origin,
+)
+from quire.state.log import EDIT, changed_by
 from quire.state.shape import Interval, Run, Shape, contains, singles, united, without
 from quire.state.view import EditsInForce, View
 
@@ -29,10 +41,18 @@ def view_after(view: View, edits: Iterable[Edit]) -> View:
 
 def edited(view: View, edit: Edit) -> Shape:
     """The shape of a view once an edit is recorded after it; an error changes nothing."""
+    _check_author(view, edit)
     if isinstance(edit, Undo):
         return _undone(view, edit)
     _check(view, edit)
-    return _masked(view, {view.end: edit}) if isinstance(edit, Mask) else _applied(view, edit, view.end)
+    if isinstance(edit, Mask | Distrust):
+        return _restated(view, {view.end: edit})
+    shape = _applied(view, edit, view.end)
+    if not isinstance(edit, Pin):
+        return shape
+    in_force = view.edits_in_force.edits.items()
+    distrusts = {at: one for at, one in in_force if isinstance(one, Distrust)}
+    return _restated(View(view.log, shape, view.end, view.open_calls()), distrusts)
 
 
 def _applied(view: View, edit: Hide | Pin | Summary, at: int) -> Shape:
@@ -46,18 +66,26 @@ def _applied(view: View, edit: Hide | Pin | Summary, at: int) -> Shape:
     return _changed(view, without(area, pinned), summary, _folded(view, edit, area))
 
 
-def _masked(view: View, masks: Mapping[int, Mask]) -> Shape:
-    """The shape with stubs; the stub of an item that is hidden or pinned is shown once it is not.
+def _restated(view: View, edits: Mapping[int, Mask | Distrust]) -> Shape:
+    """The shape with stubs, and with quotations for messages that are distrusted.
 
-    Masks are given by their positions. Of several of one item the last counts.
+    The stub of an item that is hidden or pinned is shown once it is not. Edits are given by their positions.
+    Of several masks of one item the last counts, and a mask counts before a `Distrust`.
     """
-    stubs: dict[int, Run] = {}
-    for at, mask in masks.items():
-        position = view.log.locate(mask.target, view.end)
-        shown = view.run_at(view.log.head(position))
-        if shown is not None and not shown.pinned:
-            stubs[position] = Run(position, position + 1, at)
-    return _changed(view, singles(stubs), list(stubs.values()))
+    runs: dict[int, Run] = {}
+    log = view.log
+    for at, edit in sorted(edits.items(), key=lambda pair: isinstance(pair[1], Mask)):
+        position = log.locate(edit.target, view.end)
+        shown = view.run_at(log.head(position))
+        if shown is None or (isinstance(edit, Mask) and shown.pinned):
+            continue
+        if isinstance(edit, Distrust):
+            before = view.run_at(position)
+            is_masked = before is not None and before.by >= 0 and isinstance(log.item(before.by), Mask)
+            if is_masked or not isinstance(log.item(position), Message | ConfigChange):
+                continue  # what a tool gave is shown as that already
+        runs[position] = Run(position, position + 1, at, shown.pinned)
+    return _changed(view, singles(runs), list(runs.values()))
 
 
 def _folded(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[Run]:
@@ -98,7 +126,7 @@ def _undone(view: View, edit: Undo) -> Shape:
     # A group may have grown while a pin, or the undo of another edit, kept it shown.
     covered = united(interval for _, area in kept.covers for interval in area)
     _check_area(view, without(covered, _group_area(view, after.pins())))
-    return _masked(after, {at: edit for at, edit in kept.edits.items() if isinstance(edit, Mask)})
+    return _restated(after, {at: one for at, one in kept.edits.items() if isinstance(one, Mask | Distrust)})
 
 
 def _changed(view: View, area: list[Interval], runs: Sequence[Run], gone: Sequence[Run] = ()) -> Shape:
@@ -110,20 +138,38 @@ def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
     return singles(position for head in heads for position in view.log.group(head, view.end))
 
 
-def _check(view: View, edit: Hide | Mask | Pin | Summary) -> None:
+def _check_author(view: View, edit: Edit) -> None:
+    """Refuse an edit that no person makes where it would take back a person's, or touch a system item."""
+    author, log, end = own_origin(edit), view.log, view.end
+    if not is_below(author, "user") or isinstance(edit, Pin):
+        return
+    if isinstance(edit, Hide | Summary):
+        marks = (p for area in log.area(edit, end) for p in log.positions("marks", *area))
+        touched = next((log.item(p) for p in marks if own_origin(log.item(p)) == "system"), None)
+    else:
+        target = log.item(log.locate(edit.target, end))
+        is_higher = isinstance(edit, Undo) and is_below(author, own_origin(target))
+        touched = target if is_higher or own_origin(target) == "system" else None
+    if touched is not None:
+        raise EditRefused(f"{cut(touched.id)!r} is not changed by an edit of origin {author!r}")
+
+
+def _check(view: View, edit: Hide | Mask | Distrust | Pin | Summary) -> None:
     log, end = view.log, view.end
     if isinstance(edit, Hide | Summary):
         _check_area(view, log.area(edit, end))
         return
     position = log.locate(edit.target, end)
     if isinstance(edit, Mask):
-        masked(log.item(position), edit)
+        changed_by(edit, log.item(position))
         if position == log.last_user(end):
             raise LastUserMessage(f"{cut(edit.target)!r} is the message to be answered")
         if (run := view.run_at(log.head(position))) is not None and run.pinned:
             raise EditRefused(f"{cut(edit.target)!r} is pinned")
-    elif log.head(position) == EDIT:
-        raise EditRefused(f"{cut(edit.target)!r} is an edit and cannot be pinned")
+    elif log.head(position) == EDIT and (
+        isinstance(edit, Pin) or not isinstance(log.item(position), Summary)
+    ):
+        raise EditRefused(f"{cut(edit.target)!r} is an edit: it cannot be pinned or distrusted")
 
 
 def _check_area(view: View, area: Sequence[Interval]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from quire.errors import EditRefused, UnknownId, cut
-from quire.items import Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
+from quire.items import Distrust, Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
 from quire.state.groups import Grouping, is_output, is_user_message, structural
 from quire.state.shape import Interval, Run, Shape, united
 from quire.tokens import Counter, Late
@@ -268,9 +268,9 @@ class Log:
         key = (run.start, run.by)
         stub = self._stubs.get(key)
         if stub is None:
-            mask = self.item(run.by)
-            assert isinstance(mask, Mask)
-            stub = self._stubs[key] = masked(self.item(run.start), mask)
+            edit = self.item(run.by)
+            assert isinstance(edit, Mask | Distrust)
+            stub = self._stubs[key] = changed_by(edit, self.item(run.start))
         return (stub,)
 
     def head(self, position: int) -> int:
@@ -423,13 +423,19 @@ def _positions_of(run: Run) -> Iterable[int]:
     return range(run.start, run.stop) if run.by < 0 else (*range(run.start, run.stop), run.by)
 
 
-def masked(item: Item, mask: Mask) -> Item:
-    """The item with a stub for its content; a reply of the model is also marked as not its own words."""
+def changed_by(edit: Mask | Distrust, item: Item) -> Item:
+    """The item with a stub for its content, or as text from outside.
+
+    A reply of the model is also marked as not its own words.
+    """
+    changes: dict[str, Any] = {"origin": "external"} if isinstance(edit, Distrust) else {"content": edit.stub}
     if isinstance(item, Message) and item.role == "assistant":
-        state = msgspec.structs.replace(item.state or Opaque("quire", ""), prefix=MASKED)
-        return msgspec.structs.replace(item, content=mask.stub, state=state)
-    if isinstance(item, ToolResult) or (isinstance(item, Message) and item.role == "user"):
-        return msgspec.structs.replace(item, content=mask.stub)
+        changes["state"] = msgspec.structs.replace(item.state or Opaque("quire", ""), prefix=MASKED)
+    is_said = isinstance(item, ToolResult) or (
+        isinstance(item, Message) and item.role in ("user", "assistant")
+    )
+    if is_said or isinstance(edit, Distrust):
+        return msgspec.structs.replace(item, **changes)
     raise EditRefused(
         f"{cut(item.id)!r} is not a result or a message of the conversation: it cannot be masked"
     )

@@ -12,9 +12,21 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire.errors import DuplicateId, EditRefused, InvalidValue, UnknownId, WrongType, cut
-from quire.items import ConfigChange, Hide, Item, Message, Summary, ToolCall, ToolResult, Unknown, now
+from quire.items import (
+    ConfigChange,
+    Hide,
+    Item,
+    Message,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    now,
+    own_origin,
+)
 from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
 from quire.state.log import Segment
+from quire.state.origins import origin_of
 from quire.state.shape import Interval, singles, united, without
 from quire.state.transcript import CLOSED, Transcript
 from quire.state.view import EditsInForce, View, spans_over
@@ -121,7 +133,9 @@ def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = N
     recorded = child.get(answer.id)  # as it was recorded, should it be masked by now
     if _has(parent, recorded):
         return []
-    merged = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now())
+    origin = origin_of(child.view, recorded)
+    changes = {"origin": origin} if origin != own_origin(recorded) else {}
+    merged = msgspec.structs.replace(_merged(recorded, agent_id, answer.id), created_at=now(), **changes)
     parent.append(merged)
     return [merged]
 
@@ -184,8 +198,8 @@ def _has(parent: Transcript, item: Item) -> bool:
         return False
     known = parent.get(item.id)
     if known.created_at != item.created_at:
-        # A merge may have set the agent and a mark, and `merge_result` the time.
-        expected = {name: getattr(known, name) for name in ("agent_id", "created_at", "extras")}
+        # A merge may have set the agent and a mark, and `merge_result` the time and the origin.
+        expected = {name: getattr(known, name) for name in ("agent_id", "created_at", "extras", "origin")}
         if known != msgspec.structs.replace(item, **expected):
             raise DuplicateId(f"the child's item {cut(item.id)!r} is not the parent's: nothing is merged")
     return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from quire.errors import InvalidValue, UnknownKey, cut
-from quire.items import Note
+from quire.items import Note, escape, one_line
 from quire.tokens import whole
 
 
@@ -85,7 +85,8 @@ class Pool:
     def catalogue(self) -> str:
         """One line per note with its key and description: enough to choose by."""
         return "\n".join(
-            f"- [{_line(key)}] {_line(note.description)}".rstrip() for key, note in self._notes.items()
+            f"- [{one_line(key).replace(']', ')')}] {escape(_line(note.description))}".rstrip()
+            for key, note in self._notes.items()
         )
 
     def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":

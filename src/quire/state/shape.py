@@ -19,7 +19,7 @@ _MAX_PARTS = 16
 
 
 class Run(NamedTuple):
-    """One stretch of what is shown. `by` is the position of its mask or summary; below zero without one."""
+    """One stretch of what is shown. `by` is the position of the edit that it shows, or below zero."""
 
     start: int
     stop: int
@@ -101,7 +101,7 @@ class Shape:
 
     def summaries(self) -> list[Run]:
         """The runs of summaries that are shown in place of what they cover."""
-        return [run for run in self.notable() if run.by >= 0]
+        return [run for run in self.notable() if run.start == run.stop]
 
     def run_at(self, position: int, end: int) -> Run | None:
         """The run that shows a position before `end`, if one does."""

@@ -13,7 +13,18 @@ from itertools import accumulate, chain, islice
 from typing import Any, Literal, NamedTuple, cast, overload
 
 from quire.errors import OutOfRange
-from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo
+from quire.items import (
+    Hide,
+    Item,
+    Mask,
+    Span,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Undo,
+    is_below,
+    own_origin,
+)
 from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Node, Part, Run, Shape, contains, singles, united
@@ -347,8 +358,11 @@ class View(ItemRow):
         run = self.run_at(position)
         if run is not None and head in self.pins():
             return Fate("pinned")
+        if run is not None and run.by >= 0:
+            is_masked = isinstance(self.log.item(run.by), Mask)
+            return Fate("masked" if is_masked else "shown", self.log.id_at(run.by))
         if run is not None:
-            return Fate("shown") if run.by < 0 else Fate("masked", self.log.id_at(run.by))
+            return Fate("shown")
         edit = self.edits_in_force.over(position)
         return Fate("summarised" if isinstance(edit, Summary) else "hidden", edit.id)
 
@@ -371,16 +385,12 @@ def protected_positions(view: View) -> Iterator[int]:
         yield from log.group(newest, end)
 
 
-AUTOMATIC = "quire.automatic"
-"""The key of `extras` that marks a `Pin` or an `Undo` which no person asked for."""
-
-
 def undone_groups(view: View) -> set[int]:
     """The heads of the groups that are shown, or under an earlier summary, because a person undid an edit."""
     log, end, heads = view.log, view.end, set[int]()
     summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
     for undo in view.edits_in_force.edits.values():
-        if not isinstance(undo, Undo) or AUTOMATIC in undo.extras:
+        if not isinstance(undo, Undo) or is_below(own_origin(undo), "user"):
             continue
         position = log.locate(undo.target, end)
         edit, area = log.item(position), list[Interval]()

@@ -26,7 +26,7 @@ from quire.items import (
     Unknown,
     freeze,
 )
-from quire.state import CLOSED, MERGED as MERGE_MARK, TASK
+from quire.state import ALL as ALL, CLOSED, ELSEWHERE, MERGED as MERGE_MARK, OF as OF, TASK
 from quire.stores.store import JOBS as JOBS, Entry, Place, Store, is_own
 
 MAIN = "main"
@@ -50,21 +50,18 @@ NAMED = ".named"
 LINKS = "~recalled"
 """The conversation of a scope that says which conversations quoted which, by digests of their names."""
 
-OF = "quire.of"
-"""The key of `extras` for the ids of the items that an item was made of: it is forgotten with them."""
-
-ALL = "*"
-"""Among the sources of an item: it may be made of all that the conversation had by then."""
-
 OUTPUTS = "quire.outputs"
 """The key of `extras` of a tool result for the handles of its output in the pool."""
 
 CALLERS = "quire.callers"
 """The key of `extras` of a call that the caller of the agent runs: the agent waits for its result."""
 
+UNTRUSTED = "quire.untrusted"
+"""The key of `extras` of a call for the ids of what was untrusted in the request that it answers."""
+
 FORGOTTEN_TEXT = "[forgotten]"
 
-_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, OUTPUTS)
+_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, ELSEWHERE, OUTPUTS)
 """The extras that a tombstone keeps: they hold ids, and say what was made of what."""
 
 _LEFT: dict[type, dict[str, Any]] = {

@@ -10,9 +10,24 @@ from hypothesis import given, strategies as st
 
 from quire.compactors import Compactor, Outcome, Plan, Room, record
 from quire.errors import EditRefused, Irreducible, QuireError
-from quire.items import JSON, Edit, Hide, Item, Mask, Message, Pin, Span, Summary, ToolResult, Undo
+from quire.items import (
+    JSON,
+    Edit,
+    Hide,
+    Item,
+    Mask,
+    Message,
+    Pin,
+    Span,
+    Summary,
+    ToolResult,
+    Undo,
+    is_below,
+    lowest,
+    own_origin,
+)
 from quire.providers import PROVIDERS
-from quire.state import Pool, Transcript, structural
+from quire.state import Pool, Transcript, origin_of, structural
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 from quire.testing.examples import examples
 from quire.testing.histories import OPS, Author, Op
@@ -190,6 +205,11 @@ class CompactorLaws:
         assert list(restored.view) == list(transcript.view), "another view once the transcript is read back"
         for item in transcript.recorded(since=len(plain.log)):
             plain.append(item)
+            assert is_below(own_origin(item), "user"), f"{item} passes for an edit that a person made"
+            covered = plain.covered_by(len(plain.log) - 1) if isinstance(item, Summary) else set[int]()
+            least = lowest(own_origin(plain.log[p]) for p in covered)
+            is_trusted = is_below(least, origin_of(transcript.view, item))
+            assert not is_trusted, f"{item} is trusted more than what it is made of"
         assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
     @examples()

@@ -17,6 +17,7 @@ from quire.items import (
     Audio,
     ConfigChange,
     Content,
+    Distrust,
     File,
     Handoff,
     Hide,
@@ -248,13 +249,13 @@ class Talk:
             return
         first, last = sorted((a % len(recorded), b % len(recorded)))
         span = (Span(recorded[first].id, recorded[last].id),)
-        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Undo)]
+        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Distrust | Undo)]
         target = recorded[a % len(recorded)].id
         choices: tuple[Item, ...] = (
             Hide(span),
             Summary("gist of it", span if b % 5 else ()),
             Mask(target, "[cleared]"),
-            Pin(target),
+            Pin(target) if b % 2 else Distrust(target),
             Undo(edits[b % len(edits)].id if edits else target),
         )
         self.transcript.append(choices[code])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quire.items import (
     Audio,
     ConfigChange,
+    Distrust,
     File,
     Handoff,
     Hide,
@@ -99,7 +100,7 @@ class Author:
         item_id = self.next_id(a)
         first, last = sorted((a % len(recorded), b % len(recorded)))
         target = recorded[a % len(recorded)]
-        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Undo)]
+        edits = [item for item in recorded if isinstance(item, Hide | Summary | Mask | Pin | Distrust | Undo)]
         match code:
             case 0:
                 return Hide((Span(recorded[first].id, recorded[last].id),), id=item_id, created_at=at)
@@ -112,7 +113,8 @@ class Author:
             case 3:
                 return Mask(target.id, "[cleared]", id=item_id, created_at=at)
             case 4:
-                return Pin(target.id, id=item_id, created_at=at)
+                kind = Pin if b % 2 else Distrust
+                return kind(target.id, id=item_id, created_at=at)
             case _:
                 edit = edits[b % len(edits)] if edits else target
                 return Undo(edit.id, id=item_id, created_at=at)

@@ -112,8 +112,19 @@ def spans() -> st.SearchStrategy[tuple[q.Span, ...]]:
     return st.lists(st.builds(q.Span, ids(), ids()), min_size=1, max_size=3).map(tuple)
 
 
+def origins() -> st.SearchStrategy[q.Origin]:
+    """Whose words something is."""
+    return st.sampled_from(q.ORIGINS)
+
+
 def _record() -> dict[str, Any]:
-    return {"id": ids(), "created_at": times(), "agent_id": _maybe(texts()), "extras": free_mappings()}
+    return {
+        "id": ids(),
+        "created_at": times(),
+        "agent_id": _maybe(texts()),
+        "extras": free_mappings(),
+        "origin": _maybe(origins()),
+    }
 
 
 def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
@@ -140,12 +151,13 @@ def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
         q.Mask: {"target": ids(), "stub": filled},
         q.Hide: {"spans": spans()},
         q.Pin: {"target": ids()},
+        q.Distrust: {"target": ids()},
         q.Undo: {"target": ids()},
         q.Unknown: {"name": texts().map(lambda text: f"future {text}"), "fields": fields},
     }
 
 
-COMMON = ("kind", "id", "created_at", "agent_id")
+COMMON = ("kind", "id", "created_at", "agent_id", "origin")
 FIELDS = _kinds()
 
 

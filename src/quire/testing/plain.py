@@ -7,6 +7,8 @@ import msgspec
 
 from quire.items import (
     ConfigChange,
+    Distrust,
+    Edit,
     Hide,
     Item,
     Mask,
@@ -37,14 +39,24 @@ class FourCharacters:
 
 
 def is_edit(item: Item) -> bool:
-    return isinstance(item, Hide | Mask | Pin | Undo) or (isinstance(item, Summary) and bool(item.spans))
+    return isinstance(item, Edit) and not (isinstance(item, Summary) and not item.spans)
 
 
 def stand_in(item: Message | ToolResult, mask: Mask) -> Message | ToolResult:
     if isinstance(item, Message) and item.role == "assistant":
-        owner = (item.state.provider, item.state.model, item.state.data) if item.state else ("quire", "", "")
-        return msgspec.structs.replace(item, content=mask.stub, state=Opaque(*owner, prefix="masked"))
+        return msgspec.structs.replace(item, content=mask.stub, state=_not_its_own(item))
     return msgspec.structs.replace(item, content=mask.stub)
+
+
+def quoted(item: Message | ConfigChange) -> Message | ConfigChange:
+    """A message that is distrusted."""
+    state = {"state": _not_its_own(item)} if isinstance(item, Message) and item.role == "assistant" else {}
+    return msgspec.structs.replace(item, origin="external", **state)
+
+
+def _not_its_own(item: Message) -> Opaque:
+    owner = (item.state.provider, item.state.model, item.state.data) if item.state else ("quire", "", "")
+    return Opaque(*owner, prefix="masked")
 
 
 def is_output(item: Item) -> bool:
@@ -185,12 +197,15 @@ class PlainTranscript:
             edit = self.log[p]
             if isinstance(edit, Mask):
                 masks[self.find(edit.target)] = edit
+        distrusted = {self.find(one.target) for p in active if isinstance(one := self.log[p], Distrust)}
         entries: list[tuple[tuple[int, int], int | None, Item]] = []
         for p, item in enumerate(self.log):
             if not is_edit(item) and p not in away:
                 if p in masks and p not in pinned:
                     assert isinstance(item, Message | ToolResult)
                     item = stand_in(item, masks[p])
+                elif p in distrusted and isinstance(item, Message | ConfigChange):
+                    item = quoted(item)
                 entries.append(((p, 1), p, item))
         for p in self._summaries(active):
             entries.append(((min(self.covered_by(p)), 0), None, self.log[p]))

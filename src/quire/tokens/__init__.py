@@ -22,8 +22,10 @@ from quire.tokens.measured import (
     Late as Late,
     Measured,
     answer_tokens as answer_tokens,
+    as_quoted as as_quoted,
     counter_for,
     described as described,
+    framed as framed,
     in_file as in_file,
     is_native as is_native,
     late_result as late_result,
@@ -34,7 +36,6 @@ from quire.tokens.measured import (
     single_definitions as single_definitions,
     summarized as summarized,
     unanswered_tokens as unanswered_tokens,
-    unmarked as unmarked,
 )
 from quire.tokens.media import is_text as is_text, media_costs, media_tokens, size_of
 from quire.tokens.models import (

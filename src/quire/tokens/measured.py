@@ -5,18 +5,19 @@ is measured offline by a tokenizer, which takes about 0.3 s and 65 MB to load wh
 takes time in proportion to the text, also for a million equal characters, so no text is cut.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, assert_never, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
 from quire.items import (
     Audio,
     ConfigChange,
     Content,
+    Distrust,
     File,
     Handoff,
     Hide,
@@ -33,8 +34,16 @@ from quire.items import (
     ToolResult,
     Undo,
     Unknown,
+    closing,
+    empty_frame,
+    escape,
+    frame,
+    is_below,
+    opening,
+    own_origin,
     prepared,
     replace_surrogates,
+    usual_origin,
 )
 from quire.tokens.counter import Counter, Definition, Tally, checked_counter, whole
 from quire.tokens.media import is_text, is_utf8, media_costs, media_tokens
@@ -52,48 +61,54 @@ MAY_HAVE_RUN = "It is uncertain whether this was done: {why}. Look before you do
 NO_RESULT = MAY_HAVE_RUN.format(why="the call was interrupted")
 
 
-def late_result(name: str) -> str:
-    """The heading of a result that came after the model had gone on without it."""
-    return f"[result of an earlier call of {name}]"
+def late_result(name: str, parts: Sequence[Part]) -> Content:
+    """A result that came after the model had gone on without it, as it stands in a turn of the user."""
+    return framed("late-result", parts, tool=name)
 
 
 def in_file(name: str | None, data: bytes) -> str:
-    """The text of a file, with its name on a line before it; text that is no UTF-8 is read as Latin-1."""
-    text, line = data.decode("utf-8" if is_utf8(data) else "latin-1"), " ".join((name or "").split())
-    return f"[{line}]\n{text}" if line and text else text
+    """The text of a file in a frame with its name; text that is no UTF-8 is read as Latin-1."""
+    text = data.decode("utf-8" if is_utf8(data) else "latin-1")
+    return frame("file", text, name=name) if text else text
 
 
-def described(part: Image | Audio | File, more: str = "") -> str:
+def described(part: Image | Audio | File, problem: str | None = None) -> str:
     """The text for media that cannot be shown."""
-    at = f" at {part.url}" if part.url and not part.url.startswith("data:") else ""
+    url = None if part.url is None or part.url.startswith("data:") else part.url
     if isinstance(part, Audio):
-        length = f", {part.seconds:g} s" if part.seconds else ""
+        length = f"{part.seconds:g} s" if part.seconds else None
         said = (part.transcript or "").strip()
-        return said or f"[audio{length}{at}{more}]"
+        return said or empty_frame("audio", length=length, url=url, problem=problem)
     if isinstance(part, File):
-        return f"[file{' ' + part.name if part.name else ''}{at}{more}]"
-    return f"[image{at}{more}]"
+        return empty_frame("file", name=part.name, url=url, problem=problem)
+    return empty_frame("image", url=url, problem=problem)
 
 
-_MARKS = re.compile(r"<(?=[\s/]*(?:summary|note|ledger|recalled|instructions|conversation)\b)", re.IGNORECASE)
-"""What begins or ends a block that the library puts into a request."""
+def framed(tag: str, parts: Sequence[Part], **attributes: str | None) -> Content:
+    """Content in a frame; media stand between its tags."""
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) == len(parts):
+        return frame(tag, "\n".join(texts), **attributes)
+    inside = (escape(part) if isinstance(part, str) else part for part in parts)
+    return (opening(tag, **attributes), *inside, closing(tag))
 
 
-def unmarked(text: str) -> str:
-    """A text that is quoted in a block: it cannot end that block or begin another one."""
-    return _MARKS.sub("&lt;", text) if "<" in text else text
+def as_quoted(item: Message) -> Content:
+    """The content of a message as a model reads it: in a frame, if less is to be trusted than its role."""
+    origin = own_origin(item)
+    if not is_below(origin, usual_origin(replace(item, address=None))):
+        return item.content
+    return framed("message", item.parts, **{"from": item.agent_id, "origin": origin})
 
 
 def summarized(text: str) -> str:
-    """The text of a summary, marked as one."""
-    return f"<summary>\n{unmarked(text)}\n</summary>"
+    """The text of a summary in its frame."""
+    return frame("summary", text)
 
 
 def noted(note: Note) -> str:
-    """The text of a note, with its heading."""
-    heading = " ".join(filter(None, (note.key, note.description)))
-    heading, content = unmarked(heading), unmarked(note_text(note.content))
-    return f"<note>\n{heading}\n{content}\n</note>" if heading else f"<note>\n{content}\n</note>"
+    """The text of a note in its frame."""
+    return frame("note", note_text(note.content), key=note.key, about=note.description)
 
 
 def note_text(content: Any) -> str:
@@ -172,7 +187,8 @@ class Measured:
         framing = self._framing
         match item:
             case Message():
-                return framing.message + self._content(item.content)
+                is_plain = item.origin is None and item.address is None
+                return framing.message + self._content(item.content if is_plain else as_quoted(item))
             case ToolCall():
                 return framing.call + self.text(item.name) + self.text(item.arguments)
             case ToolResult():
@@ -186,7 +202,7 @@ class Measured:
                 return framing.message + self.text(item.instructions) if item.instructions else 0
             case Note():
                 return framing.message + self.text(noted(item))
-            case Handoff() | Mask() | Hide() | Pin() | Undo() | Unknown():
+            case Handoff() | Mask() | Hide() | Pin() | Distrust() | Undo() | Unknown():
                 return 0
             case _:
                 assert_never(item)
@@ -272,8 +288,9 @@ class Late(Tally):
         """Tokens that a result adds if it came late."""
         if not isinstance(item, ToolResult):
             return 0
-        heading = Message("user", late_result(item.name), id="late", created_at=0.0)
-        return unanswered_tokens(item, super().count) + super().count(heading)
+        late = Message("user", late_result(item.name, item.parts), id="late", created_at=0.0)
+        more = super().count(late) - super().count(item)
+        return unanswered_tokens(item, super().count) + max(more, 0)
 
 
 class AsSent(Tally):

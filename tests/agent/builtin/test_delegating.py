@@ -83,7 +83,9 @@ def test_the_whole_of_the_work_can_be_read(sees: Any) -> None:
 
     async def talk() -> None:
         checkers = Checkers(call("look"), "It is right.", tools=[look])
-        whole = "user: Check the margin.\n[call of look] {}\n[look gave] seen\nassistant: It is right."
+        whole = (
+            '<call of="look">{}</call>\n<result of="look">seen</result>\n<assistant>It is right.</assistant>'
+        )
         reads = [call("read_work", f'{{"name": "checker-1", "start": {start}}}') for start in (0, 30)]
         unknown = call("read_work", '{"name": "checker-2"}')
         parent = parent_of(checkers.role(sees), given(), [*reads, unknown], "Read.")

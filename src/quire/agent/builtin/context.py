@@ -92,7 +92,7 @@ class _Context:
             item: A handle such as #12, or an id as `recall` gives it.
         """
         target = _found(session.view(), item)
-        await self._pin(session, Pin(target.id, agent_id=MODEL))
+        await self._pin(session, Pin(target.id, agent_id=MODEL, origin="model"))
         return "Pinned."
 
     async def note_fact(self, fact: _Fact, session: Session) -> str:
@@ -101,8 +101,8 @@ class _Context:
         Args:
             fact: The fact, so that it can be understood by itself.
         """
-        note = Note(fact, agent_id=MODEL)
-        await self._pin(session, Pin(note.id, agent_id=MODEL), note)
+        note = Note(fact, agent_id=MODEL, origin="model")
+        await self._pin(session, Pin(note.id, agent_id=MODEL, origin="model"), note)
         return f"Noted as {note.id}."
 
     async def take_back(self, item: str, session: Session) -> str:
@@ -119,7 +119,7 @@ class _Context:
                     return edit
             raise UnknownId(f"you have not dropped, pinned or noted {cut(item)!r}")
 
-        undo = Undo(own_edit(session.view()).id, agent_id=MODEL)
+        undo = Undo(own_edit(session.view()).id, agent_id=MODEL, origin="model")
         await rewrite_with(session, lambda view: [undo] if own_edit(view).id == undo.target else [])
         return "Taken back."
 

@@ -17,9 +17,10 @@ from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall
+from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall, lowest
 from quire.session import Session, log_of, trace
-from quire.stores.streams import MAIN, OF
+from quire.state import origin_of
+from quire.stores.streams import MAIN, OF, UNTRUSTED
 from quire.tokens import named, whole
 
 Make = Callable[[Session], Agent]
@@ -66,11 +67,14 @@ def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
     listed = "".join(f"\n- {role.name}: {role.description}" for role in roles)
     one = f"Give an agent a task, and wait for its answer. Roles:{listed}"
     several = f"Give tasks to several agents at once, and wait for all answers. Roles:{listed}"
-    return [
+    tools = [
         tool(delegation.delegate, description=one),
         tool(delegation.delegate_in_parallel, description=several),
         tool(delegation.read_work, idempotent=True),
     ]
+    for each in tools:
+        each.names_untrusted = True
+    return tools
 
 
 def sub_agents(session: Session) -> dict[str, str]:
@@ -116,7 +120,7 @@ class Delegation:
             name, agent = to, found
         before = agent.session.view().revision
         try:
-            return await _answer(name, agent, task, self._timeout)
+            return await _answer(name, agent, _brief(task, session), self._timeout)
         except Exception as fault:
             mark_called(fault, _items_since(agent.session, before))
             raise
@@ -173,11 +177,21 @@ class Delegation:
         return name, agent
 
 
-async def _answer(name: str, agent: Agent, task: str, timeout: float | None) -> str:
+def _brief(task: str, session: Session) -> Message:
+    """A task as the sub-agent is given it: words of a model, or of what was untrusted when it wrote them."""
+    call, view = running_call(), session.view()
+    if call is None:
+        return Message("user", task)
+    names = call.extras.get(UNTRUSTED, [""])  # without a list, nobody knows
+    positions = [view.log.find(name, view.end) for name in names]
+    found = ("external" if p is None else origin_of(view, view.log.item(p)) for p in positions)
+    # The call is its source, so that forgetting the call forgets the task.
+    return Message("user", task, origin=lowest(("model", *found)), extras={OF: [call.id]})
+
+
+async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None) -> str:
     """The answer of a sub-agent; if it does not complete its task, which tools it had called."""
     before = agent.session.view().revision
-    call = running_call()  # the source of the task, so that forgetting the call forgets the task
-    brief = Message("user", task, extras={} if call is None else {OF: [call.id]})
     time = asyncio.timeout(timeout)
     try:
         async with time:

@@ -12,9 +12,10 @@ from quire.agent.tools.output import (
     shortened,
 )
 from quire.agent.tools.schema import Fields, Json, Misfit, read_as, read_json, read_value, schema_of
-from quire.agent.tools.tool import Approve, Signature, Tool, Toolset, tool, tools_of
+from quire.agent.tools.tool import IF_UNTRUSTED, Approve, Signature, Tool, Toolset, tool, tools_of
 
 __all__ = [
+    "IF_UNTRUSTED",
     "MAX_OUTPUT",
     "Allowance",
     "Approve",

@@ -27,14 +27,17 @@ import msgspec
 from quire.agent.tools.output import MAX_OUTPUT, Allowance
 from quire.agent.tools.schema import Fields, Json, Misfit, documented, read_json
 from quire.errors import InvalidLimit, InvalidValue, WrongType, cut
-from quire.items import MAX_TEXT, freeze
+from quire.items import MAX_TEXT, Origin, checked_origin, freeze
 from quire.providers import read_tools
 from quire.session import Session, check_names
 from quire.state import Pool
 from quire.tokens import Definition, named, number, whole
 
-Approve = bool | Callable[[Mapping[str, Any]], bool]
-"""Whether a person approves calls: all of them, or those whose arguments a function says yes to."""
+Approve = bool | Literal["if_untrusted"] | Callable[[Mapping[str, Any]], bool]
+"""Whether a person approves calls: all of them, those whose arguments a function says yes to, or those of a
+request in which something untrusted was shown since the user last spoke."""
+
+IF_UNTRUSTED = "if_untrusted"
 
 Kind = Literal["plain", "async", "generator"]
 
@@ -111,6 +114,7 @@ class Chosen(TypedDict, total=False):
     asks_person: bool
     once: bool
     max_output: int
+    trust: Origin
 
 
 class Tool:
@@ -120,8 +124,9 @@ class Tool:
     tool is run again when it is unknown whether a call ran. Calls that `approve` says yes to wait for a
     person's approval; a call of a tool that `asks_person` waits for a person's answer, and the function is
     not run. A tool that runs `once` gives its earlier result where a call with the same arguments succeeded
-    before. A model is shown `max_output` characters; longer output goes to the pool. A `signature`
-    replaces the function's own.
+    before. Its results have the origin `trust`: that of a tool, unless its author vouches for what it gives,
+    or knows that others write it (`external`). A model is shown `max_output` characters; longer output goes
+    to the pool. A `signature` replaces the function's own.
     """
 
     def __init__(
@@ -136,6 +141,7 @@ class Tool:
         asks_person: bool = False,
         once: bool = False,
         max_output: int = MAX_OUTPUT,
+        trust: Origin = "tool",
         signature: Signature | None = None,
     ) -> None:
         written = _written(function)
@@ -152,8 +158,13 @@ class Tool:
             raise InvalidLimit("a timeout is more than 0 seconds; None means no timeout")
         self.is_idempotent, self.asks_person, self.once = idempotent, asks_person, once
         self.approve: Approve = approve
-        if not isinstance(approve, bool) and not callable(approve):
-            raise WrongType(f"approve is true, false or a function, not {type(approve).__name__}")
+        if not isinstance(approve, bool) and approve != IF_UNTRUSTED and not callable(approve):
+            raise WrongType(
+                f"approve is true, false, {IF_UNTRUSTED!r} or a function, not {cut(str(approve))}"
+            )
+        self.names_untrusted = approve == IF_UNTRUSTED
+        """Whether its calls name what was untrusted in the request that they answer."""
+        self.trust: Origin = checked_origin(trust)
         self.max_output = whole(max_output, "max_output", least=1)
         if max_output > MAX_TEXT:
             raise InvalidLimit(f"max_output is above {MAX_TEXT:,}, the most that one result may have")
@@ -200,7 +211,7 @@ class Tool:
         except Misfit:
             return False
         try:
-            return self.approve is True or bool(cast(Any, self.approve)(read))
+            return not callable(self.approve) or bool(cast(Any, self.approve)(read))
         except Exception:  # a call is not harmless because the check failed
             return True
 

@@ -105,7 +105,15 @@ const KINDS = {
   mask: "mask",
   hide: "hide",
   pin: "pin",
+  distrust: "distrust",
   undo: "undo",
+};
+const TRUST = {
+  system: "accent",
+  user: "good",
+  model: "plain",
+  tool: "warn",
+  external: "bad",
 };
 export const kindOf = (item) => (item.kind === "message" ? item.role : (KINDS[item.kind] ?? item.kind));
 export const Kind = ({ item }) => html`
@@ -459,6 +467,7 @@ export const Item = ({ item, address, side, children, isFolded = true, className
   >
     <header class="item-head">
       <${Kind} item=${item} />
+      ${item.origin && html`<${Dot} tone=${TRUST[item.origin]} label=${`words of: ${item.origin}`} />`}
       ${item.name && html`<code class="item-name">${readable(item.name)}</code>`}
       ${item.agent && html`<${Tag}>${readable(item.agent)}</${Tag}>`}
       ${item.is_error && html`<${Tag} tone="bad">error</${Tag}>`}

@@ -24,8 +24,8 @@ from quire.integrations.logs.conversation import (
     timestamp,
 )
 from quire.integrations.logs.windows import conversation_of
-from quire.items import Item
-from quire.providers import Downgrade, entries_in, fields_in, tagged_instructions, text_in, usage_from
+from quire.items import Item, instructions_in_turn
+from quire.providers import Downgrade, entries_in, fields_in, text_in, usage_from
 
 _NO_MODEL = "<synthetic>"
 """The model of what Claude Code wrote itself; with it, a session goes on with the model of the settings."""
@@ -169,7 +169,7 @@ class _Lines:
             self._add(role, entry, message=message)
             return
         if len(blocks) == 1 and (text := text_in(blocks[0].get("text"))):
-            message["content"] = text if role == "user" else tagged_instructions(text)
+            message["content"] = text if role == "user" else instructions_in_turn(text)
         self._answer = ""
         more = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True} if is_summary else {}
         self._add("user", entry, message=message | {"role": "user"}, **more)

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from quire.items import Audio, File, Image, Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import (
+    Audio,
+    File,
+    Image,
+    Item,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    instructions_in_turn,
+)
 from quire.providers import rules
 from quire.providers.draft import Digest
 from quire.providers.media import (
@@ -153,7 +163,7 @@ class MessagesWriter(Writer):
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
             for item in self._trailing_instructions:
                 self.draft.note(item, "instructions_as_text", "they follow a turn of the user here")
-            texts = [rules.tagged_instructions(block["text"]) for block in messages[-1]["content"]]
+            texts = [instructions_in_turn(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
             self.draft.first_mutable = len(messages)
         self._trailing_instructions = ()

@@ -1,0 +1,57 @@
+"""What of a request is untrusted: words of tools or from outside, shown since the user last spoke.
+
+It is found by lineage, and not by reading text. An item of the history counts by its place, a summary by what
+it covers, a ledger by the calls that it tells of. What a section brings back for this turn counts as new.
+"""
+
+from collections.abc import Iterator
+
+from quire.items import Item, Message, Summary, is_below
+from quire.sections import TURN
+from quire.state import OF, Scroll, View, is_untrusted, listed, origin_of
+
+
+def untrusted_in(shown: Scroll) -> list[str]:
+    """Return the ids of the items of a request that are untrusted."""
+    if shown.view is None:  # a history that is filtered is a list
+        shown = Scroll(view=listed(shown))
+    assert shown.view is not None
+    view, since = shown.view, _last_word_of_user(shown.view)
+    candidates = _candidates(shown, view, since)
+    return list(dict.fromkeys(item.id for item in candidates if _is_new(view, item, since)))
+
+
+def _last_word_of_user(view: View) -> int:
+    """Return the position after the last message of the user; 0 if there is none."""
+    for position in reversed(view.log.positions("users", 0, view.end)):
+        item = view.log.item(position)
+        is_said = isinstance(item, Message) and OF not in item.extras
+        if is_said and not is_below(origin_of(view, item), "user"):
+            return position + 1
+    return 0
+
+
+def _candidates(shown: Scroll, view: View, since: int) -> Iterator[Item]:
+    """Yield what may count: of the history what follows the user's last words, and summaries."""
+    yield from shown.before
+    yield from view.summaries()
+    yield from view[max(view.index_of(since), shown.start) :]
+    yield from shown.after
+
+
+def _is_new(view: View, item: Item, since: int) -> bool:
+    """Whether an item is untrusted, and brings something that was not there when the user last spoke."""
+    if not is_untrusted(origin_of(view, item)):
+        return False
+    position = view.log.find(item.id, view.end)
+    if isinstance(item, Summary) and position is not None:
+        area = view.log.area(item, view.end) or [(position, position + 1)]
+        sources = [p for start, stop in area for p in range(max(start, since), stop)]
+    elif position is not None:
+        return position >= since
+    else:
+        found = [view.log.find(name, view.end) for name in item.extras.get(OF, ())]
+        sources = [p for p in found if p is not None and p >= since]
+        if TURN in item.extras or not found or None in found:
+            return True
+    return any(is_untrusted(origin_of(view, view.log.item(p))) for p in sources)
