@@ -18,7 +18,7 @@ from quire.memory import Memory, snapshots
 from quire.memory.following import Follower
 from quire.memory.index import Index
 from quire.session import Session, erase_scopes
-from quire.stores import Store
+from quire.stores import PostgresStore, Store
 from tests.stores.server import database
 
 SECRET = b"heliotrope"
@@ -245,7 +245,7 @@ PUTTING = """
 import sys
 from quire.memory import Memory, snapshots
 from quire.session import Session
-from quire.stores import Store
+from quire.stores import PostgresStore, Store
 snapshots.SMALL = 0
 snapshots.LEAST_CHANGES = 1
 with Store.open(sys.argv[1]) as store:
