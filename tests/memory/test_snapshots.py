@@ -245,7 +245,7 @@ PUTTING = """
 import sys
 from quire.memory import Memory, snapshots
 from quire.session import Session
-from quire.stores import PostgresStore, Store
+from quire.stores import Store
 snapshots.SMALL = 0
 snapshots.LEAST_CHANGES = 1
 with Store.open(sys.argv[1]) as store:
