@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from typing import Literal
 
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.memory import is_reserved
 from quire.reading.source import Limit, Record, Source
 from quire.session import (
-    EndedJob,
     Outcome,
     Session,
     find_outcome,
-    job_entries,
+    list_outcomes,
     log_of,
     open_jobs_of,
 )
@@ -95,16 +94,11 @@ def list_jobs(
     if not cursor.isdecimal() and cursor:
         raise InvalidValue("a cursor is `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
-    ended = (
-        _ended(session, Outcome(one.job, one.stop, version - 1, tuple(one.waiting), one.error))
-        for version, one in job_entries(log_of(session), before)
-        if isinstance(one, EndedJob)
-    )
+    rows = (_ended(session, one) for one in list_outcomes(log_of(session), before))
+    ended = list(islice((one for one in rows if state in (None, one.state)), limit + 1))
     pending = [one for one in _open_jobs(session) if before is None and state in (None, one.state)]
-    most = len(pending) + limit
-    shown = list(islice(chain(pending, (one for one in ended if state in (None, one.state))), most + 1))
-    last = shown[most - 1] if len(shown) > most else None
-    return JobPage(shown[:most], None if last is None or last.version is None else str(last.version + 1))
+    after = ended[limit - 1].version if len(ended) > limit else None
+    return JobPage([*pending, *ended[:limit]], None if after is None else str(after + 1))
 
 
 def read_job(source: Source, address: str, job: str) -> JobRow:
