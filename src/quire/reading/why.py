@@ -149,13 +149,14 @@ def _found_in_scope(source: Source, scope: str | None, words: str) -> list[tuple
 
 def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
     """The items with a text in the latest conversations, of which only those with its words are opened."""
-    needles = [encode(word)[1:-1] for word in words.casefold().split()]
+    needles = [encode(word)[1:-1].decode() for word in words.casefold().split()]
     found: list[tuple[Place, str]] = []
     for one in source.recent()[:_SCANNED]:
         if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
             with suppress(QuireError):  # one that is damaged or sealed does not hide the others
-                bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
-                if any(all(needle in body for needle in needles) for body in bodies):
+                bodies = b"\0".join(entry.body for entry in source.store.read(one.place)).decode().casefold()
+                has_all = all(needle in bodies for needle in needles)  # most have none of the words
+                if has_all and any(all(needle in body for needle in needles) for body in bodies.split("\0")):
                     found += _items_with(source.session(one.place), words)
     return found
 
