@@ -105,6 +105,9 @@ def test_a_sealed_store_needs_its_key(key: bytes, tmp_path: Path) -> None:
     for verb in ("show", "log", "export", "undo"):
         assert "there is no conversation ana/none" in refused(1, verb, "ana/none", "--store", store)
         assert "is sealed: open its store with its key" in refused(2, verb, "ana/q3", "--store", store)
+    archive = tmp_path / "all.zip"
+    refused(2, "export", "--scope", "ana", "--output", str(archive), "--store", store)
+    assert not archive.exists()
     (tmp_path / "wrong").write_bytes(KEY[::-1])
     assert "another key" in refused(2, "show", "ana/q3", "--store", store, "--key-file", "wrong")
     for data in (b"", b"x" * 64, KEY + b"\n"):
@@ -240,7 +243,9 @@ def test_why_a_model_saw_it(tmp_path: Path) -> None:
     )
     (seen,) = ran_json("why", "Question 8", "--store", store, "--scope", "ana")
     assert (seen["seen_in"], seen["requests"], seen["since"]) == (1, 1, None)
-    assert ran_json("why", "And then", "--store", store, "--scope", "ana")[0]["requests"] == 0
+    (later,) = ran_json("why", "And then", "--store", store, "--scope", "ana")
+    assert (later["requests"], later["fault"]) == (0, f"it was recorded after request {kept.version}")
+    assert ran_json("why", later["item"]["id"], "--store", store, "--scope", "ana") == [later]
     assert "nothing here has 'x'" in refused(1, "why", "x", *asked)
     assert "nothing in the scope 'eve'" in refused(1, "why", "x", "--store", store, "--scope", "eve")
 

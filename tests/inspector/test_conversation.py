@@ -1,5 +1,6 @@
 """A conversation on the page: edits in place, the time slider, branches, and two versions side by side."""
 
+import re
 from typing import Any
 
 from quire.inspector import app
@@ -175,6 +176,8 @@ def test_a_branch_is_begun_at_a_version_and_found_in_the_tree(
     tree.get_by_text("angry", exact=True).click()
     expect(page.get_by_role("article").get_by_text("This is too late!")).to_be_visible()
     expect(page.get_by_text("branched off here")).to_be_visible()
+    earlier = page.get_by_role("article").filter(has_text="Order 4711 comes tomorrow.")
+    expect(earlier).to_have_text(re.compile(r"seen\s*11 tokens"))  # the branch has no version of it
 
 
 def test_a_long_transcript_is_read_as_one_scrolls(page: Page) -> None:

@@ -1,5 +1,6 @@
 """The routes: messages, approvals, forks, contexts, receipts, erasure, and the description of it all."""
 
+import asyncio
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +20,12 @@ from quire.errors import ModelFailed
 from quire.integrations.otel import instrument
 from quire.node import Node
 from quire.providers import Rendered
+from quire.reading import Source
+from quire.reading.changes import cancel
+from quire.reading.jobs import list_jobs, list_open_jobs
 from quire.service import app
-from quire.session import Session
+from quire.session import Job, Session
+from quire.stores import Store
 from tests.service.serving import PATIENCE, Gate, Served, serving, support, support_node, until, until_ended
 
 
@@ -226,6 +231,33 @@ def test_jobs_are_listed_by_state_cancelled_and_tried_again(tmp_path: Path) -> N
         ]
         assert post(served, f"/jobs/{failed['job']}/retry", "a").status_code == 409
         gate.is_open.set()
+
+
+def test_a_page_of_jobs_without_those_of_a_conversation_that_cannot_be_read(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
+    path = tmp_path / "store.db"
+
+    def submit(store: Store, address: str, *questions: str) -> None:
+        for asked in questions:
+            job = Job.of(asked, id=asked)
+            asyncio.run(Session.open(address, store=store).jobs.submit(job))
+
+    with Store.open(path, key=bytes(32)) as store:
+        submit(store, "ana/q2", "sealed")
+    with Store.open(path) as store:
+        submit(store, "ana/q1", "a", "b", "c")
+        submit(store, "ana/q3", "d")
+        submit(store, "bob/q1", "e")
+        source, found = Source(store), list[str]()
+        cursor: str | None = ""
+        while cursor is not None:
+            page = list_open_jobs(source, "ana/", 1, cursor)
+            found, cursor = [*found, *(one.question for one in page.jobs)], page.next
+        assert found == ["a", "b", "c", "d"]
+        for job in ("a", "b"):
+            cancel(source, "ana/q1", job)
+        ended = list_jobs(source, "ana/q1", 1, state="cancelled")
+        assert [one.job for one in ended.jobs] == ["b"] and ended.next is not None
 
 
 def until_none_is_open(served: Served, conversation: str) -> list[Any]:

@@ -67,7 +67,7 @@ def export(
         if address is None or scope is not None:
             if address is not None:
                 raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
-            _archive(Source(found), scope, output)
+            _archive(found, scope, output)
             return
         items = Source(found).session(address).view(transcript).recorded()
         is_whole = format in WITH_LOG if whole is None else whole
@@ -84,11 +84,11 @@ def export(
             note(written.hint)
 
 
-def _archive(source: Source, scope: str | None, output: str | None) -> None:
+def _archive(store: Store, scope: str | None, output: str | None) -> None:
     if scope is None or output in (None, "-"):
         raise InvalidValue("name a conversation, or a scope with the file to write: --scope S --output S.zip")
     try:
-        contents = write_archive(source, scope, Path(output or ""))
+        contents = write_archive(store, scope, Path(output or ""))
     except OSError as fault:
         raise Unencodable(f"cannot be written: {fault.strerror}", output) from None
     entries = plural(sum(one.entries for one in contents), "entry", "entries")

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple, cast
 from quire.agent.side_effects import UNCERTAIN
 from quire.items import ToolCall, ToolResult
 from quire.reading.items import describe
-from quire.reading.source import Count, Source, counter_of
+from quire.reading.source import Count, Limit, Source, counter_of
 from quire.session import Session, begun_at, log_of
 from quire.stores.streams import MAIN
 
 _MOST_ITEMS = 20_000
 """Items that are looked through for calls, from the newest back."""
-_ROWS, _MOST_ROWS = 50, 200
 _OPEN = ("waiting", "foreign", "approved", "uncertain")
 """How far calls are that a person decides, or should look after."""
 
@@ -37,7 +36,7 @@ class _Step(NamedTuple):
 
 
 def list_calls(
-    source: Source, address: str, transcript: str = MAIN, start: Count = 0, limit: Count = _ROWS
+    source: Source, address: str, transcript: str = MAIN, start: Count = 0, limit: Limit = 50
 ) -> dict[str, Any]:
     """Return a page of the calls, newest first, those that a person decides, and the figures of each tool."""
     steps = _steps(source.session(address), transcript)
@@ -47,7 +46,7 @@ def list_calls(
     return {
         "length": len(steps),
         "start": start,
-        "rows": [step.row() for step in steps[start : start + min(max(limit, 1), _MOST_ROWS)]],
+        "rows": [step.row() for step in steps[start : start + limit]],
         "open": [step.row() for step in steps if step.result is None and step.status in _OPEN],
         "tools": [
             _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda one: -len(by_tool[one]))

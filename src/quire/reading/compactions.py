@@ -12,12 +12,12 @@ from quire.context import DEFAULT_MODEL, KEEP_ALL, POLICIES
 from quire.errors import InvalidValue, Irreducible, UnknownId, cut
 from quire.items import Edit, Hide, Mask, Summary, Undo, kind_of
 from quire.reading.items import Shown, describe
-from quire.reading.source import Count, Source, counter_of
+from quire.reading.source import MOST_ROWS, Count, Source, counter_of
 from quire.session import Attempt, Session
 from quire.state import Run, View, subject
 from quire.tokens import Counter, Usage, cost, facts_for
 
-_MOST_ROWS, _MOST_EDITS, _MOST_SOURCES = 200, 50, 200
+_MOST_EDITS, _MOST_SOURCES = 50, 200
 
 
 def past_compactions(session: Session) -> list[tuple[Attempt | None, list[Edit]]]:
@@ -61,7 +61,7 @@ def list_compactions(source: Source, address: str) -> dict[str, Any]:
                 "regrets": 0 if attempt is None else len(attempt.regrets),
                 "edits": [row(edit) for edit in edits[:_MOST_EDITS]],
             }
-            for attempt, edits in every[:_MOST_ROWS]
+            for attempt, edits in every[:MOST_ROWS]
         ],
     }
 

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from quire.errors import InvalidValue, QuireError
 from quire.items import Message, now
-from quire.reading.source import Count, Fields, Record, Source
+from quire.reading.source import Fields, Limit, Record, Source
 from quire.session import Session
 from quire.stores import Place, Recent, place_at
 from quire.stores.store import by_activity
 
-_ROWS, _MOST_ROWS, _SCOPES = 50, 200, 200
-"""How many rows and scopes are returned at once."""
+_SCOPES = 200
+"""How many scopes are returned at once."""
 
 _LIVE = 10.0
 """Seconds after which a conversation that did not change is at rest."""
@@ -60,7 +60,7 @@ class Conversations(Record, frozen=True):
 
 
 def list_conversations(
-    source: Source, within: str = "", named: str = "", after: str = "", limit: Count = _ROWS
+    source: Source, within: str = "", named: str = "", after: str = "", limit: Limit = 50
 ) -> Conversations:
     """Return conversations by last activity, `after` a cursor, `within` a scope, with a text in their names.
 
@@ -75,12 +75,12 @@ def list_conversations(
         and (not text or text in f"{one.place.named}/{one.place.conversation}".casefold())
     ]
     start = bisect_right(wanted, _read_cursor(after), key=by_activity) if after else 0
-    rows = wanted[start : start + min(limit, _MOST_ROWS)]
+    rows = wanted[start : start + limit]
     places, scopes = {one.place for one in found}, Counter(one.place.named for one in found)
     return Conversations(
         rows=[_describe(source, one, places) for one in rows],
         length=len(wanted),
-        next=_cursor(rows[-1]) if rows and start + len(rows) < len(wanted) else None,
+        next=_cursor(rows[-1]) if start + len(rows) < len(wanted) else None,
         scopes=[
             {"within": f"{escaped(one, safe='')}/", "scope": one, "conversations": many}
             for one, many in sorted(list(scopes.items())[:_SCOPES])

@@ -11,7 +11,7 @@ from quire.integrations.logs.histories import OWN, History, histories_in
 from quire.integrations.logs.repair import Change, changes, repaired
 from quire.items import Item
 from quire.providers import PROVIDERS, provider_for
-from quire.reading.source import Source
+from quire.reading.source import MOST_ROWS, Source
 from quire.session import Session, Written, log_of
 from quire.session.spending import usage_note
 from quire.stores import MemoryStore
@@ -19,7 +19,7 @@ from quire.stores.streams import USAGE
 
 _STORES = (b"SQLite format 3\0", b'{"quire":')
 """How the files of stores begin."""
-_MOST_ROWS, _LONGEST = 200, 4_000
+_LONGEST = 4_000
 
 
 def is_store(data: bytes) -> bool:
@@ -92,7 +92,7 @@ def find_faults(
         "providers": list(PROVIDERS),
         "model": asked,
         "count": len(found),
-        "faults": [one._asdict() for one in found[:_MOST_ROWS]],
+        "faults": [one._asdict() for one in found[:MOST_ROWS]],
     }
     if not found:
         return row
@@ -104,7 +104,7 @@ def find_faults(
         return row | {"payload": payload}
     made = changes(history.payload, payload, wire)
     left = [str(one) for one in provider_for(wire).check(payload, asked)]
-    return row | {"left": left, "changed": len(made), "changes": [_row(one) for one in made[:_MOST_ROWS]]}
+    return row | {"left": left, "changed": len(made), "changes": [_row(one) for one in made[:MOST_ROWS]]}
 
 
 def _row(change: Change) -> dict[str, Any]:

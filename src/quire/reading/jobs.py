@@ -1,36 +1,42 @@
 """Jobs: those that wait or run, in a conversation or a scope, and how the others ended."""
 
-from collections.abc import Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Literal
 
-from quire.errors import InvalidValue, UnknownId, cut
+from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.memory import is_reserved
-from quire.reading.source import Count, Record, Source
+from quire.reading.source import Limit, Record, Source
 from quire.session import (
-    EndedJob,
-    OpenJob,
     Outcome,
+    Session,
     find_outcome,
-    job_entries,
+    list_outcomes,
     log_of,
-    open_jobs,
     open_jobs_of,
 )
-from quire.stores import place_at
+from quire.stores import Place, place_at
 
-_ROWS, _MOST_ROWS = 50, 200
+_EXCERPT = 160
+"""Characters of what a job was asked."""
 
 JobState = Literal["waiting", "running", "cancelled", "failed", "ended"]
 """How far a job is. One that runs and was cancelled has no `stop` until it ends."""
 
 
 class JobRow(Record, frozen=True, omit_defaults=True):
-    """A job. `stop` says how it ended, at a `version`; one that waits may begin at `not_before`."""
+    """A job. An open one has the beginning of the `question` that was asked `at` a time; a decision has none.
 
+    It begins at `not_before` or later. `stop` says how a job ended, at a `version`.
+    """
+
+    address: str
     conversation: str
     job: str
     state: JobState
+    question: str = ""
+    at: float | None = None
     not_before: float = 0.0
     stop: str | None = None
     version: int | None = None
@@ -46,69 +52,91 @@ class JobPage(Record, frozen=True):
 
 
 def list_open_jobs(
-    source: Source, within: str, limit: Count = _ROWS, cursor: str = "", state: JobState | None = None
+    source: Source, within: str = "", limit: Limit = 50, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
-    """Return the jobs `within` a scope that have not ended, by the names of their conversations."""
-    named = place_at(within).named
-    found = [
-        _open(one)
-        for one in open_jobs(source.store, source.scope)
-        if one.place.named == named and not is_reserved(one.place.conversation) and state in (None, one.state)
-    ]
-    conversation, _, job = cursor.rpartition("~")
-    rows = [one for one in sorted(found, key=_order) if not cursor or _order(one) > (conversation, job)]
-    shown = rows[: min(limit, _MOST_ROWS)]
-    return JobPage(shown, "~".join(_order(shown[-1])) if len(rows) > len(shown) > 0 else None)
+    """Return the jobs that have not ended, `within` a scope or in all, by their conversations.
+
+    A conversation that cannot be read is left out here: the list of conversations says so.
+    """
+    scope = place_at(within).named if within else None
+    address, _, job = cursor.rpartition("~")
+    places = sorted(
+        (
+            place
+            for place in source.store.with_open_jobs(source.scope)
+            if scope in (None, place.named) and not is_reserved(place.conversation) and str(place) >= address
+        ),
+        key=str,
+    )
+    rows = (
+        one
+        for place in places
+        for one in _jobs_at(source, place)
+        if state in (None, one.state) and (one.address, one.job) > (address, job)
+    )
+    shown = list(islice(rows, limit + 1))
+    last = shown[limit - 1] if len(shown) > limit else None
+    return JobPage(shown[:limit], None if last is None else f"{last.address}~{last.job}")
+
+
+def _jobs_at(source: Source, place: Place) -> Iterator[JobRow]:
+    with suppress(QuireError):  # one that is damaged or sealed does not hide the others
+        yield from sorted(_open_jobs(source.session(place)), key=lambda one: one.job)
 
 
 def list_jobs(
-    source: Source, address: str, limit: Count = _ROWS, cursor: str = "", state: JobState | None = None
+    source: Source, address: str, limit: Limit = 50, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
-    """Return the jobs of a conversation: first those that are open, then those that ended, newest first."""
+    """Return the jobs of a conversation: all that are open, then those that ended, newest first.
+
+    The `limit` is of those that ended.
+    """
     if not cursor.isdecimal() and cursor:
         raise InvalidValue("a cursor is `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
-    ended = (
-        _ended(
-            session.place.conversation, Outcome(one.job, one.stop, version - 1, tuple(one.waiting), one.error)
-        )
-        for version, one in job_entries(log_of(session), before)
-        if isinstance(one, EndedJob)
-    )
-    pending = [_open(one) for one in open_jobs_of(log_of(session))] if before is None else []
-    rows = (one for one in chain(pending, ended) if state in (None, one.state))
-    most = len(pending) + min(limit, _MOST_ROWS)
-    shown = list(islice(rows, most + 1))
-    last = shown[most - 1] if len(shown) > most else None
-    return JobPage(shown[:most], None if last is None or last.version is None else str(last.version + 1))
+    rows = (_ended(session, one) for one in list_outcomes(log_of(session), before))
+    ended = list(islice((one for one in rows if state in (None, one.state)), limit + 1))
+    pending = [one for one in _open_jobs(session) if before is None and state in (None, one.state)]
+    after = ended[limit - 1].version if len(ended) > limit else None
+    return JobPage([*pending, *ended[:limit]], None if after is None else str(after + 1))
 
 
 def read_job(source: Source, address: str, job: str) -> JobRow:
     """Return one job; `UnknownId` if there is none."""
     session = source.session(address)
-    for one in open_jobs_of(log_of(session)):
+    for one in _open_jobs(session):
         if one.job == job:
-            return _open(one)
+            return one
     outcome = find_outcome(log_of(session), job)
     if outcome is None:
         raise UnknownId(f"there is no job {cut(job)!r} here")
-    return _ended(session.place.conversation, outcome)
+    return _ended(session, outcome)
 
 
-def _order(one: JobRow) -> tuple[str, str]:
-    return one.conversation, one.job
+def _open_jobs(session: Session) -> list[JobRow]:
+    """The jobs of a conversation that have not ended, in order."""
+    messages = {job.id: job.message for job in session.jobs.pending()}
+    rows: list[JobRow] = []
+    for one in open_jobs_of(log_of(session)):
+        message = messages.get(one.job)
+        row = JobRow(
+            address=str(one.place),
+            conversation=one.place.conversation,
+            job=one.job,
+            state=one.state,
+            question="" if message is None else " ".join(message.text[:_EXCERPT].split()),
+            at=None if message is None else message.created_at,
+            not_before=one.not_before,
+        )
+        rows.append(row)
+    return rows
 
 
-def _open(one: OpenJob) -> JobRow:
-    return JobRow(
-        conversation=one.place.conversation, job=one.job, state=one.state, not_before=one.not_before
-    )
-
-
-def _ended(conversation: str, outcome: Outcome) -> JobRow:
+def _ended(session: Session, outcome: Outcome) -> JobRow:
     state: JobState = "failed" if outcome.stop == "failed" else "ended"
     return JobRow(
-        conversation=conversation,
+        address=str(session.place),
+        conversation=session.place.conversation,
         job=outcome.job,
         state="cancelled" if outcome.stop == "cancelled" else state,
         stop=outcome.stop,

@@ -9,11 +9,11 @@ from quire.errors import QuireError, UnknownId
 from quire.items import Item, Message, ToolCall, ToolResult, kind_of
 from quire.providers import HISTORY, entries_in
 from quire.reading.items import text_of
-from quire.reading.source import Count, Fields, Record, Source
+from quire.reading.source import MOST_ROWS, Count, Fields, Limit, Record, Source
 from quire.session import Kept, Spending, before_of, compare_requests, first_change
 from quire.tokens import AS_OF, Usage
 
-_ROWS, _MOST_ROWS, _MOST_SEGMENTS = 100, 200, 100
+_MOST_SEGMENTS = 100
 _AT_ONCE = 64
 _EXCERPT, _LONGEST = 160, 4_000
 
@@ -45,13 +45,12 @@ class RequestRow(Record, frozen=True, omit_defaults=True):
 
 
 def list_requests(
-    source: Source, address: str, limit: Count = _ROWS, skip: Count = 0, brief: bool = False
+    source: Source, address: str, limit: Limit = 100, skip: Count = 0, brief: bool = False
 ) -> dict[str, Any]:
     """Return the requests of a conversation, newest last; `skip` leaves out the newest.
 
     With `brief` they are not compared with those before them.
     """
-    limit = min(max(limit, 1), _MOST_ROWS)
     found = source.session(address).receipts[-(skip + limit + 1) :]
     found = found[: len(found) - skip]
     rows = [
@@ -181,7 +180,7 @@ def _difference(before: Kept, kept: Kept) -> Fields:
     }
     recorded = _recorded(kept)
     answer |= {
-        name: {"count": len(items), "items": [_brief(item, recorded) for item in items[:_MOST_ROWS]]}
+        name: {"count": len(items), "items": [_brief(item, recorded) for item in items[:MOST_ROWS]]}
         for name, items in changes.items()
     }
     try:

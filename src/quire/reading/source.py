@@ -19,6 +19,9 @@ _MOST_NAMED = 10
 Count = Annotated[int, Meta(ge=0, le=10**15)]
 """A number of rows, or a version."""
 
+MOST_ROWS = 200
+Limit = Annotated[int, Meta(ge=1, le=MOST_ROWS)]
+"""The rows of a page."""
 
 Fields = Mapping[str, Any]
 """The fields of a tuple with names, such as `quire.context.Entry`."""

@@ -12,13 +12,12 @@ from quire.errors import UnknownId, cut
 from quire.items import Undo, kind_of
 from quire.reading.compactions import past_compactions
 from quire.reading.items import STRETCH, Shown, describe
-from quire.reading.source import Count, Record, Source, counter_of
+from quire.reading.source import Count, Limit, Record, Source, counter_of
 from quire.session import Kept, Session, family, request_named, transcript_with
 from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN
 from quire.tokens import Counter
 
-_ROWS, _MOST_ROWS = 100, 200
 _MOST_MARKS, _MOST_BRANCHES = 400, 200
 _FEW = 4
 """Equal rows that are not folded in a comparison."""
@@ -78,7 +77,6 @@ def _version(source: Source, address: str, transcript: str, at: int | None) -> _
 
 def _rows(length: int, limit: int, start: int | None, around: int = 0) -> range:
     """The rows that are asked for; without a `start`, those around a row."""
-    limit = min(max(limit, 1), _MOST_ROWS)
     start = max(min(around - limit // 2, length - limit), 0) if start is None else min(start, length)
     return range(start, min(start + limit, length))
 
@@ -133,7 +131,7 @@ def read_transcript(
     transcript: str = MAIN,
     at: Count | None = None,
     start: Count | None = None,
-    limit: Count = _ROWS,
+    limit: Limit = 100,
     item: str = "",
     flat: bool = False,
     request: str = "",
@@ -223,7 +221,7 @@ def compare(
     at: Count | None = None,
     other_at: Count | None = None,
     start: Count = 0,
-    limit: Count = _ROWS,
+    limit: Limit = 100,
     flat: bool = False,
 ) -> dict[str, Any]:
     """Return a page of what two versions show, of one conversation or two; equal rows fold unless `flat`."""

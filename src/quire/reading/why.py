@@ -87,6 +87,8 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
 def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
     if kept is None:
         return None, "no request was sent since it was recorded"
+    if not kept.is_bare and kept.shows(item) is None:
+        return None, f"it was recorded after request {kept.version:,}"
     try:
         return kept.explain(item)._asdict(), None
     except LookupError as fault:  # it was no candidate, or what explains it was forgotten
@@ -103,15 +105,14 @@ def explain_words(
     """Return what has these words in a scope or a conversation, the best first, each with why it was seen.
 
     `within` is an address: `ana/q3`, or `ana/` for all of a scope; by default all scopes. All items of one
-    conversation are looked through, and an id names one; in a scope, those that recall finds. `UnknownId` if
+    conversation are looked through; in a scope, those that recall finds. An id names one item. `UnknownId` if
     there are none.
     """
     if not words.split():
         raise InvalidValue("name the words to look for")
     if within and not within.endswith("/"):
         session = source.session(within)
-        ids = [words] if transcript_with(session, words) else reversed(find_items(session, words))
-        found = [(session.place, item_id) for item_id in ids]
+        found = _items_with(session, words)
     else:
         found = _found_in_scope(source, place_at(within).named if within else None, words)
     if not found:
@@ -149,13 +150,19 @@ def _found_in_scope(source: Source, scope: str | None, words: str) -> list[tuple
 
 def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
     """The items with a text in the latest conversations, of which only those with its words are opened."""
-    needles = [encode(word)[1:-1] for word in words.casefold().split()]
+    needles = [encode(word)[1:-1].decode() for word in words.casefold().split()]
     found: list[tuple[Place, str]] = []
     for one in source.recent()[:_SCANNED]:
         if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
             with suppress(QuireError):  # one that is damaged or sealed does not hide the others
-                bodies = [entry.body.decode().casefold().encode() for entry in source.store.read(one.place)]
-                if any(all(needle in body for needle in needles) for body in bodies):
-                    ids = find_items(source.session(one.place), words)
-                    found += [(one.place, item_id) for item_id in reversed(ids)]
+                bodies = b"\0".join(entry.body for entry in source.store.read(one.place)).decode().casefold()
+                has_all = all(needle in bodies for needle in needles)  # most have none of the words
+                if has_all and any(all(needle in body for needle in needles) for body in bodies.split("\0")):
+                    found += _items_with(source.session(one.place), words)
     return found
+
+
+def _items_with(session: Session, words: str) -> list[tuple[Place, str]]:
+    """The items of a conversation with some words, the newest first, or the one of that id."""
+    ids = [words] if transcript_with(session, words) else reversed(find_items(session, words))
+    return [(session.place, item_id) for item_id in ids]

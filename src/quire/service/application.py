@@ -23,7 +23,7 @@ from quire.reading import Source
 from quire.reading.conversations import Conversation, list_conversations
 from quire.reading.jobs import JobPage, JobRow, JobState, list_jobs, list_open_jobs, read_job
 from quire.reading.requests import Request as SentRequest, RequestRow, list_requests, read_request
-from quire.reading.source import Count, Fields
+from quire.reading.source import Count, Fields, Limit
 from quire.service.boundary import Boundary
 from quire.service.events import Answer, Cursor, EventResponse, StoredItem, answered
 from quire.service.keys import Keys
@@ -47,13 +47,11 @@ from quire.session import (
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
-_ROWS, _MOST_ROWS = 50, 200
 _LARGEST = 10**15
 _LONGEST_WAIT = 600.0
 _READY = 5.0
 """Seconds within which the store answers where the service is ready."""
 
-Limit = Annotated[int, Meta(ge=1, le=_MOST_ROWS)]
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY)]
 
 
@@ -94,7 +92,7 @@ class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which page of a list is asked for."""
 
-    limit: Limit = _ROWS
+    limit: Limit = 50
     cursor: Annotated[str, Meta(description="`next` of the page before")] = ""
 
 
@@ -107,14 +105,14 @@ class JobQuery(PageQuery, frozen=True, kw_only=True):
 class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests to models are asked for."""
 
-    limit: Limit = _ROWS
+    limit: Limit = 50
     cursor: Annotated[Count, Meta(description="`next` of the page before")] = _LARGEST
 
 
 class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which items are asked for."""
 
-    limit: Limit = _ROWS
+    limit: Limit = 50
     after: Annotated[Count, Meta(description="how many to leave out")] = 0
 
 

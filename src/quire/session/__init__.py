@@ -68,7 +68,7 @@ from quire.session.jobs import (
     accept_job as accept_job,
     digest_of_job as digest_of_job,
     find_outcome as find_outcome,
-    job_entries as job_entries,
+    list_outcomes as list_outcomes,
     open_jobs as open_jobs,
     open_jobs_of as open_jobs_of,
     said_since as said_since,

@@ -317,7 +317,7 @@ async def digest_of_job(log: Log, job_id: str) -> str | None:
             return pending.entry.digest or None
 
     def find() -> str | None:
-        accepted = (one for _, one in job_entries(log) if isinstance(one, AcceptedJob))
+        accepted = (one for _, one in _job_entries(log) if isinstance(one, AcceptedJob))
         return next((one.digest or None for one in accepted if one.job == job_id), None)
 
     return await AWAITED.do(log, find)
@@ -424,14 +424,21 @@ def find_outcome(log: Log, job_id: str) -> Outcome | None:
     if ended := state.jobs.ended.get(job_id):
         note, entry = ended
         return _outcome_of(entry, state.versions_by_id[note] - 1)
-    for version, one in job_entries(log):
+    for version, one in _job_entries(log):
         if one.job == job_id and not isinstance(one, TakenJob):
             return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
     return None
 
 
-def job_entries(log: Log, before: int | None = None) -> Iterator[tuple[int, JobEntry]]:
-    """The entries of jobs with their versions, the last first; with `before`, those below that version."""
+def list_outcomes(log: Log, before: int | None = None) -> Iterator[Outcome]:
+    """How jobs ended, the last first; with `before`, those of which that was recorded below that version."""
+    for version, one in _job_entries(log, before):
+        if isinstance(one, EndedJob):
+            yield _outcome_of(one, version - 1)
+
+
+def _job_entries(log: Log, before: int | None = None) -> Iterator[tuple[int, JobEntry]]:
+    """The entries of jobs with their versions, the last first."""
     for version, item in _recorded(log, before):
         if (entry := job_entry(item)) is not None:
             yield version, entry

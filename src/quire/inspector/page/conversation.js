@@ -296,7 +296,7 @@ function Shown({ row, address, at, request, setParams, className = "", children 
     }
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
     ${
-      row.version &&
+      row.version > 0 &&
       html`
         <button
           type="button"
@@ -413,7 +413,7 @@ function Edit({ row, address, at, setParams }) {
       </${EditActions}>
       <div class="grow" />
       ${
-        row.version &&
+        row.version > 0 &&
         html`
           <button
             type="button"

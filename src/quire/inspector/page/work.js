@@ -55,17 +55,16 @@ const beginning = (job) => (beginsLater(job) ? `begins ${dateOf(job.not_before)}
 // On the first page: what is open in all conversations; nothing where nothing is.
 export function OpenWork() {
   const { data } = useData("open");
-  if (!data || !(data.length.jobs || data.length.calls)) return null;
-  const { jobs, calls, length } = data;
-  const more = length.jobs - jobs.length + length.calls - calls.length;
-  const note = [length.calls && plural(length.calls, "call"), length.jobs && plural(length.jobs, "job")];
+  if (!data || !(data.jobs.length || data.calls.length)) return null;
+  const { jobs, calls } = data;
+  const note = [calls.length && plural(calls.length, "call"), jobs.length && plural(jobs.length, "job")];
   return html`
     <${Panel} title="Now" note=${note.filter(Boolean).join(", ")} id="now">
       <ul class="plain" aria-label="open work">
         ${calls.map((step) => html`<${OpenCall} key=${step.call.id} step=${step} />`)}
         ${jobs.map((job) => html`<${OpenJob} key=${`${job.address}~${job.job}`} job=${job} />`)}
       </ul>
-      ${more > 0 && html`<p class="panel-body muted">and ${number(more)} more</p>`}
+      ${data.has_more && html`<p class="panel-body muted">and more</p>`}
     </${Panel}>
   `;
 }
