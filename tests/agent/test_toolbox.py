@@ -73,6 +73,12 @@ def test_a_model_finds_a_tool_and_calls_it() -> None:
     assert all(f"- {name}" in catalogue for name in NAMES)
 
 
+def test_a_call_of_no_tool_is_told_those_beside_the_box_and_the_search() -> None:
+    agent = agent_of(Session.open(store=MemoryStore()), [ToolCall("c1", "nobody"), "Hm."])
+    (result,) = (one for one in agent.ask_sync("Hello!").items if isinstance(one, ToolResult))
+    assert str(result.content).endswith("there is no tool 'nobody'; the tools are: find_tools.")
+
+
 def test_where_all_definitions_fit_there_is_nothing_to_search() -> None:
     agent = Agent(model=Scripted(["Hm."]), tools=[boxed(20_000)])
     context = agent.preview_sync()

@@ -157,7 +157,7 @@ def test_what_is_not_written_is_reported() -> None:
     done = ran("convert", "-", "--to", "anthropic", given=whole)
     assert set(json.loads(done.stdout)) == {"messages", "tools"}
     assert done.stderr == "not written: model, temperature\n"
-    done = ran("convert", "-", "--to", "quire", given=lines([[USER], whole]))
+    done = ran("convert", "-", "--to", "items", given=lines([[USER], whole]))
     assert done.stderr == "line 2: not written: model, temperature, tools\n"
     config = {"contents": [QUESTION], "config": {"system_instruction": "S", "seed": 1}}
     assert ran("convert", "-", "--to", "openai", given=config).stderr == "not written: config.seed\n"
@@ -217,7 +217,7 @@ def test_a_file_that_is_no_history_is_an_error(data: bytes, says: str, tmp_path:
         (("tokens", "-"), [], "no messages were found; is the format right?"),
         (("tokens", "-"), lines([GOOD, []]), "line 2: no messages were found"),
         (("tokens", "-", "--from", "codex"), GOOD, "no conversation in it in the format codex"),
-        (("tokens", "-", "--from", "claude"), GOOD, "quire, claude-code, codex"),
+        (("tokens", "-", "--from", "claude"), GOOD, "items, claude-code, codex"),
     ],
 )
 def test_mistakes_are_errors_in_a_sentence(command: tuple[str, ...], history: Any, says: str) -> None:
@@ -248,7 +248,7 @@ def test_no_file_is_a_traceback(wire: str, value: Any) -> None:
     for command in (
         ("check", "-", "--provider", wire, "--fix"),
         ("tokens", "-"),
-        ("convert", "-", "--from", wire, "--to", "quire"),
+        ("convert", "-", "--from", wire, "--to", "items"),
     ):
         done = run(*command, given=json.dumps(value))
         assert done.exit_code in (0, 1, 2) and isinstance(done.exception, SystemExit | None), done.exception
@@ -259,5 +259,5 @@ def test_a_history_without_a_provider_is_checked_as_the_one_that_it_looks_like(t
     result, named = run("check", file), run("check", file, "--provider", "openai")
     assert (result.exit_code, result.stdout) == (1, named.stdout)
     assert "looks like a history of openai, and is checked as one" in result.stderr
-    own = written(tmp_path / "own.json", json.loads(ran("convert", file, "--to", "quire").stdout))
+    own = written(tmp_path / "own.json", json.loads(ran("convert", file, "--to", "items").stdout))
     assert "give the --provider" in refused(2, "check", own)

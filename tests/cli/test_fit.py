@@ -42,7 +42,7 @@ def test_every_provider_accepts_what_is_written(wire: str) -> None:
 
 
 def test_items_can_be_written_and_read_again() -> None:
-    items = json.loads(ran(*FIT, "--to", "quire", given=conversation()).stdout)
+    items = json.loads(ran(*FIT, "--to", "items", given=conversation()).stdout)
     assert {item["kind"] for item in items} == {"message", "tool_call", "tool_result"}
     again = ran(*FIT, "--to", "openai", given=items)
     assert json.loads(again.stdout)["messages"] == json.loads(ran(*FIT, given=conversation()).stdout)

@@ -149,6 +149,10 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
         assert done.stdout == f"{replies[0]}\n"
     contents = [message["content"] for message in model.requests[0]["messages"]]
     assert contents[1:] == ["hi", "hello", "And now?", "Now too.", "Once more."]
+    items = written(tmp_path / "items.json", ran("export", "me/lamps", "--store", store).stdout)
+    monkeypatch.setattr("quire.cli.continuing.model_named", {None: Scripted(["Fine."])}.get)
+    done = ran("continue", items, "--format", "items", "--store", store, given="How are you?\n")
+    assert done.stdout == "Fine.\n"
     written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
     assert "--as gives it another address" in refused(1, "continue", file, "--store", store)
 

@@ -10,8 +10,11 @@ from hypothesis import given, strategies as st
 
 from quire.integrations.logs import Target, Written, read_log, write_conversation
 from quire.items import (
+    Handoff,
+    Hide,
     Item,
     Message,
+    Span,
     Summary,
     ToolCall,
     ToolResult,
@@ -78,6 +81,18 @@ def history(ops: Sequence[Op]) -> list[Item]:
             except ValueError:
                 continue
     return transcript.recorded()
+
+
+@pytest.mark.parametrize("results", [(), (ToolResult("c1", "search", "two"),)])
+@pytest.mark.parametrize("format", LOGS)
+def test_a_window_that_begins_with_a_call_is_no_part_of_the_reply_before(
+    format: str, results: tuple[Item, ...]
+) -> None:
+    said, call = Message("assistant", "One.", id="said"), ToolCall("c1", "search")
+    items = [said, Handoff("bills"), call, *results, Hide((Span("said", "said"),))]
+    view = Transcript(read_back(write(items, format), format)).view
+    assert [type(item) for item in view if not isinstance(item, Message)] == list(map(type, (call, *results)))
+    assert "One." not in [getattr(item, "text", "") for item in view]
 
 
 @pytest.mark.parametrize("format", GOLDEN)

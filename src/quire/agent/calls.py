@@ -383,7 +383,8 @@ class Batch:
             result = ToolResult(call.call_id, call.name, f"{other.name} goes on from here.")
             ended = CallRecord(result, (Handoff(other.name, speaker.name),))
         else:
-            known = ", ".join(sorted(speaker.tools)) or "none"
+            box = speaker.toolbox or ()
+            known = ", ".join(sorted(name for name in speaker.tools if name not in box)) or "none"
             ended = CallRecord(
                 not_run(call, why_not or f"there is no tool {cut(call.name)!r}; the tools are: {known}")
             )

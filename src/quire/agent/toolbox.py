@@ -88,6 +88,10 @@ class Toolbox:
     def __repr__(self) -> str:
         return f"<Toolbox of {len(self.definitions)} tools in {self.tokens:,} tokens>"
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a tool is one of those that are searched."""
+        return bool(self.catalogue) and name in self._read
+
     @property
     def offered(self) -> tuple[Any, ...]:
         """All tools, and the one that searches them if not all are shown."""

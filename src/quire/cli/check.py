@@ -65,7 +65,7 @@ def check(
 
 def convert(
     file: File,
-    to: Annotated[str, typer.Option(help="the format to write: a provider, or quire for items")],
+    to: Annotated[str, typer.Option(help="the format to write: a provider, or items")],
     source: Source = None,
     output: Output = None,
 ) -> None:

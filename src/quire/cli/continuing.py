@@ -10,7 +10,7 @@ from quire.cli.options import File, KeyFile, StoreUrl
 from quire.cli.phrases import plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note
-from quire.cli.transfer import Incoming, incoming, note_faults
+from quire.cli.transfer import Incoming, ReadFormat, incoming, note_faults
 from quire.errors import Conflict
 from quire.items import Item, kind_of
 from quire.reading.files import append_history
@@ -24,7 +24,7 @@ def continue_(
         str | None,
         typer.Option("--as", help="scope/conversation to keep it as; by default me and the file's name"),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="the format to read; guessed by default")] = None,
+    format: ReadFormat = None,
     store: StoreUrl = None,
     model: Annotated[
         str | None,

@@ -12,9 +12,9 @@ from quire.cli.phrases import listed, plural, title
 from quire.cli.stores import at_store, key_in, path_of
 from quire.cli.terminal import errors_reported, note, say, write_json, write_lines, write_text
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, Unencodable
-from quire.integrations.logs import FORMATS as LOGS, WRITTEN, Target, write_conversation
+from quire.integrations.logs import WRITTEN, Target, write_conversation
 from quire.integrations.logs.formats import WITH_LOG
-from quire.integrations.logs.histories import OWN, History, known_format
+from quire.integrations.logs.histories import OWN, History
 from quire.integrations.logs.repair import located, render
 from quire.items import Item
 from quire.providers import Downgrade, Fault, provider_for
@@ -26,7 +26,10 @@ from quire.state import Transcript as Log, as_imported
 from quire.stores import Entry, Place, Store, place_at
 from quire.stores.salvage import check, salvage
 
-_ITEMS, _AUTO = "items", "auto"
+ReadFormat = Annotated[
+    str | None,
+    typer.Option("--format", help="the format to read, or the kind of log; guessed by default"),
+]
 
 _MOST_NOTED = 20
 """Faults, and repairs, of a history that are printed."""
@@ -39,7 +42,7 @@ def export(
     address: Annotated[
         str | None, typer.Argument(help="scope/conversation, in place of --scope", show_default=False)
     ] = None,
-    format: Annotated[str, typer.Option(help=", ".join(WRITTEN))] = _ITEMS,
+    format: Annotated[str, typer.Option(help=", ".join(WRITTEN))] = OWN,
     output: Output = None,
     whole: Annotated[
         bool | None,
@@ -98,13 +101,7 @@ def _archive(store: Store, scope: str | None, output: str | None) -> None:
 def import_(
     file: File,
     address: Address,
-    format: Annotated[
-        str,
-        typer.Option(
-            help="auto, items, openai, openai-responses, anthropic, gemini, or the log of another program: "
-            + ", ".join(LOGS)
-        ),
-    ] = _AUTO,
+    format: ReadFormat = None,
     store: StoreUrl = None,
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
     trust: Annotated[
@@ -120,8 +117,7 @@ def import_(
     with several, such as those of sub-agents.
     """
     with errors_reported():
-        source = None if format == _AUTO else format if format in LOGS else _wire(format)
-        read = list(incoming(file, place_at(address), source))
+        read = list(incoming(file, place_at(address), format))
     with at_store(store, key_file, make=True) as found:
         versions = {one.place: found.version(one.place) for one in read}
         if there := [place for place in versions if versions[place] and not append]:
@@ -164,11 +160,6 @@ def note_faults(read: "Incoming") -> None:
     left = len(read.faults[_MOST_NOTED:]) + len(read.repairs[_MOST_NOTED:])
     if left:
         note(f"{read.title}: and {plural(left, 'line')} more; --json lists all")
-
-
-def _wire(name: str) -> str:
-    """A format by its name for conversations; `convert` calls items quire."""
-    return known_format(OWN if name == _ITEMS else name)
 
 
 class Incoming(NamedTuple):

@@ -201,7 +201,7 @@ export function Faults({ address, params, setParams }) {
                 ? html`
                   <${Empty} title="No fault">
                     ${
-                      data.provider === "quire"
+                      data.provider === "items"
                         ? "These are items of Quire. Choose the provider that they are for."
                         : `The rules of ${data.provider} find nothing to refuse.`
                     }

@@ -17,7 +17,8 @@ from quire.integrations.logs.conversation import (
     Written,
     moment,
 )
-from quire.integrations.logs.messages import heard, shown_turns, signed_thought, state_left_out, value_of
+from quire.integrations.logs.messages import heard, signed_thought, state_left_out, value_of
+from quire.integrations.logs.windows import turns_of
 from quire.items import Audio, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
     Downgrade,
@@ -72,7 +73,7 @@ def _read_chat(number: int, messages: list[Json]) -> Conversation:
 
 def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
     """The messages that `useChat` begins with. A turn of the model is one, and each reply a step of it."""
-    turns, lost = shown_turns(items, target)
+    turns, lost = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]

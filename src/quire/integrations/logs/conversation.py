@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quire.items import Hide, Item, Span
 from quire.providers import HISTORY, Downgrade, entries_in, fields_in, provider_for
-from quire.state import Transcript, is_user_message
+from quire.state import Transcript, groups, in_one_reply, is_edit, is_user_message
 from quire.tokens import Usage
 
 Json = dict[str, Any]
@@ -76,6 +76,7 @@ class Conversation(NamedTuple):
         made = [replace(item, created_at=time or item.created_at) for item in items[:first]]
         rest, sizes, ids = iter(items[first:]), iter(counts), set[str]()
         for window in self.windows:
+            made[first:] = _ended(made[first:])
             earlier = len(made)
             for number, entry in enumerate(window.entries, 1):
                 time = max(filter(None, (time, entry.time)), default=None)
@@ -95,6 +96,13 @@ def unused_id(wanted: str, ids: set[str]) -> str:
         own = f"{wanted}-{number}"
     ids.add(own)
     return own
+
+
+def _ended(items: list[Item]) -> list[Item]:
+    """Items whose last reply is over, so that it does not take the outputs with which a window begins."""
+    last = groups(item for item in items if not is_edit(item))[-1:]
+    reply = {item.id: item for group in last for item in in_one_reply(group.items)}
+    return [reply.get(item.id, item) for item in items]
 
 
 def _hidden(earlier: list[Item], replacing: list[Item]) -> list[Item]:
@@ -149,6 +157,10 @@ class Target(NamedTuple):
     folder: str = "/"
     model: str | None = None
     whole: bool = True
+
+    def shown(self, items: Sequence[Item]) -> list[Item]:
+        """What of the items is written, where the format has no edits."""
+        return [item for item in items if not is_edit(item)] if self.whole else list(Transcript(items).view)
 
     @property
     def session_id(self) -> str:

@@ -17,7 +17,7 @@ from quire.integrations.logs.traces import is_langsmith, is_otel, read_langsmith
 from quire.integrations.logs.windows import model_in, opened
 from quire.items import JSON, Item
 from quire.providers import PROVIDERS, provider_for
-from quire.state import Transcript, is_edit, is_output, is_user_message
+from quire.state import is_output, is_user_message
 
 Writer = Callable[[Sequence[Item], Target], Written]
 
@@ -81,6 +81,5 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
 
 
 def _payload(items: Sequence[Item], wire: str, target: Target) -> Written:
-    shown = [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
-    rendered = provider_for(wire).render(shown, model=target.model or model_in(items, wire))
+    rendered = provider_for(wire).render(target.shown(items), model=target.model or model_in(items, wire))
     return Written(rendered.payload, list(rendered.downgrades))

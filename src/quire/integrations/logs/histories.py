@@ -13,7 +13,7 @@ from quire.integrations.logs.requests import wire_of
 from quire.items import JSON, Item
 from quire.providers import HISTORY, PROVIDERS, entries_in, fields_in, provider_for
 
-OWN = "quire"
+OWN = "items"
 WRITTEN = (*PROVIDERS, OWN)
 """The formats that histories are written in; logs of other programs are read and never written."""
 

@@ -16,7 +16,8 @@ from quire.integrations.logs.conversation import (
     Window,
     Written,
 )
-from quire.integrations.logs.messages import heard, shown_turns, signed_thought, state_left_out
+from quire.integrations.logs.messages import heard, signed_thought, state_left_out
+from quire.integrations.logs.windows import turns_of
 from quire.items import Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
     Downgrade,
@@ -76,7 +77,7 @@ def _read_state(number: int, messages: list[Json]) -> Conversation:
 
 def write_langgraph(items: Sequence[Item], target: Target) -> Written:
     """The state that a graph is given. A reply of the model is one message, each result another."""
-    turns, lost = shown_turns(items, target)
+    turns, lost = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]

@@ -7,7 +7,6 @@ from quire.integrations.logs.conversation import Target, Written, timestamp
 from quire.integrations.logs.messages import state_left_out
 from quire.items import Item, Message, Note, Reasoning, Summary, ToolCall, ToolResult, parts_of
 from quire.providers import Downgrade, content_for_model
-from quire.state import Transcript, is_edit
 from quire.tokens import described
 
 _ticks = re.compile("`+")
@@ -15,9 +14,8 @@ _ticks = re.compile("`+")
 
 def write_markdown(items: Sequence[Item], target: Target) -> Written:
     """A page: texts as they are, calls and results in blocks of code, media by name and size."""
-    shown = [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
     sections, lost = [f"# {target.address}"], list[Downgrade]()
-    for item in shown:
+    for item in target.shown(items):
         heading, text = _section(item, lost)
         if heading:
             sections.append(f"## {heading}\n\n_{timestamp(item.created_at)}_\n\n{text}".rstrip())

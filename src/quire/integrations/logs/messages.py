@@ -1,12 +1,10 @@
 """What the message formats of frameworks have in common: items as whole turns, and what does not go in."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from quire.integrations.logs.conversation import Json, Target
-from quire.integrations.logs.windows import turns_of
+from quire.integrations.logs.conversation import Json
 from quire.items import (
     ConfigChange,
     Item,
@@ -19,14 +17,6 @@ from quire.items import (
     parts_of,
 )
 from quire.providers import Downgrade, content_for_model, json_text, unpack
-from quire.state import Transcript, is_edit
-
-
-def shown_turns(items: Sequence[Item], target: Target) -> tuple[list[Item], list[Downgrade]]:
-    """What is shown, or with `whole` recorded, as turns; and what was changed for that."""
-    return turns_of(
-        [item for item in items if not is_edit(item)] if target.whole else list(Transcript(items).view)
-    )
 
 
 def heard(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
