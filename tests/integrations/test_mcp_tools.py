@@ -91,11 +91,16 @@ def test_a_server_that_is_silent_or_killed_in_a_call_is_a_clear_result_and_start
             os.kill(pid, signal.SIGKILL)
             lost = await call
             assert lost.is_error and isinstance(lost.error, ServerLost)
-            return str(lost.content), str((await run(tool, OSLO)).content)
+            again = str((await run(tool, OSLO)).content)
+            os.kill(started(pids)[-1], signal.SIGKILL)  # it is lost while nobody asks
+            (repeated,) = await server.tools("get_current_time", approve=False, idempotent=True)
+            os.kill(started(pids)[-1], signal.SIGKILL)
+            assert not (await run(repeated, OSLO)).is_error
+            return str(lost.content), again
 
     lost, again = asyncio.run(main())
     assert "was lost before it answered: what was asked may have been done" in lost
-    assert "Europe/Oslo" in again and len(started(pids)) == 2
+    assert "Europe/Oslo" in again and len(started(pids)) == 4
 
 
 @pytest.fixture

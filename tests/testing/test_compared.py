@@ -39,7 +39,7 @@ def remembering(request: Rendered) -> str | ToolCall:
 def test_a_lost_fact_is_a_difference_and_a_room_for_all_is_none(tmp_path: Path) -> None:
     model, items = Scripted(remembering), conversation()
     with_all = compare(items, TruncateOldest(), model=model, budget=16_000)
-    assert (with_all.requests, with_all.asked, with_all.differences) == (15, 0, ()) and not model.requests
+    assert (with_all.requests, with_all.changed, with_all.differences) == (15, 0, ()) and not model.requests
     lost = compare(items, TruncateOldest(), model=model, budget=700)
     (one,) = lost.differences
     assert lost.compactions and one.number == 14 and one.before == items[-4].id

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -88,7 +89,7 @@ class ToolServer:
         A person or the approver of the agent approves each call, unless `approve` says otherwise. The names
         that the model reads begin with the `prefix`.
         """
-        offered = {one.name: one for one in await self._ask(_listed)}
+        offered = {one.name: one for one in await self._ask(_listed, may_repeat=True)}
         unknown = [name for name in names if name not in offered]
         if unknown:
             raise UnknownKey(f"{self!r} has no tool {cut(unknown[0])!r}; it has {', '.join(offered)}")
@@ -103,7 +104,8 @@ class ToolServer:
 
     def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool) -> Tool:
         async def call(arguments: dict[str, Any]) -> AsyncIterator[Part]:
-            for part in _output(await self._ask(lambda client: client.call_tool(offered.name, arguments))):
+            ask = partial(Client.call_tool, name=offered.name, arguments=arguments)
+            for part in _output(await self._ask(ask, may_repeat=idempotent)):
                 yield part
 
         return Tool(
@@ -116,11 +118,14 @@ class ToolServer:
             signature=_Described(call, offered.input_schema),
         )
 
-    async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        return await asyncio.wrap_future(lasting(self._asked(ask)))
+    async def _ask(self, ask: Callable[[Client], Awaitable[T]], may_repeat: bool) -> T:
+        return await asyncio.wrap_future(lasting(self._ask_again(ask, may_repeat)))
 
-    async def _asked(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """What a request returns. One for which the session has expired did nothing, and is sent again."""
+    async def _ask_again(self, ask: Callable[[Client], Awaitable[T]], may_repeat: bool) -> T:
+        """What a request returns. If the server was lost, one that may be repeated is sent once more.
+
+        So is any for which the session has expired: it did nothing.
+        """
         for is_last in (False, True):
             connection = await self._connected()
             try:
@@ -132,7 +137,7 @@ class ToolServer:
                 if fault.error.code != CONNECTION_CLOSED and not has_expired:
                     raise RuntimeError(fault.error.message) from None
                 await connection.close()
-                if is_last or not has_expired:
+                if is_last or not (may_repeat or has_expired):
                     raise ServerLost(
                         f"{self.name} was lost before it answered: what was asked may have been done. "
                         "The next call connects again"

@@ -54,18 +54,18 @@ class Difference(NamedTuple):
 class Comparison(NamedTuple):
     """All replies of a model to a conversation, whole and compacted.
 
-    `asked` are the requests that a compaction changed: only those are sent. `differences` are the replies
+    `changed` are the requests that a compaction changed: only those are sent. `differences` are the replies
     with other calls; of replies without calls, only those where one side has none are different.
     """
 
     requests: int
-    asked: int
+    changed: int
     compactions: int
     differences: tuple[Difference, ...]
 
     def __str__(self) -> str:
         """The counts, and a line for each difference."""
-        head = f"{self.requests:,} requests, {self.asked:,} changed by {self.compactions:,} compactions"
+        head = f"{self.requests:,} requests, {self.changed:,} changed by {self.compactions:,} compactions"
         return "\n".join((f"{head}, {len(self.differences):,} replies differ", *map(str, self.differences)))
 
 

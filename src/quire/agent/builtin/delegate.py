@@ -211,7 +211,7 @@ async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None
 
 
 def _unknown(name: str, known: Iterable[str]) -> UnknownKey:
-    return UnknownKey(f"nobody is called {cut(name)!r} here; there is {', '.join(known)}")
+    return UnknownKey(f"nobody is called {cut(name)!r} here; there is {', '.join(known) or 'nobody yet'}")
 
 
 def _items_since(session: Session, revision: int) -> list[Item]:

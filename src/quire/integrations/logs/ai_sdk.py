@@ -17,7 +17,7 @@ from quire.integrations.logs.conversation import (
     Written,
     moment,
 )
-from quire.integrations.logs.messages import heard, signed_thought, state_left_out, value_of
+from quire.integrations.logs.messages import role_and_parts, signed_thought, state_left_out, value_of
 from quire.integrations.logs.windows import turns_of
 from quire.items import Audio, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
@@ -83,8 +83,8 @@ def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
         said += [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
         rest = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
         for item in rest:
-            role, heard_parts = heard(item, lost)
-            said.append((item, role, [_part(part) for part in heard_parts]))
+            role, content = role_and_parts(item, lost)
+            said.append((item, role, [_part(part) for part in content]))
         for first, role, parts in said:
             if role != "assistant" or not messages or messages[-1]["role"] != role:
                 created = {"createdAt": round(first.created_at * 1e3)}

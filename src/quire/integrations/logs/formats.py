@@ -14,7 +14,7 @@ from quire.integrations.logs.langgraph import is_langgraph, read_langgraph, writ
 from quire.integrations.logs.markdown import write_markdown
 from quire.integrations.logs.requests import is_request_log, read_request_log
 from quire.integrations.logs.traces import is_langsmith, is_otel, read_langsmith, read_otel
-from quire.integrations.logs.windows import model_in, opened
+from quire.integrations.logs.windows import model_in, without_sealed
 from quire.items import JSON, Item
 from quire.providers import PROVIDERS, provider_for
 from quire.state import is_output, is_user_message
@@ -76,7 +76,7 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
     if not any(is_output(item) or is_user_message(item) for item in items):
         raise InvalidValue("nobody has said anything in it yet")
     writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
-    items = opened(items, WIRES.get(format, ""))
+    items = without_sealed(items, WIRES.get(format, ""))
     return _payload(items, format, target) if writer is None else writer(items, target)
 
 

@@ -16,7 +16,7 @@ from quire.integrations.logs.conversation import (
     Window,
     Written,
 )
-from quire.integrations.logs.messages import heard, signed_thought, state_left_out
+from quire.integrations.logs.messages import role_and_parts, signed_thought, state_left_out
 from quire.integrations.logs.windows import turns_of
 from quire.items import Item, Message, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import (
@@ -118,7 +118,7 @@ def _message(item: Item, lost: list[Downgrade]) -> Json:
         status = "error" if item.is_error else "success"
         answer = {"tool_call_id": item.call_id, "name": item.name, "status": status}
         return {"type": "tool", "id": item.id, "content": _plain([*map(_block, item.parts)]), **answer}
-    role, parts = heard(item, lost)
+    role, parts = role_and_parts(item, lost)
     return {"type": _TYPES.get(role, role), "id": item.id, "content": _plain([*map(_block, parts)])}
 
 

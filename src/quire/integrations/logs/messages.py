@@ -19,7 +19,7 @@ from quire.items import (
 from quire.providers import Downgrade, content_for_model, json_text, unpack
 
 
-def heard(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
+def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
     """The role and the parts of an item that is addressed to the model."""
     if not isinstance(item, Message | Note | Summary):
         text = item.instructions if isinstance(item, ConfigChange) else None

@@ -39,7 +39,7 @@ _OF_REQUESTS = ("result_added", "tools_added", "turn_added")
 """What a request needs, and a log does not have."""
 
 
-def opened(items: Sequence[Item], wire: str) -> list[Item]:
+def without_sealed(items: Sequence[Item], wire: str) -> list[Item]:
     """Items in which a compaction is undone whose summary is sealed, and not for this wire."""
     sealed, undone = False, list[Item]()
     for item in items:
