@@ -166,6 +166,8 @@ def test_everything_shown_is_written_or_reported(format: str, ops: list[Op]) -> 
     if not has_words(items):
         return
     written = write(items, format)
+    if format != "markdown":
+        Transcript(read_back(written, format))  # the reader takes it
     text, reported = json.dumps(written.content), {one.item_id for one in written.downgrades}
     for item in view:
         if item.id not in reported:
