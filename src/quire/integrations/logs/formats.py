@@ -42,11 +42,14 @@ FORMATS: dict[str, _Format] = {
 WIRES = {"claude-code": "anthropic", "codex": "openai-responses", **{name: name for name in PROVIDERS}}
 """The formats that have a provider's messages, with the provider."""
 
-WITH_LOG = ("items", "claude-code", "codex")
+OWN = "items"
+"""The format that has all, and that Quire alone reads."""
+
+WITH_LOG = (OWN, "claude-code", "codex")
 """The formats that have all that was recorded beside what is shown."""
 
 WRITTEN = (
-    "items",
+    OWN,
     *PROVIDERS,
     *(name for name, one in FORMATS.items() if one.write is not None),
     "markdown",
@@ -71,7 +74,7 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
     """Items with their edits in a format, and what it does not carry."""
     if format not in WRITTEN:
         raise InvalidValue(f"no format {cut(format)!r} is written; there are {', '.join(WRITTEN)}")
-    if format == "items":
+    if format == OWN:
         return Written(msgspec.json.decode(JSON.encode(items)))
     if not any(is_output(item) or is_user_message(item) for item in items):
         raise InvalidValue("nobody has said anything in it yet")

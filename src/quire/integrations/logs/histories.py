@@ -8,14 +8,13 @@ import msgspec
 
 from quire.errors import Damaged, InvalidValue, cut
 from quire.integrations.logs.conversation import Conversation, Log
-from quire.integrations.logs.formats import FORMATS as LOGS, read_log
+from quire.integrations.logs.formats import FORMATS as LOGS, OWN as OWN, read_log
 from quire.integrations.logs.requests import wire_of
 from quire.items import JSON, Item
 from quire.providers import HISTORY, PROVIDERS, entries_in, fields_in, provider_for
 
-OWN = "items"
-WRITTEN = (*PROVIDERS, OWN)
-"""The formats that histories are written in; logs of other programs are read and never written."""
+PAYLOADS = (*PROVIDERS, OWN)
+"""The formats of requests, and of items: `convert` writes these, and `export` those of other programs too."""
 
 _LINES = (".jsonl", ".ndjson")
 _lone_surrogate = re.compile("[\ud800-\udfff]")
@@ -56,7 +55,7 @@ class History(NamedTuple):
         """The format of the payload as given, or guessed; OpenAI's where nothing else is found."""
         if self.conversation is not None:
             return self.conversation.wire
-        return format_of(self.payload) if given is None else known_format(given, (*WRITTEN, *LOGS))
+        return format_of(self.payload) if given is None else known_format(given, (*PAYLOADS, *LOGS))
 
     def items(self, source: str | None = None, model: str | None = None) -> list[Item]:
         """The items. `model` is the one that made opaque state in it, where the payload names none."""
@@ -166,7 +165,7 @@ def _is_whole(value: Any) -> bool:
 # Formats
 
 
-def known_format(name: str, formats: tuple[str, ...] = WRITTEN) -> str:
+def known_format(name: str, formats: tuple[str, ...] = PAYLOADS) -> str:
     """The name of a format, or an error that lists all."""
     if name not in formats:
         raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(formats)}")
