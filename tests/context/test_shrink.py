@@ -67,7 +67,7 @@ def test_a_ledger_tells_of_what_is_left_out_behind_the_instructions() -> None:
     context = session.build(template(1_500))
     assert context.explain("call0").fate == "left out" and "/ledger/" in context.items[1].id
     text = block(context)
-    assert "\nget_plant(plant_id: fern_0025) -> gardener: ana_0025\n" in text
+    assert "\nget_plant(plant_id: fern_0024) -> gardener: ana_0024\n" in text
     entry = next(entry for entry in context.receipt.entries if entry.section == "history ledger")
     assert entry.fate == "shown" and entry.tokens == context.tokens["history ledger"] <= 1_500 // 4
     assert sum(line.tokens for line in context.receipt.lines()) + 3 >= context.receipt.tokens - 3

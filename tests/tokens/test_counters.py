@@ -34,7 +34,16 @@ ITEMS: list[tuple[q.Item, int]] = [
     (q.Note("hello world"), 4 + NOTE + HELLO),
     (q.Note(None, description="hello world"), 4 + NOTE + HELLO),
     (q.Note({"a": [1]}), COUNTER.count(q.Note('{"a":[1]}'))),
-    *((edit, 0) for edit in (q.Mask("x", "gone"), q.Hide((q.Span("a", "b"),)), q.Pin("x"), q.Undo("x"))),
+    *(
+        (edit, 0)
+        for edit in (
+            q.Mask("x", "gone"),
+            q.Hide((q.Span("a", "b"),)),
+            q.Pin("x"),
+            q.Undo("x"),
+            q.Distrust("x"),
+        )
+    ),
     (q.Unknown(name="hologram", fields={"a": 1}), 0),
 ]
 

@@ -71,7 +71,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
             whole(getattr(self, name), f"Bounds.{name}", 0)
 
 
-_CHECKING = Bounds(seconds=10.0, memory=256 << 20)
+_CHECKING = Bounds(seconds=30.0, memory=256 << 20)
 """The limits of the type checker."""
 
 

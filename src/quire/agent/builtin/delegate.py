@@ -97,6 +97,9 @@ async def sub_agent(agent: Agent, name: str) -> Agent | None:
 class Delegation:
     """Gives tasks to sub-agents of the conversation in which a tool is called."""
 
+    pointer = "\n[from {name}; read_work gives all that it did]"
+    """What follows an answer: where the whole of the work is."""
+
     def __init__(self, roles: Sequence[Role], timeout: float | None) -> None:
         self._roles = {role.name: role for role in roles}
         if len(self._roles) < len(roles):
@@ -120,7 +123,7 @@ class Delegation:
             name, agent = to, found
         before = agent.session.view().revision
         try:
-            return await _answer(name, agent, _brief(task, session), self._timeout)
+            return await _answer(name, agent, _brief(task, session), self._timeout, self.pointer)
         except Exception as fault:
             mark_called(fault, _items_since(agent.session, before))
             raise
@@ -189,7 +192,7 @@ def _brief(task: str, session: Session) -> Message:
     return Message("user", task, origin=lowest(("model", *found)), extras={OF: [call.id]})
 
 
-async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None) -> str:
+async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None, pointer: str) -> str:
     """The answer of a sub-agent; if it does not complete its task, which tools it had called."""
     before = agent.session.view().revision
     time = asyncio.timeout(timeout)
@@ -207,7 +210,7 @@ async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None
         words = f"{name} stopped before it was done ({reply.stop}): {reply.text}"
         return words + describe_calls_in(_items_since(agent.session, before))
     trace(item.id for item in reply.items if isinstance(item, Message))
-    return f"{reply.text}\n[from {name}; read_work gives all that it did]"
+    return reply.text + pointer.format(name=name)
 
 
 def _unknown(name: str, known: Iterable[str]) -> UnknownKey:

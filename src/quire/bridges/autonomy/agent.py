@@ -126,6 +126,8 @@ _ASK = tool(ask_user.function, name="ask_user_for_input", asks_person=True)
 class _Subagents(Delegation):
     """The engine's delegation under the names that Autonomy documents."""
 
+    pointer = ""
+
     def tools(self) -> list[Tool]:
         listed = "".join(f"\n- {role.name}: {role.description}" for role in self._roles.values())
         one = "Give a task to a new subagent of a role, or by name to one that was started or asked something"
