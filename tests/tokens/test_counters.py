@@ -18,8 +18,14 @@ ITEMS: list[tuple[q.Item, int]] = [
     (q.Message("user", ""), 4),
     (q.Message("user", ("hello world", q.Image(url="x", width=100, height=100))), 4 + HELLO + 255),
     (q.Message("user", (q.Audio(url="x", seconds=3, transcript="hello world"),)), 4 + 30),
-    (q.Message("user", (q.File(data=b"hello world", media_type="text/plain"),)), 4 + HELLO),
-    (q.Message("user", (q.File(data=b"world", name="hello.txt"),)), 4 + COUNTER.text("[hello.txt]\nworld")),
+    (
+        q.Message("user", (q.File(data=b"hello world", media_type="text/plain"),)),
+        4 + COUNTER.text("<file>\nhello world\n</file>"),
+    ),
+    (
+        q.Message("user", (q.File(data=b"world", name="hello.txt"),)),
+        4 + COUNTER.text('<file name="hello.txt">\nworld\n</file>'),
+    ),
     (q.ToolCall("c", "hello", " world"), 8 + HELLO),
     (q.ToolResult("c", "any", "hello world"), 4 + HELLO),
     (q.ToolResult("c", "any", ""), 4 + NOTHING),
@@ -32,7 +38,10 @@ ITEMS: list[tuple[q.Item, int]] = [
     (q.ConfigChange(tools=("hello", " world")), 0),
     (q.ConfigChange("hello world", ("hello", " world")), 4 + HELLO),
     (q.Note("hello world"), 4 + NOTE + HELLO),
-    (q.Note(None, description="hello world"), 4 + NOTE + HELLO),
+    (
+        q.Note(None, description="hello world"),
+        4 + COUNTER.text('<note about="hello world">\n\n</note>'),
+    ),
     (q.Note({"a": [1]}), COUNTER.count(q.Note('{"a":[1]}'))),
     *(
         (edit, 0)
