@@ -96,8 +96,9 @@ def _in_frame(part: Part) -> Part:
     """A part as it stands in a frame: a recording may be shown as its transcript."""
     if isinstance(part, str):
         return escape(part)
-    is_said = isinstance(part, Audio) and part.transcript
-    return replace(part, transcript=escape(part.transcript)) if is_said else part
+    if isinstance(part, Audio) and part.transcript:
+        return replace(part, transcript=escape(part.transcript))
+    return part
 
 
 def as_quoted(item: Message) -> Content:

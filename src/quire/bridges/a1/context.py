@@ -28,11 +28,9 @@ from quire.items import (
     check_fields,
     new_id,
     now,
-    text_of,
     thaw,
 )
 from quire.programs import PROGRAM
-from quire.providers import content_for_model
 from quire.session import Session
 from quire.state import Transcript, View, truncate
 from quire.tokens import Tally, whole
@@ -123,7 +121,7 @@ def _message_of(item: MessageItem) -> Message:
     kept: dict[str, Any] = thaw(item.extras.get(_EXTRAS_KEY)) or {}
     match item:
         case TextItem():
-            fields: dict[str, Any] = {"role": item.role, "content": text_of(content_for_model(item))}
+            fields: dict[str, Any] = {"role": item.role, "content": item.text}
         case ToolResult():
             fields = {"role": "tool", "content": item.text, "name": item.name, "tool_call_id": item.call_id}
         case ToolCall():
