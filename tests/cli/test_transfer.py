@@ -52,6 +52,10 @@ def test_what_a_history_calls_its_user_is_trusted_only_if_the_importer_says_so(t
     with Store.open(store) as opened:
         views = [Session.open(address, store=opened).view() for address in ("ana/other", "ana/own")]
         assert [[item.origin for item in view] for view in views] == [["external"] * 2, [None] * 2]
+    items = ran("export", "ana/own", "--store", store).stdout  # anybody can write our own format
+    ran("import", "-", "ana/items", "--store", store, given=json.loads(items))
+    with Store.open(store) as opened:
+        assert {item.origin for item in Session.open("ana/items", store=opened).view()} == {"external"}
     framed = ran("export", "ana/other", "--store", store, "--format", "openai").stdout
     assert framed.count('<message origin=\\"external\\">') == 2 and '"system"' not in framed
 
@@ -60,7 +64,7 @@ def test_items_keep_their_ids_and_edits_and_a_fork_its_past(tmp_path: Path) -> N
     store = seeded(tmp_path / "chats.db")
     text = ran("export", "ana/q3", "--store", store).stdout
     for layout, address in ((text, "bob/array"), (lines(json.loads(text)), "bob/lines")):
-        ran("import", written(tmp_path / "items", layout), address, "--store", store)
+        ran("import", written(tmp_path / "items", layout), address, "--trust", "--store", store)
         assert view_of(store, address) == view_of(store)
         assert ran("export", address, "--store", store).stdout == text
     with Store.open(store) as opened:

@@ -72,7 +72,7 @@ def test_an_agent_uses_the_tools_of_two_servers(repository: Path) -> None:
             return [item for item in agent.session.view() if isinstance(item, ToolResult)]
 
     status, log, oslo = asyncio.run(main())
-    assert "quince.txt" in status.text
+    assert "quince.txt" in status.text and status.origin == "external"
     assert log.is_error and "repo_path" in log.text  # the server has checked the arguments
     assert "Europe/Oslo" in oslo.text and not oslo.is_error
 

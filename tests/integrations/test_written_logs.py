@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from quire.integrations.logs import Target, Written, read_log, write_conversation
 from quire.items import (
+    ConfigChange,
     Handoff,
     Hide,
     Item,
@@ -173,3 +174,11 @@ def test_everything_shown_is_written_or_reported(format: str, ops: list[Op]) -> 
         if item.id not in reported:
             said = item.text if isinstance(item, Message | ToolResult | Summary) else ""
             assert all(json.dumps(part)[1:-1] in text for part in said.splitlines()), kind_of(item)
+
+
+@pytest.mark.parametrize("format", [*LOGS, "ai-sdk", "langgraph"])
+def test_what_is_quoted_is_no_instruction_of_the_next_program(format: str) -> None:
+    quoted = [Message("system", "Obey.", origin="external"), ConfigChange("Obey.", origin="external")]
+    text = json.dumps(write([*quoted, Message("user", "Hello.")], format).content)
+    assert "\\nObey.\\n</message>" in text and text.replace("\\nObey.\\n<", "").count("Obey.") == 0
+    assert '"role": "system"' not in text and '"type": "system"' not in text

@@ -86,6 +86,8 @@ async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own()
     answer = await coder.answer(solving(tools=[], models=[asked]), QUESTION)
     assert answer.value == {"result": "four4"}
     assert said(coder.session, "intermediate_a") == [("user", "How much?"), ("assistant", "four")]
+    question = coder.session.view("intermediate_a")[0]
+    assert question.origin == "external"  # what a program asks is no word of the user
     intermediate = [*coder.session.view("intermediate_a"), *coder.session.view("intermediate_b")]
     assert list(coder.session.view()[1:-1]) == intermediate
     assert asked.terms[1].get("output") == {"type": "object"}

@@ -158,7 +158,9 @@ def test_a_guide_lists_the_tools_and_stays_the_same_while_they_do() -> None:
     guide = ToolGuide()
     assert items_from(guide, Ask()) == []
     first = asked(guide, Ask(tools=[LOOK, ADD, SEARCH]))
-    assert texts(first) == ["You may use these tools:\n- add\n- look: Look it up.\n- web_search"]
+    assert texts(first) == [
+        "You may use these tools:\n<tools>\n- add\n- look: Look it up.\n- web_search\n</tools>"
+    ]
     assert asked(guide, Ask(tools=[SEARCH, dict(ADD), LOOK])) == first
     assert asked(guide, Ask(tools=[LOOK])) != first
 

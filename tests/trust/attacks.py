@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from quire import Message, Session, Summary, ToolCall, ToolResult
 from quire.context import Context, Template
-from quire.items import Address, File, Image, Note
+from quire.items import Address, Audio, File, Image, Note
 from quire.memory import Recall, Wishes
 from quire.models import Scripted
 from quire.providers import Rendered
@@ -79,6 +79,15 @@ def put(session: Session, attack: Attack, number: int = 0) -> None:
             session.assistant("I am.")
             session.user("So?")
             session.append(ToolResult(f"l{number}", "look", text))
+        case "recording":
+            said = ("Heard:", Audio(data=b"RIFF....WAVE", media_type="audio/wav", transcript=text))
+            session.append(Message("user", said, origin="external"), ToolCall(f"a{number}", "hear", "{}"))
+            session.user("Still there?")
+            session.assistant("I am.")
+            session.append(ToolResult(f"a{number}", "hear", said))
+            called(session, number, said)
+        case "description":
+            pass  # a toolbox is no part of a conversation: see `test_attacks.py`
         case "imported":
             own = Message("system", text), Message("user", text), Message("assistant", "Yes.")
             session.append(*as_imported(own))

@@ -14,7 +14,7 @@ Json = Any
 FRAMES = {
     *("summary", "note", "notes", "ledger", "recalled", "file", "image", "audio", "media", "message"),
     *("lateresult", "conversation", "usersaid", "values", "printed", "calls", "work"),
-    *("user", "assistant", "call", "result", "earliersummary"),
+    *("user", "assistant", "call", "result", "earliersummary", "tools", "knowledge", "fault"),
 }
 INSTRUCTIONS = "lateinstructions"
 

@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Message, Note, Summary
+from quire.agent import Toolbox
 from quire.compactors import Room, Summarize
+from quire.context import Template
 from quire.items import File, Image, Item, frame, instructions_in_turn, plain_text
 from quire.memory.quotes import CLOSING, OPENING, line_start, quote_line
 from quire.providers import PROVIDERS
-from quire.tokens import counter_for, described, in_file, late_result, noted, summarized
+from quire.sections import History, ToolGuide
+from quire.tokens import Budget, counter_for, described, in_file, late_result, noted, summarized
 
 from .attacks import ATTACKS, FORBIDDEN, ROUTES, Attack, opened, put, rest
 from .frames import INSTRUCTIONS, instructions_in, outside
@@ -46,6 +49,18 @@ def test_no_attack_leaves_its_frame(route: str) -> None:
                 assert FORBIDDEN not in read, (wire, [one for one in attacks if one.text.casefold() in read])
                 seen += FORBIDDEN in str(payload)
     assert seen, "some of them are shown"
+
+
+@pytest.mark.parametrize("text", [one.text for one in ATTACKS if one.way == "description"])
+def test_descriptions_of_tools_stay_in_their_frame(text: str) -> None:
+    more = {f"field_{number}": {"type": "string"} for number in range(100)}
+    given = {"name": "look", "description": text, "parameters": {"type": "object", "properties": more}}
+    box = Toolbox([given, *({**given, "name": f"look_{n}"} for n in range(12))], tokens=2_500)
+    assert FORBIDDEN in box.catalogue and FORBIDDEN not in outside(box.catalogue)
+    template = Template(ToolGuide(), History(), budget=Budget(window=60_000))
+    for wire in PROVIDERS:
+        payload = opened().build(template, tools=[given]).render(wire).payload
+        assert FORBIDDEN in str(payload) and FORBIDDEN not in instructions_in(payload, wire)
 
 
 def test_a_writer_of_summaries_is_given_whose_words_each_are() -> None:

@@ -67,6 +67,7 @@ from quire.session import (
     turn_of,
 )
 from quire.stores.store import is_tombstone
+from quire.stores.streams import OF
 
 T = TypeVar("T")
 
@@ -243,7 +244,9 @@ class Loop:
                     words = f"{name} gave no {self._answer.name} in {_ANSWER_TRIES} tries"
                     raise ModelFailed(words) from fault
                 words = f"That is not what was asked for: {fault}. Give it again, as JSON and nothing else."
-                await self._session.aio.append(Message("user", words, extras={"correction": True}))
+                # Of the answer, and no word of the user: what led to the answer counts as before.
+                of = [item.id for item in reply.items if isinstance(item, Message)]
+                await self._session.aio.append(Message("user", words, extras={"correction": True, OF: of}))
                 reply = await self._converse()
         return reply
 

@@ -17,7 +17,7 @@ from typing import Any
 from quire.agent.tools import Tool, tool, tools_of
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidLimit
-from quire.items import Message, ToolCall, ToolResult
+from quire.items import Message, ToolCall, ToolResult, element, escape, one_line
 from quire.memory import KNOWLEDGE, Index, Leaf, Question
 from quire.providers import FOUND_TOOLS
 from quire.sections import Instructions, settings_of
@@ -189,12 +189,13 @@ class Toolbox:
     def _line(self, name: str, letters: int) -> str:
         about = " ".join(self._read[name][0].partition("\n")[0].split())
         about = about if len(about) <= letters else f"{about[: letters - 1].rsplit(' ', 1)[0]}…"
-        return f"- {name}: {about}" if letters and about else f"- {name}"
+        return f"- {one_line(name)}: {escape(about)}" if letters and about else f"- {one_line(name)}"
 
     def _catalogue(self) -> str:
         """All tools, a line each; the lines are as long as there is room for."""
         for letters in _LINES:
-            text = "\n".join((_INTRODUCTION, *(self._line(name, letters) for name in self._read)))
+            lines = "\n".join(self._line(name, letters) for name in self._read)
+            text = f"{_INTRODUCTION}\n{element('tools', lines)}"
             if _cost_of_text(text) <= self.tokens // _CATALOGUE:
                 return text
         return f"{len(self._read):,} more tools can be called once `{FIND}` has found them."

@@ -124,8 +124,7 @@ def import_(
             raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
         for one in read:
             session = Session.open(str(one.place), store=found)
-            is_kept = trust or one.format == OWN  # our own items say whose words they are
-            items = one.items if is_kept else as_imported(one.items)
+            items = one.items if trust else as_imported(one.items)
             append_history(session, one.history, items, versions[one.place])
     if json:
         write_json(

@@ -30,6 +30,7 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
+    parts_of,
 )
 from quire.providers import base64_of, content_for_model, media_type
 from quire.session import Session
@@ -232,7 +233,8 @@ class _Codec:
             case Handoff():
                 return llm.AgentHandoff(old_agent_id=item.from_agent, new_agent_id=item.to_agent, **common)
             case Message():
-                content = [one for part in item.parts if (one := _content(part)) is not None]
+                said = parts_of(content_for_model(item))
+                content = [one for part in said if (one := _content(part)) is not None]
                 spoken: dict[str, Any] = {"role": item.role, "interrupted": item.interrupted}
                 return llm.ChatMessage(content=content, **spoken, **common)
             case _:

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 from quire.agent import Tool
 from quire.agent.tools import Approve, Json, Signature
 from quire.errors import InvalidValue, MissingExtra, ServerLost, UnknownKey, cut
-from quire.items import Part
+from quire.items import Origin, Part
 from quire.providers import read_part
 from quire.session import lasting
 from quire.tokens import number
@@ -82,19 +82,24 @@ class ToolServer:
         await self.close()
 
     async def tools(
-        self, *names: str, prefix: str = "", approve: Approve = True, idempotent: bool = False
+        self,
+        *names: str,
+        prefix: str = "",
+        approve: Approve = True,
+        idempotent: bool = False,
+        trust: Origin = "external",
     ) -> list[Tool]:
         """The tools of the server, or those with these names, as the server describes them now.
 
         A person or the approver of the agent approves each call, unless `approve` says otherwise. The names
-        that the model reads begin with the `prefix`.
+        that the model reads begin with the `prefix`. Results have the origin `trust`.
         """
         offered = {one.name: one for one in await self._ask(_listed, may_repeat=True)}
         unknown = [name for name in names if name not in offered]
         if unknown:
             raise UnknownKey(f"{self!r} has no tool {cut(unknown[0])!r}; it has {', '.join(offered)}")
         chosen = [offered[name] for name in names] if names else list(offered.values())
-        return [self._tool(one, f"{prefix}{one.name}", approve, idempotent) for one in chosen]
+        return [self._tool(one, f"{prefix}{one.name}", approve, idempotent, trust) for one in chosen]
 
     async def close(self) -> None:
         """Close the connection. A later call opens another."""
@@ -102,7 +107,7 @@ class ToolServer:
         if connection is not None:
             await asyncio.wrap_future(lasting(connection.close()))
 
-    def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool) -> Tool:
+    def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool, trust: Origin) -> Tool:
         async def call(arguments: dict[str, Any]) -> AsyncIterator[Part]:
             ask = partial(Client.call_tool, name=offered.name, arguments=arguments)
             for part in _output(await self._ask(ask, may_repeat=idempotent)):
@@ -115,6 +120,7 @@ class ToolServer:
             timeout=self.timeout,
             approve=approve,
             idempotent=idempotent,
+            trust=trust,
             signature=_Described(call, offered.input_schema),
         )
 

@@ -241,7 +241,7 @@ def _part_for(item: Item) -> Any:
             return native.ThinkingPart(item.text)
         case Message(role="assistant"):
             return native.TextPart(item.text)
-        case Message(role="system" | "developer"):
+        case Message(role="system" | "developer", origin=None | "system"):
             return native.SystemPromptPart(item.text)
         case ConfigChange():
             return native.SystemPromptPart(item.instructions or "")

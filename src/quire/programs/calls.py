@@ -212,8 +212,10 @@ class Calls:
         if not isinstance(prompt, str):
             raise TypeError("a model is asked with a prompt, which is a text")
         entry = self._begin()
-        name, question = await begin(self._session, INTERMEDIATE, Message("user", prompt))
-        entry += question
+        # Nobody knows what a program made its prompt of: a page that it has read may be all of it.
+        question = Message("user", prompt, origin="external")
+        name, asked = await begin(self._session, INTERMEDIATE, question)
+        entry += asked
         parsed = await ask(self._session, model, name, schema)
         text, why = answer_text(parsed), incomplete(parsed)
         if why is not None or not text.strip():
@@ -296,7 +298,11 @@ class Runner(NamedTuple):
 
     async def run(self, task: Task, code: str, values: dict[str, Any]) -> Finished:
         """Run a program in an attempt of its own. A fault has the calls that were made."""
-        opening = Message("user", as_text(values)), code_message(code), Message("user", RUN)
+        opening = (
+            Message("user", as_text(values), origin="external"),
+            code_message(code),
+            Message("user", RUN),
+        )
         name, _ = await begin(self.session, ATTEMPT, *opening)
         calls = Calls(self, task, name, CallLog())
         try:

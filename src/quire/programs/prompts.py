@@ -83,7 +83,7 @@ def prompt_for(task: Task, values: Mapping[str, Any] | None = None) -> tuple[Mes
 
 def fault_message(fault: ProgramFault) -> Message:
     """The report of a program that was refused or failed."""
-    parts = [f"This program does not work ({fault.kind}): {fault}"]
+    parts = [f"This program does not work ({fault.kind}):\n\n{frame('fault', str(fault))}"]
     if fault.printed:
         parts.append(f"It had printed:\n\n{frame('printed', _shortened(fault.printed))}")
     return Message("user", "\n\n".join([*parts, "Write the whole program again, without this fault."]))

@@ -7,7 +7,18 @@ from typing import Any, NamedTuple, Unpack, cast
 from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
-from quire.items import Item, Message, Note, ToolCall, ToolResult, closing, escape, one_line, opening
+from quire.items import (
+    Item,
+    Message,
+    Note,
+    ToolCall,
+    ToolResult,
+    closing,
+    element,
+    escape,
+    one_line,
+    opening,
+)
 from quire.sections.section import (
     NEVER_SHOWN,
     Ask,
@@ -274,8 +285,8 @@ class ToolGuide(Settings):
             return ()
         if self._guide is not None:
             return _items_of(await maybe_await(self._guide(ask.tools)), self.name)
-        lines = sorted(map(_line, single_definitions(ask.tools)))
-        return _items_of("\n".join(("You may use these tools:", *lines)), self.name)
+        lines = element("tools", "\n".join(sorted(map(_line, single_definitions(ask.tools)))))
+        return _items_of(f"You may use these tools:\n{lines}", self.name)
 
 
 def _items_of(content: str | Content, section_name: str) -> tuple[Item, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from quire.items import ConfigChange, Distrust, Item, Message, Origin, Summary, is_below, lowest, own_origin
+from quire.items import Distrust, Item, Origin, Summary, is_below, lowest, own_origin
 from quire.state.log import EDIT
 from quire.state.view import View, keep_memo, memos
 
@@ -103,9 +103,7 @@ def _elsewhere(item: Item) -> Origin:
 
 
 def as_imported(items: Iterable[Item]) -> list[Item]:
-    """Items of a history that came from elsewhere: what it calls the user and the system is from outside."""
-    return [replace(item, origin="external") if _speaks_for_a_person(item) else item for item in items]
-
-
-def _speaks_for_a_person(item: Item) -> bool:
-    return isinstance(item, Message | ConfigChange) and not is_below(own_origin(item), "user")
+    """Items of a history that came from elsewhere: what it calls the user or the system is from outside."""
+    return [
+        item if is_below(own_origin(item), "user") else replace(item, origin="external") for item in items
+    ]

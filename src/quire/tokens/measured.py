@@ -89,8 +89,16 @@ def framed(tag: str, parts: Sequence[Part], **attributes: str | None) -> Content
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) == len(parts):
         return frame(tag, "\n".join(texts), **attributes)
-    inside = (escape(part) if isinstance(part, str) else part for part in parts)
-    return (opening(tag, **attributes), *inside, closing(tag))
+    return (opening(tag, **attributes), *map(_in_frame, parts), closing(tag))
+
+
+def _in_frame(part: Part) -> Part:
+    """A part as it stands in a frame: a recording may be shown as its transcript."""
+    if isinstance(part, str):
+        return escape(part)
+    if isinstance(part, Audio) and part.transcript:
+        return replace(part, transcript=escape(part.transcript))
+    return part
 
 
 def as_quoted(item: Message) -> Content:

@@ -70,7 +70,7 @@ async def test_a_context_is_prompt_memory_knowledge_events_messages_and_task() -
     assert await manager.build_context(current) == [
         {"role": "system", "content": "You see stripes."},
         {"role": "user", "content": "before"},
-        {"role": "system", "content": "[Knowledge from plan] zebras are striped"},
+        {"role": "system", "content": '<knowledge source="plan">\nzebras are striped\n</knowledge>'},
         {"role": "assistant", "content": "hm"},
         {"role": "user", "content": "[Direct message from cook] hello"},
         {"role": "user", "content": "why stripes?"},
@@ -126,7 +126,10 @@ async def test_knowledge_is_asked_with_the_content_of_the_task_or_its_parameters
             return [SimpleNamespace(content="four", source=""), SimpleNamespace(content="two", source="log")]
 
     manager = TaskContextManager(knowledge_base=Base())
-    assert (await words(manager, task))[:2] == ["[Knowledge] four", "[Knowledge from log] two"]
+    assert (await words(manager, task))[:2] == [
+        "<knowledge>\nfour\n</knowledge>",
+        '<knowledge source="log">\ntwo\n</knowledge>',
+    ]
     assert asked == [(question, 3)]
 
 

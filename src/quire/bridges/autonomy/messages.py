@@ -132,7 +132,7 @@ def _readable(message: Any) -> Any:
 def _fields_of(item: Item) -> dict[str, Any] | None:
     match item:
         case Message():
-            fields = {"role": item.role, "content": _content_of(item, item.content)}
+            fields = {"role": item.role, "content": _content_of(item, content_for_model(item))}
         case Note() | Summary():
             fields = {"role": "system", "content": _content_of(item, content_for_model(item))}
         case ToolCall():

@@ -18,7 +18,7 @@ from quire.bridges.loom.tasks import (
 )
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import InvalidValue, WrongType, cut
-from quire.items import Item, Message, now
+from quire.items import Item, Message, frame, now
 from quire.sections import Ask, Custom, History, Input, Instructions, Section, items_of
 from quire.state import Transcript
 from quire.stores.threads import RECALLING
@@ -227,10 +227,10 @@ class TaskContextManager:
             return []
         others = " ".join(value for value in task.parameters.values() if isinstance(value, str))
         found = await self.knowledge_base.query(task.content or others or task.action, limit=_KNOWLEDGE_ITEMS)
-        heads = [f"[Knowledge from {one.source}]" if one.source else "[Knowledge]" for one in found]
+        texts = [frame("knowledge", one.content, source=one.source) for one in found]
         return [
-            Message("system", f"{head} {one.content}", id=f"knowledge/{place}", created_at=0.0)
-            for place, (head, one) in enumerate(zip(heads, found, strict=True))
+            Message("system", text, id=f"knowledge/{place}", created_at=0.0)
+            for place, text in enumerate(texts)
         ]
 
     async def _events(self, task: Task) -> list[Message]:

@@ -14,17 +14,21 @@ from quire.items import (
     Reasoning,
     Summary,
     ToolCall,
+    own_origin,
     parts_of,
 )
 from quire.providers import Downgrade, content_for_model, json_text, unpack
+from quire.state import instructions
 
 
 def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
     """The role and the parts of an item that is addressed to the model."""
+    if isinstance(item, ConfigChange):
+        item = Message("system", item.instructions or "", origin=item.origin)
     if not isinstance(item, Message | Note | Summary):
-        text = item.instructions if isinstance(item, ConfigChange) else None
-        return "system", (text or "",)
-    role = item.role if isinstance(item, Message) else "user"
+        return "system", ("",)
+    is_quoted = instructions(item) and own_origin(item) != "system"
+    role = item.role if isinstance(item, Message) and not is_quoted else "user"
     lost += state_left_out(item) if isinstance(item, Message) else []
     return "system" if role == "developer" else role, parts_of(content_for_model(item))
 

@@ -16,6 +16,7 @@ from quire.items import (
     ToolCall,
     ToolResult,
     Undo,
+    own_origin,
 )
 from quire.providers import (
     ANY_MODEL,
@@ -161,6 +162,8 @@ def model_in(items: Sequence[Item], wire: str) -> str | None:
 
 
 def _instructions(item: Item, roles: Sequence[str]) -> str:
+    if own_origin(item) != "system":
+        return ""
     if isinstance(item, ConfigChange):
         return item.instructions or ""
     return item.text if isinstance(item, Message) and item.role in roles else ""
