@@ -18,7 +18,7 @@ from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import ran, ran_json
 from tests.proxy.programs import Watched, calls, result, said, system, user
-from tests.proxy.serving import PATIENCE, proxied
+from tests.proxy.serving import PATIENCE, Proxied
 
 SECRET = "the rabbit is under the hat"
 
@@ -138,7 +138,7 @@ def test_the_report_on_the_command_line(day: Path, tmp_path: Path) -> None:
 # --- websockets ------------------------------------------------------------------------------------------
 
 
-def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) -> None:
+def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, store: Path) -> None:
     sent, ready = list[Any](), threading.Event()
     held: dict[str, Any] = {}
     message: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
@@ -167,7 +167,7 @@ def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) 
             await held["stop"].wait()
 
     async def ask(url: str) -> list[str]:
-        address = f"ws{url.removeprefix('http')}/openai/v1/responses"
+        address = f"ws{url.removeprefix('http')}/sockets/v1/responses"
         headers = {"authorization": "Bearer sk-secret"}
         async with connect(address, additional_headers=headers) as socket:
             await socket.send(json.dumps({"type": "response.create", "model": "gpt-5.6", "input": "hi"}))
@@ -176,18 +176,17 @@ def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) 
     thread = threading.Thread(target=asyncio.run, args=(run(),))
     thread.start()
     assert ready.wait(PATIENCE)
+    proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{held['port']}"
     try:
-        with proxied(tmp_path / "own.db", upstreams={"openai": f"http://127.0.0.1:{held['port']}"}) as own:
-            got = asyncio.run(ask(own.url))
-            own.settle()
-            assert own.recorder.recorded == 1, own.recorder.lost
+        got = asyncio.run(ask(proxy.url))
+        proxy.settle()
     finally:
         held["loop"].call_soon_threadsafe(held["stop"].set)
         thread.join()
     assert sent[0] == ("/v1/responses", "Bearer sk-secret") and json.loads(sent[1])["input"] == "hi"
     assert json.loads(got[0])["delta"] == "Hello." and json.loads(got[1])["type"] == "response.completed"
-    with Store.open(tmp_path / "own.db") as store:
-        (one,) = store.recent(None)
-        session = Session.open(str(one.place), store=store)
+    with Store.open(store) as opened:
+        (one,) = (one for one in opened.recent(None) if one.place.conversation.startswith("sockets-"))
+        session = Session.open(str(one.place), store=opened)
         assert [getattr(item, "text", "") for item in session.view()] == ["hi", "Hello."]
         assert session.spending.usage.input == 5
