@@ -227,7 +227,7 @@ class Recorder:
         if exchange is None:  # its beginning is lost
             return None
         found = await self._call(job.name, job.value)
-        if found is None:  # the other process was started anew since
+        if found is None and isinstance(job.value, Answer):  # the other process was started anew since
             await self._call("begin", exchange)
             found = await self._call("end", job.value._replace(is_changed=False))
         return found
