@@ -17,7 +17,7 @@ from quire.reading.report import write_report
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import ran, ran_json
-from tests.proxy.programs import Watched, calls, result, said, system, user
+from tests.proxy.programs import Json, Watched, calls, result, said, system, user
 from tests.proxy.serving import PATIENCE, Proxied
 
 SECRET = "the rabbit is under the hat"
@@ -59,6 +59,40 @@ def test_what_is_redacted_is_not_stored(tmp_path: Path) -> None:
         (shown,) = watched.shown().values()
         assert shown[0] == "user: My key is [redacted]." and len(shown) == 5
     assert b"abc123" not in stored(path)
+
+
+CITED: list[Json] = [
+    {
+        "type": "text",
+        "text": "Under it.",
+        "citations": [
+            {
+                "type": "char_location",
+                "cited_text": SECRET,
+                "document_index": 0,
+                "document_title": "a",
+                "start_char_index": 0,
+                "end_char_index": 9,
+            }
+        ],
+    }
+]
+
+
+@pytest.mark.parametrize("settings", [{"has_content": False}, {"patterns": ("the rabbit .*hat",)}])
+def test_what_stands_beside_the_words_is_not_stored_either(tmp_path: Path, settings: Any) -> None:
+    path = tmp_path / "own.db"
+    body = {"model": "claude-sonnet-5", "max_tokens": 9, "metadata": {"user_id": SECRET}}
+    answer = {"type": "message", "role": "assistant", "model": "claude-sonnet-5", "stop_reason": "end_turn"}
+    failed = {"type": "error", "error": {"type": "invalid_request_error", "message": f"no: {SECRET}"}}
+    with Store.open(path) as store:
+        watched = Watched(store, **settings)
+        number = watched.begin([user("where?")], "/v1/messages", **body)
+        watched.answer(number, answer | {"content": CITED, "usage": {"input_tokens": 5, "output_tokens": 2}})
+        number = watched.begin([user("where?")], "/v1/messages", **body)
+        watched.answer(number, failed, 400)
+        assert len(watched.shown()) >= 1
+    assert SECRET.encode() not in stored(path)
 
 
 def test_a_cache_break_is_told_with_its_bytes() -> None:
