@@ -119,7 +119,7 @@ class Recorder:
             async with asyncio.timeout(timeout):
                 await self._is_idle.wait()
         except TimeoutError:
-            logger.warning("%d parts of exchanges were not recorded in time", len(self._jobs))
+            self.lost["the proxy ended before"] += self.begun - self.recorded - self.lost.total()
         if self._working is not None:
             self._working.cancel()
         if self._pool is not None:
