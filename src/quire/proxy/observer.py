@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import ModelFailed
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers import check, fields_in
+from quire.providers import check, entries_in, fields_in
 from quire.proxy.conversations import Conversations, Thread
 from quire.proxy.exchange import Answer, Exchange, Json, Reply, Request, read_answer
 from quire.proxy.fitting import Changed, Fitting, Sent, changed
@@ -32,7 +32,7 @@ _WINDOW = 128_000
 _MOST_FAULTS, _MOST_COMPARED, _MOST_CHECKED = 5, 20, 2_000
 _SIZE = "tokens"
 """Where an item without content says how large it was."""
-_SAID = {Message: "content", ToolResult: "content", ToolCall: "arguments", Reasoning: "text"}
+_SAID: dict[Any, str] = {Message: "content", ToolResult: "content", ToolCall: "arguments", Reasoning: "text"}
 """Where an item has what was said."""
 
 
@@ -241,11 +241,12 @@ def _redacted(patterns: Sequence[re.Pattern[str]], has_content: bool, item: Item
         return item
     was: Any = getattr(item, name)
     if has_content:
-        now = _cleaned(patterns, was)
+        now = _cleaned(patterns, was if isinstance(was, str) else list(was))
+        now = now if isinstance(was, str) else tuple(now)
         state = msgspec.json.encode(getattr(item, "state", None)).decode()  # it may repeat what was said
         if now == was and _cleaned(patterns, state) == state:
             return item
-        changes = {name: now}
+        changes: dict[str, Any] = {name: now}
     else:
         size = getattr(item, "extras", {}).get(_SIZE) or counter_for(DEFAULT_MODEL).count(item)
         changes = {name: "{}" if isinstance(item, ToolCall) else f"[{size:,} tokens]"}
@@ -254,13 +255,11 @@ def _redacted(patterns: Sequence[re.Pattern[str]], has_content: bool, item: Item
 
 
 def _cleaned(patterns: Sequence[re.Pattern[str]], value: Any) -> Any:
-    """Texts, and what JSON or parts hold of them, without what the patterns find."""
+    """A text, or what is in JSON, without what the patterns find."""
     if isinstance(value, str):
         for pattern in patterns:
             value = pattern.sub("[redacted]", value)
         return value
     if isinstance(value, dict):
         return {name: _cleaned(patterns, one) for name, one in fields_in(value).items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_cleaned(patterns, one) for one in value)
-    return value
+    return [_cleaned(patterns, one) for one in entries_in(value)] if isinstance(value, list) else value
