@@ -1,4 +1,4 @@
-"""One upstream and one proxy for each file of tests."""
+"""One upstream and one proxy for all tests that do not need their own."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,19 +8,19 @@ import pytest
 from tests.proxy.serving import Proxied, Upstream, proxied, upstream
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def origin() -> Iterator[Upstream]:
     with upstream() as served:
         yield served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("proxy") / "quire.db"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def proxy(store: Path, origin: Upstream) -> Iterator[Proxied]:
-    names = ("openai", "anthropic", "gemini", "other")
-    with proxied(store, upstreams=dict.fromkeys(names, origin.url)) as served:
+    upstreams = dict.fromkeys(("openai", "anthropic", "gemini", "other"), origin.url)
+    with proxied(store, upstreams=upstreams | {"absent": "http://127.0.0.1:1"}) as served:
         yield served

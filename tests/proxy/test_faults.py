@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from quire.proxy import LOSSES
 from quire.session import Session
 from quire.stores import Store
-from tests.proxy.serving import Proxied, Upstream, chunked, proxied, wait_for
+from tests.proxy.serving import Proxied, Upstream, chunked, proxied, upstream, wait_for
 
 CHAT = "/openai/v1/chat/completions"
 ANSWER: dict[str, Any] = {
@@ -47,23 +46,25 @@ def shown(store: Path) -> dict[str, str]:
         return {one: str(list(Session.open(one, store=opened).view())) for one in places}
 
 
-@pytest.fixture
-def own(tmp_path: Path, origin: Upstream) -> Iterator[Proxied]:
-    with proxied(tmp_path / "own.db", upstreams={"openai": origin.url}) as served:
-        yield served
+def shown_of(store: Path, question: str) -> str:
+    """What the conversation with a question shows."""
+    (found,) = (one for one in shown(store).values() if question in one)
+    return found
 
 
-def test_a_store_that_is_locked_is_written_to_later(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
-    assert ask(origin, own.url, "one").content == BODY
-    own.settle()
-    with sqlite3.connect(tmp_path / "own.db", isolation_level=None) as connection:
+def test_a_store_that_is_locked_is_written_to_later(proxy: Proxied, origin: Upstream, store: Path) -> None:
+    assert ask(origin, proxy.url, "before the lock").content == BODY
+    proxy.settle()
+    recorded, lost = proxy.recorder.recorded, proxy.recorder.lost.total()
+    with sqlite3.connect(store, isolation_level=None) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        assert ask(origin, own.url, "two").content == BODY
-        assert own.recorder.recorded == 1
+        assert ask(origin, proxy.url, "behind the lock").content == BODY
+        assert proxy.recorder.recorded == recorded
         connection.execute("ROLLBACK")
     connection.close()
-    own.settle()
-    assert own.recorder.recorded == 2 and not own.recorder.lost
+    proxy.settle()
+    assert proxy.recorder.recorded == recorded + 1 and proxy.recorder.lost.total() == lost
+    assert "Fine." in shown_of(store, "behind the lock")
 
 
 def test_a_store_that_cannot_be_written_loses_what_it_says(origin: Upstream, tmp_path: Path) -> None:
@@ -81,79 +82,74 @@ def test_a_store_that_cannot_be_written_loses_what_it_says(origin: Upstream, tmp
     assert "'count': 1" in found[f"/{LOSSES}"]
 
 
-def test_an_upstream_that_dies_in_a_stream(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
+def test_an_upstream_that_dies_in_a_stream(proxy: Proxied, origin: Upstream, store: Path) -> None:
     event = b'data: {"model": "gpt-5.6", "choices": [{"index": 0, "delta": {"content": "Fin"}}]}\n\n'
     origin.answer(STREAM, chunked([event])[0], lambda connection: connection.close())
     said = {"model": "gpt-5.6", "stream": True, "messages": [{"role": "user", "content": "dies"}]}
     got = b""
     breaks = pytest.raises(httpx.RemoteProtocolError)
-    with httpx.stream("POST", own.url + CHAT, json=said, timeout=60) as response, breaks:
+    with httpx.stream("POST", proxy.url + CHAT, json=said, timeout=60) as response, breaks:
         for piece in response.iter_raw():
             got += piece
     assert got == event
-    own.settle()
-    (text,) = shown(tmp_path / "own.db").values()
+    proxy.settle()
+    text = shown_of(store, "'dies'")
     assert "'Fin'" in text and "interrupted=True" in text
 
 
 def test_a_connection_that_is_closed_when_it_is_used_again_is_made_anew(
-    own: Proxied, origin: Upstream
+    proxy: Proxied, origin: Upstream
 ) -> None:
-    assert ask(origin, own.url, "one").content == BODY
+    assert ask(origin, proxy.url, "one").content == BODY
     origin.requests.clear()
     origin.answer(lambda connection: connection.close())
-    assert ask(origin, own.url, "two").content == BODY
+    assert ask(origin, proxy.url, "two").content == BODY
     assert len(origin.requests) == 2, "it was sent again, on a connection of its own"
 
 
-def test_a_new_connection_that_is_closed_is_for_the_program_to_decide(own: Proxied, origin: Upstream) -> None:
-    origin.requests.clear()
-    origin.answer(lambda connection: connection.close())
-    body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": "x"}]}
-    assert httpx.post(own.url + CHAT, json=body, timeout=60).status_code == 502
-    assert len(origin.requests) == 1
+def test_a_new_connection_that_is_closed_is_for_the_program_to_decide(proxy: Proxied) -> None:
+    with upstream() as fresh:
+        proxy.relay.upstreams["fresh"] = fresh.url
+        fresh.answer(lambda connection: connection.close())
+        body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": "x"}]}
+        response = httpx.post(f"{proxy.url}/fresh/v1/chat/completions", json=body, timeout=60)
+        assert response.status_code == 502 and len(fresh.requests) == 1
 
 
-def test_an_upstream_that_is_not_there(tmp_path: Path, origin: Upstream) -> None:
-    with proxied(tmp_path / "own.db", upstreams={"openai": "http://127.0.0.1:1"}) as own:
-        response = httpx.post(
-            own.url + CHAT, json={"messages": [{"role": "user", "content": "x"}]}, timeout=60
-        )
-        assert response.status_code == 502 and "cannot be reached" in response.json()["error"]["message"]
-        own.settle()
-        assert own.recorder.recorded == 1
+def test_an_upstream_that_is_not_there(proxy: Proxied, store: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "is anybody there?"}]}
+    response = httpx.post(f"{proxy.url}/absent/v1/chat/completions", json=body, timeout=60)
+    assert response.status_code == 502 and "cannot be reached" in response.json()["error"]["message"]
+    proxy.settle()
+    assert shown_of(store, "is anybody there?")
 
 
-def test_a_recorder_that_is_killed_is_started_again(own: Proxied, origin: Upstream, tmp_path: Path) -> None:
-    assert ask(origin, own.url, "one").content == BODY
-    own.settle()
-    (worker,) = own.recorder.workers()
+def test_a_recorder_that_is_killed_is_started_again(proxy: Proxied, origin: Upstream, store: Path) -> None:
+    assert ask(origin, proxy.url, "before the kill").content == BODY
+    proxy.settle()
+    (worker,) = proxy.recorder.workers()
     os.kill(worker, signal.SIGKILL)
-    assert ask(origin, own.url, "one", "Fine.", "two").content == BODY
-    own.settle()
-    assert own.recorder.recorded == 2
-    (text,) = shown(tmp_path / "own.db").values()
-    assert text.count("Fine.") == 2 and "two" in text
+    assert ask(origin, proxy.url, "before the kill", "Fine.", "behind it").content == BODY
+    proxy.settle()
+    text = shown_of(store, "before the kill")
+    assert text.count("Fine.") == 2 and "behind it" in text
 
 
 def test_a_proxy_that_is_killed_goes_on_where_it_was(origin: Upstream, tmp_path: Path) -> None:
     store, command = tmp_path / "own.db", [sys.executable, "-m", "quire", "proxy", "--port", "0"]
     command += ["--store", str(store), "--upstream", f"openai={origin.url}"]
-    asked = ["one"]
-    for place in range(2):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            url = process.stdout.readline().partition("=")[2].strip().removesuffix("/openai/v1")
-            assert ask(origin, url, *asked).content == BODY
-            asked += ["Fine.", f"again {place}"]
-            if place == 0:
-                wait_for(lambda: store.exists() and any("Fine." in one for one in shown(store).values()))
-                process.kill()
-            else:
-                process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().partition("=")[2].strip().removesuffix("/openai/v1")
+        assert ask(origin, url, "one").content == BODY
+        wait_for(lambda: store.exists() and any("Fine." in one for one in shown(store).values()))
+        process.kill()
+        process.communicate(timeout=60)
+    with proxied(store, upstreams={"openai": origin.url}) as again:
+        assert ask(origin, again.url, "one", "Fine.", "again").content == BODY
+        again.settle()
     (text,) = shown(store).values()
-    assert text.count("Fine.") == 2 and "again 0" in text
+    assert text.count("Fine.") == 2 and "again" in text
 
 
 def test_a_program_is_run_with_the_base_urls(origin: Upstream, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from quire.reading.report import write_report
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import ran, ran_json
-from tests.proxy.programs import Watched, calls, result, said, system, user
-from tests.proxy.serving import PATIENCE, proxied
+from tests.proxy.programs import Json, Watched, calls, result, said, system, user
+from tests.proxy.serving import PATIENCE, Proxied
 
 SECRET = "the rabbit is under the hat"
 
@@ -59,6 +59,40 @@ def test_what_is_redacted_is_not_stored(tmp_path: Path) -> None:
         (shown,) = watched.shown().values()
         assert shown[0] == "user: My key is [redacted]." and len(shown) == 5
     assert b"abc123" not in stored(path)
+
+
+CITED: list[Json] = [
+    {
+        "type": "text",
+        "text": "Under it.",
+        "citations": [
+            {
+                "type": "char_location",
+                "cited_text": SECRET,
+                "document_index": 0,
+                "document_title": "a",
+                "start_char_index": 0,
+                "end_char_index": 9,
+            }
+        ],
+    }
+]
+
+
+@pytest.mark.parametrize("settings", [{"has_content": False}, {"patterns": ("the rabbit .*hat",)}])
+def test_what_stands_beside_the_words_is_not_stored_either(tmp_path: Path, settings: Any) -> None:
+    path = tmp_path / "own.db"
+    body = {"model": "claude-sonnet-5", "max_tokens": 9, "metadata": {"user_id": SECRET}}
+    answer = {"type": "message", "role": "assistant", "model": "claude-sonnet-5", "stop_reason": "end_turn"}
+    failed = {"type": "error", "error": {"type": "invalid_request_error", "message": f"no: {SECRET}"}}
+    with Store.open(path) as store:
+        watched = Watched(store, **settings)
+        number = watched.begin([user("where?")], "/v1/messages", **body)
+        watched.answer(number, answer | {"content": CITED, "usage": {"input_tokens": 5, "output_tokens": 2}})
+        number = watched.begin([user("where?")], "/v1/messages", **body)
+        watched.answer(number, failed, 400)
+        assert len(watched.shown()) >= 1
+    assert SECRET.encode() not in stored(path)
 
 
 def test_a_cache_break_is_told_with_its_bytes() -> None:
@@ -138,7 +172,7 @@ def test_the_report_on_the_command_line(day: Path, tmp_path: Path) -> None:
 # --- websockets ------------------------------------------------------------------------------------------
 
 
-def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) -> None:
+def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, store: Path) -> None:
     sent, ready = list[Any](), threading.Event()
     held: dict[str, Any] = {}
     message: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
@@ -167,7 +201,7 @@ def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) 
             await held["stop"].wait()
 
     async def ask(url: str) -> list[str]:
-        address = f"ws{url.removeprefix('http')}/openai/v1/responses"
+        address = f"ws{url.removeprefix('http')}/sockets/v1/responses"
         headers = {"authorization": "Bearer sk-secret"}
         async with connect(address, additional_headers=headers) as socket:
             await socket.send(json.dumps({"type": "response.create", "model": "gpt-5.6", "input": "hi"}))
@@ -176,18 +210,17 @@ def test_websockets_go_through_and_their_responses_are_recorded(tmp_path: Path) 
     thread = threading.Thread(target=asyncio.run, args=(run(),))
     thread.start()
     assert ready.wait(PATIENCE)
+    proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{held['port']}"
     try:
-        with proxied(tmp_path / "own.db", upstreams={"openai": f"http://127.0.0.1:{held['port']}"}) as own:
-            got = asyncio.run(ask(own.url))
-            own.settle()
-            assert own.recorder.recorded == 1, own.recorder.lost
+        got = asyncio.run(ask(proxy.url))
+        proxy.settle()
     finally:
         held["loop"].call_soon_threadsafe(held["stop"].set)
         thread.join()
     assert sent[0] == ("/v1/responses", "Bearer sk-secret") and json.loads(sent[1])["input"] == "hi"
     assert json.loads(got[0])["delta"] == "Hello." and json.loads(got[1])["type"] == "response.completed"
-    with Store.open(tmp_path / "own.db") as store:
-        (one,) = store.recent(None)
-        session = Session.open(str(one.place), store=store)
+    with Store.open(store) as opened:
+        (one,) = (one for one in opened.recent(None) if one.place.conversation.startswith("sockets-"))
+        session = Session.open(str(one.place), store=opened)
         assert [getattr(item, "text", "") for item in session.view()] == ["hi", "Hello."]
         assert session.spending.usage.input == 5

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from quire.errors import Damaged
 from quire.integrations.logs.repair import READ
 from quire.integrations.logs.requests import digests_of, messages_in
-from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
+from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import HISTORY, Parsed, entries_in, fields_in, json_text, provider_for, text_in
+from quire.state import is_output
 from quire.tokens import Definition, single_definitions
 
 Json = dict[str, Any]
@@ -96,7 +97,7 @@ class Unit(NamedTuple):
     @property
     def is_reply(self) -> bool:
         """Whether the model said it."""
-        return any(map(_is_of_model, self.items))
+        return any(map(is_output, self.items))
 
     @property
     def has_results(self) -> bool:
@@ -178,10 +179,6 @@ def is_reply(message: Json) -> bool:
 
 def _is_instruction(message: Json) -> bool:
     return message.get("role") in ("system", "developer")
-
-
-def _is_of_model(item: Item) -> bool:
-    return isinstance(item, ToolCall | Reasoning) or (isinstance(item, Message) and item.role == "assistant")
 
 
 def unit_of(

@@ -9,12 +9,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import ModelFailed
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
-from quire.providers import check
+from quire.providers import check, entries_in, fields_in
 from quire.proxy.conversations import Conversations, Thread
 from quire.proxy.exchange import Answer, Exchange, Json, Reply, Request, read_answer
 from quire.proxy.fitting import Changed, Fitting, Sent, changed
@@ -31,6 +32,8 @@ _WINDOW = 128_000
 _MOST_FAULTS, _MOST_COMPARED, _MOST_CHECKED = 5, 20, 2_000
 _SIZE = "tokens"
 """Where an item without content says how large it was."""
+_SAID: dict[Any, str] = {Message: "content", ToolResult: "content", ToolCall: "arguments", Reasoning: "text"}
+"""Where an item has what was said."""
 
 
 class Settings(NamedTuple):
@@ -67,9 +70,9 @@ class Observer:
         self._known: Conversations | None = None
         self._waiting: dict[int, _Waiting] = {}
         self._warned: set[tuple[Place, str]] = set()
-        patterns = tuple(re.compile(one) for one in settings.patterns)
-        hides = patterns or not settings.has_content
-        self._redact = partial(_redacted, patterns, settings.has_content) if hides else None
+        self._patterns = tuple(re.compile(one) for one in settings.patterns)
+        hides = self._patterns or not settings.has_content
+        self._redact = partial(_redacted, self._patterns, settings.has_content) if hides else None
 
     @property
     def _conversations(self) -> Conversations:
@@ -117,7 +120,7 @@ class Observer:
 
     def _keep(self, sent: Sent, request: Request) -> None:
         """Keep the receipt of a request that is sent."""
-        given = request.parameters
+        given = _cleaned(self._patterns, request.parameters)
         if not self._settings.has_content:
             given = {name: one for name, one in given.items() if isinstance(one, int | float)}
             given |= {"model": request.model}
@@ -133,7 +136,7 @@ class Observer:
         thread = waiting.thread
         if waiting.reply is None:
             waiting.reply = self._record(waiting, answer)
-        thread.session.append(_exchange_note(waiting, waiting.reply, answer, self._settings), to=EXCHANGES)
+        thread.session.append(self._note(waiting, waiting.reply, answer), to=EXCHANGES)
         del self._waiting[answer.number]
         usage = waiting.reply.parsed.usage
         return () if usage is None else self._warnings(thread, self._breaks(thread.session, usage))
@@ -153,6 +156,21 @@ class Observer:
             self._conversations.answered(thread, unit, is_whole=is_whole, caller=waiting.caller)
         thread.open_requests -= 1
         return reply
+
+    def _note(self, waiting: _Waiting, reply: Reply, answer: Answer) -> Note:
+        """How a request was answered."""
+        content: dict[str, Any] = {
+            "status": answer.status,
+            "first": reply.first,
+            "seconds": reply.seconds,
+            "whole": answer.is_whole,
+            "changed": list(waiting.changed.changes) if answer.is_changed else [],
+            "response": reply.response,
+        }
+        if reply.parsed.error:
+            error = reply.parsed.error if self._settings.has_content else "an error"
+            content["error"] = _cleaned(self._patterns, error)
+        return Note(content, description=f"answered with {answer.status}")
 
     def note_loss(self, count: int, reason: str) -> None:
         """Record that so many exchanges could not be recorded."""
@@ -197,21 +215,6 @@ def _checked_part(request: Request, fitting: Fitting) -> Json:
     return {**request.payload, request.field: request.messages[next(turns, 0) :]}
 
 
-def _exchange_note(waiting: _Waiting, reply: Reply, answer: Answer, settings: Settings) -> Note:
-    """How a request was answered."""
-    content: dict[str, Any] = {
-        "status": answer.status,
-        "first": reply.first,
-        "seconds": reply.seconds,
-        "whole": answer.is_whole,
-        "changed": list(waiting.changed.changes) if answer.is_changed else [],
-        "response": reply.response,
-    }
-    if reply.parsed.error:
-        content["error"] = reply.parsed.error if settings.has_content else "an error"
-    return Note(content, description=f"answered with {answer.status}")
-
-
 # What is left out
 
 
@@ -233,28 +236,30 @@ class _Sizes:
 
 def _redacted(patterns: Sequence[re.Pattern[str]], has_content: bool, item: Item) -> Item:
     """An item without what is not to be stored."""
-
-    def clean(text: str) -> str:
-        for pattern in patterns:
-            text = pattern.sub("[redacted]", text)
-        return text
-
-    if isinstance(item, Note) or not isinstance(item, Message | ToolResult | ToolCall | Reasoning):
+    name = _SAID.get(type(item))
+    if name is None:
         return item
-    if not has_content:
-        size = item.extras.get(_SIZE) or counter_for(DEFAULT_MODEL).count(item)
-        stub: dict[str, Any] = {"extras": {**item.extras, _SIZE: size}}
-        left_out = f"[{size:,} tokens]"
-        if isinstance(item, ToolCall):
-            return replace(item, arguments="{}", state=None, **stub)
-        if isinstance(item, Reasoning):
-            return replace(item, text=left_out, state=None, **stub)
-        return replace(item, content=left_out, **stub)
-    if isinstance(item, ToolCall):
-        arguments = clean(item.arguments)
-        return item if arguments == item.arguments else replace(item, arguments=arguments, state=None)
-    if isinstance(item, Reasoning):
-        text = clean(item.text)
-        return item if text == item.text else replace(item, text=text, state=None)
-    parts = tuple(clean(part) if isinstance(part, str) else part for part in item.parts)
-    return item if parts == item.parts else replace(item, content=parts if len(parts) != 1 else parts[0])
+    was: Any = getattr(item, name)
+    if has_content:
+        now = _cleaned(patterns, was if isinstance(was, str) else list(was))
+        now = now if isinstance(was, str) else tuple(now)
+        state = msgspec.json.encode(getattr(item, "state", None)).decode()  # it may repeat what was said
+        if now == was and _cleaned(patterns, state) == state:
+            return item
+        changes: dict[str, Any] = {name: now}
+    else:
+        size = getattr(item, "extras", {}).get(_SIZE) or counter_for(DEFAULT_MODEL).count(item)
+        changes = {name: "{}" if isinstance(item, ToolCall) else f"[{size:,} tokens]"}
+        changes["extras"] = {**getattr(item, "extras", {}), _SIZE: size}
+    return replace(item, **changes, **({"state": None} if hasattr(item, "state") else {}))
+
+
+def _cleaned(patterns: Sequence[re.Pattern[str]], value: Any) -> Any:
+    """A text, or what is in JSON, without what the patterns find."""
+    if isinstance(value, str):
+        for pattern in patterns:
+            value = pattern.sub("[redacted]", value)
+        return value
+    if isinstance(value, dict):
+        return {name: _cleaned(patterns, one) for name, one in fields_in(value).items()}
+    return [_cleaned(patterns, one) for one in entries_in(value)] if isinstance(value, list) else value

@@ -12,6 +12,8 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import suppress
+from itertools import accumulate, islice, takewhile
 from multiprocessing.connection import wait
 from threading import Thread
 from typing import Any, NamedTuple
@@ -31,6 +33,8 @@ _DELAY = 0.1
 """Seconds before it is handed on: the first bytes of answers have the processor to themselves."""
 _EXTRA = 1_000
 """What an exchange takes beside its bytes."""
+_MOST_JOBS, _MOST_SENT = 16, 8 * 2**20
+"""How many parts of exchanges, and of how many bytes, are handed on at once."""
 
 
 # The other process
@@ -50,8 +54,15 @@ def _start(settings: Settings) -> None:
         Thread(target=lambda: (wait([parent.sentinel]), os._exit(0)), daemon=True).start()
 
 
-def _call(name: str, *given: Any) -> Any:
-    return getattr(_observer, name)(*given)
+def _call(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The results of calls of the observer; what the first one that fails raised is the last of them."""
+    found = list[Any]()
+    for name, *given in calls:
+        try:
+            found.append(getattr(_observer, name)(*given))
+        except Exception as fault:
+            return [*found, fault]
+    return found
 
 
 # This process
@@ -108,7 +119,7 @@ class Recorder:
             async with asyncio.timeout(timeout):
                 await self._is_idle.wait()
         except TimeoutError:
-            logger.warning("%d parts of exchanges were not recorded in time", len(self._jobs))
+            self.lost["the proxy ended before"] += self.begun - self.recorded - self.lost.total()
         if self._working is not None:
             self._working.cancel()
         if self._pool is not None:
@@ -145,16 +156,50 @@ class Recorder:
             if not self.settings.fitting:
                 await asyncio.sleep(_DELAY)
             while self._jobs:
-                job = self._jobs[0]
-                found = await self._tried(job)
-                if not job.done.done():
-                    job.done.set_result(found)
-                self._jobs.popleft()
-                self._size -= job.size
-                if job.name == "end":
-                    self._exchanges.pop(job.value.number, None)
+                recorded = self.recorded
+                await self._record(self._next_jobs())
+                if self.recorded > recorded and self._untold:
+                    await self._record_losses()
             self._has_jobs.clear()
             self._is_idle.set()
+
+    def _next_jobs(self) -> list[_Job]:
+        """The first jobs, as many as are handed on at once."""
+        jobs = list(islice(self._jobs, _MOST_JOBS))
+        sizes = accumulate(job.size for job in jobs)
+        return jobs[: max(1, sum(size <= _MOST_SENT for size in sizes))]
+
+    async def _record(self, jobs: Sequence[_Job]) -> None:
+        """Do jobs at once, up to the first that fails: that is tried by itself."""
+        found = list[Any]()
+        if len(jobs) > 1:
+            with suppress(BrokenExecutor):
+                found = await self._called(*((job.name, job.value) for job in jobs))
+        done = list(takewhile(lambda one: isinstance(one, tuple), found))
+        for job, result in zip(jobs, done, strict=False):
+            self._finish(job, result)
+        if len(done) < len(jobs):
+            self._finish(jobs[len(done)], await self._tried(jobs[len(done)]))
+
+    def _finish(self, job: _Job, result: "Begun | tuple[str, ...] | None") -> None:
+        """Take a job out of the queue, with what became of it."""
+        self._jobs.popleft()
+        self._size -= job.size
+        if job.name == "end":
+            self._exchanges.pop(job.value.number, None)
+            self.recorded += result is not None
+        if not job.done.done():
+            job.done.set_result(result)
+        for one in result.warnings if isinstance(result, Begun) else result or ():
+            self._said(one)
+
+    async def _record_losses(self) -> None:
+        """Record how many exchanges could not be; if that fails, it is tried behind the next one."""
+        with suppress(StoreError, Conflict, BrokenExecutor, OSError):
+            for reason, count in list(self._untold.items()):
+                await self._call("note_loss", count, reason)
+                self._untold[reason] -= count
+        self._untold = +self._untold
 
     async def _tried(self, job: _Job) -> Any:
         """The result of a job, which is tried several times; None if none succeeded."""
@@ -181,33 +226,26 @@ class Recorder:
         exchange = self._exchanges.get(job.value.number)
         if exchange is None:  # its beginning is lost
             return None
-        if isinstance(job.value, Exchange):
-            begun: Begun = await self._called("begin", job.value)
-            self._tell(begun.warnings)
-            return begun
-        warnings = await self._called("end", job.value)
-        if warnings is None:  # the other process was started anew since
-            await self._called("begin", exchange)
-            warnings = await self._called("end", job.value._replace(is_changed=False))
-        self.recorded += 1
-        self._tell(warnings)
-        for reason, count in list(self._untold.items()):
-            await self._called("note_loss", count, reason)
-            del self._untold[reason]
-        return None
+        found = await self._call(job.name, job.value)
+        if found is None and isinstance(job.value, Answer):  # the other process was started anew since
+            await self._call("begin", exchange)
+            found = await self._call("end", job.value._replace(is_changed=False))
+        return found
 
-    async def _called(self, name: str, *given: Any) -> Any:
+    async def _call(self, *call: Any) -> Any:
+        (found,) = await self._called(call)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def _called(self, *calls: tuple[Any, ...]) -> list[Any]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, context, initializer=_start, initargs=(self.settings,))
-        return await asyncio.get_running_loop().run_in_executor(self._pool, _call, name, *given)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, _call, calls)
 
     def _lose(self, reason: str) -> None:
         self.lost[reason] += 1
         self._untold[reason] += 1
         if self.lost[reason] == 1:
             self._said(f"an exchange could not be recorded: {reason}")
-
-    def _tell(self, warnings: tuple[str, ...]) -> None:
-        for one in warnings:
-            self._said(one)

@@ -32,6 +32,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _CHANGED_HEADERS = (b"content-length", b"content-encoding")
 _NAME = re.compile("[a-z0-9][a-z0-9_-]{0,39}")
+_MOST_IDLE = 200
+"""Connections that are kept open for requests to come."""
 
 Admit = Callable[[str], str | None]
 """Returns whose key it is; None for an unknown one."""
@@ -64,9 +66,8 @@ class Relay:
         """
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
         self._admit, self._patience, self._numbers = admit, patience, count(1)
-        # The pool looks at all idle connections for each request, so it keeps few.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0)
-        self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=30.0), limits=limits)
+        # A pool looks at all of its connections for each request, so each request has one of its own.
+        self._idle, self._certificates = list[httpx.AsyncClient](), httpx.create_ssl_context()
         self.late = 0
         """How many requests were sent as they were because a change was not ready."""
 
@@ -93,7 +94,8 @@ class Relay:
         await receive()
         if self.recorder is not None:
             await self.recorder.close()
-        await self._client.aclose()
+        for client in self._idle:
+            await client.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
     def _target(self, scope: Scope) -> Target:
@@ -157,8 +159,9 @@ class Relay:
 
     async def _answer(self, request: httpx.Request, tee: Tee | None, scope: Scope, send: Send) -> None:
         response: httpx.Response | None = None
+        client = self._idle.pop() if self._idle else self._new_client()
         try:
-            response = await self._sent(request)
+            response = await _sent(request, client)
             if tee is not None:
                 tee.begin(response.status_code, response.headers.items())
             headers = [(name.lower(), value) for name, value in response.headers.raw]
@@ -180,26 +183,36 @@ class Relay:
                 tee.close()
             if response is not None:
                 await response.aclose()
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(client)
+            else:
+                await client.aclose()
 
-    async def _sent(self, request: httpx.Request) -> httpx.Response:
-        """The answer to a request, without its body.
+    def _new_client(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=2, keepalive_expiry=30.0)
+        wait = httpx.Timeout(None, connect=30.0)
+        return httpx.AsyncClient(timeout=wait, limits=limits, verify=self._certificates)
 
-        An upstream may close a connection that is kept open just when it is used again: then another is used,
-        as the program would have had its own.
-        """
-        is_new = False
 
-        async def trace(event: str, _: object) -> None:
-            nonlocal is_new
-            is_new |= event == "connection.connect_tcp.started"
+async def _sent(request: httpx.Request, client: httpx.AsyncClient) -> httpx.Response:
+    """The answer to a request, without its body.
 
-        request.extensions = {**request.extensions, "trace": trace}
-        while True:
-            try:
-                return await self._client.send(request, stream=True)
-            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-                if is_new or not isinstance(request.stream, httpx.ByteStream):
-                    raise
+    An upstream may close a connection that is kept open just when it is used again: then another is used, as
+    the program would have had its own.
+    """
+    is_new = False
+
+    async def trace(event: str, _: object) -> None:
+        nonlocal is_new
+        is_new |= event == "connection.connect_tcp.started"
+
+    request.extensions = {**request.extensions, "trace": trace}
+    while True:
+        try:
+            return await client.send(request, stream=True)
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            if is_new or not isinstance(request.stream, httpx.ByteStream):
+                raise
 
 
 def _check_local(headers: Headers) -> None:

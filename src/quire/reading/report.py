@@ -168,7 +168,7 @@ def write_report(source: Source, since: float = 0.0) -> Report:
         failed=sums.failed,
         models=sorted(models, key=lambda row: -row["cost"]),
         breaks=sorted(breaks, key=lambda row: -row["tokens"]),
-        largest=list(sums.largest(source)),
+        largest=sorted(sums.largest(source), key=lambda row: -row["tokens"]),
         unused=nlargest(_ROWS, unused, key=lambda row: row["tokens"] * row["conversations"]),
         repeated=nlargest(_ROWS, sums.repeated, key=lambda row: row["times"]),
     )
