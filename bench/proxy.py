@@ -153,12 +153,15 @@ async def measure(urls: dict[str, str], rounds: int, streams: int, messages: int
         for number in range(rounds):
             for name, url in random.sample([*urls.items()], len(urls)):
                 alone[name].append(await timed(client, url, request_of(messages, number)))
-        for number in range(max(rounds // 20, 3)):
-            for name, url in random.sample([*urls.items()], len(urls)):
+    for number in range(max(rounds // 20, 3)):
+        for name, url in random.sample([*urls.items()], len(urls)):
+            # A pool looks at all of its connections for each request: each burst has one of its own.
+            async with httpx.AsyncClient(timeout=120, limits=limits) as client:
                 asked = (
                     timed(client, url, request_of(messages, number * streams + n)) for n in range(streams)
                 )
                 beside[name] += await asyncio.gather(*asked)
+            await asyncio.sleep(WARM)  # what is recorded behind one burst is not measured in the next
     return {"alone": _summary(alone), "beside": _summary(beside)}
 
 

@@ -167,7 +167,7 @@ async def test_a_call_waits_for_a_person_if_something_untrusted_led_to_it() -> N
 
 
 async def test_a_request_for_a_better_answer_is_no_word_of_the_user() -> None:
-    replies = [ToolCall("r", READ, "{}"), "no number", ToolCall("x", FORBIDDEN, "{}")]
+    replies: list[Any] = [ToolCall("r", READ, "{}"), "no number", ToolCall("x", FORBIDDEN, "{}")]
     agent, wired = agent_with(opened(), Scripted(replies), "The total is 4.", approve="if_untrusted")
     reply = await agent.ask("Please read the page.", output=int)
     assert reply.stop == "waiting" and not wired

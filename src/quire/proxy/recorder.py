@@ -27,7 +27,7 @@ logger = logging.getLogger("quire.proxy")
 _MOST_BYTES = 256 * 2**20
 PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds before an exchange that could not be stored is tried again."""
-_NICE = 10
+_NICE = 19
 """How far the process that records stands back where others want to compute."""
 _DELAY = 0.1
 """Seconds before it is handed on: the first bytes of answers have the processor to themselves."""

@@ -17,7 +17,7 @@ from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Handoff, Item, Message, OptionsMeta, ToolCall, lowest
+from quire.items import Handoff, Item, Message, OptionsMeta, Origin, ToolCall, lowest
 from quire.session import Session, log_of, trace
 from quire.state import origin_of
 from quire.stores.streams import MAIN, OF, UNTRUSTED
@@ -187,9 +187,10 @@ def _brief(task: str, session: Session) -> Message:
         return Message("user", task)
     names = call.extras.get(UNTRUSTED, [""])  # without a list, nobody knows
     positions = [view.log.find(name, view.end) for name in names]
-    found = ("external" if p is None else origin_of(view, view.log.item(p)) for p in positions)
+    known: list[Origin] = [origin_of(view, view.log.item(p)) for p in positions if p is not None]
+    known.append("model" if len(known) == len(positions) else "external")  # of one, nothing is known here
     # The call is its source, so that forgetting the call forgets the task.
-    return Message("user", task, origin=lowest(("model", *found)), extras={OF: [call.id]})
+    return Message("user", task, origin=lowest(known), extras={OF: [call.id]})
 
 
 async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None, pointer: str) -> str:
