@@ -108,13 +108,7 @@ const KINDS = {
   distrust: "distrust",
   undo: "undo",
 };
-const TRUST = {
-  system: "accent",
-  user: "good",
-  model: "plain",
-  tool: "warn",
-  external: "bad",
-};
+const TRUST = { system: "accent", user: "good", model: "plain", tool: "warn", external: "bad" };
 export const kindOf = (item) => (item.kind === "message" ? item.role : (KINDS[item.kind] ?? item.kind));
 export const Kind = ({ item }) => html`
   <span class="kind kind-${KINDS[item.kind] ?? "other"} role-${item.role ?? "none"}">
