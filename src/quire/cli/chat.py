@@ -46,16 +46,22 @@ _WAYS = (
 )
 
 
+ModelName = Annotated[
+    str | None,
+    typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
+]
+InstructionsText = Annotated[str, typer.Option(help="the instructions of the model")]
+ToolGroups = Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")]
+Folder = Annotated[str, typer.Option(help="where the file tools keep their files")]
+
+
 def chat(
     address: Annotated[str, typer.Argument(help="scope/conversation, begun or continued")] = _ADDRESS,
     store: StoreUrl = None,
-    model: Annotated[
-        str | None,
-        typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
-    ] = None,
-    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = INSTRUCTIONS,
-    tools: Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")] = "",
-    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = FOLDER,
+    model: ModelName = None,
+    instructions: InstructionsText = INSTRUCTIONS,
+    tools: ToolGroups = "",
+    folder: Folder = FOLDER,
     key_file: KeyFile = None,
 ) -> None:
     """Talk to a model in a conversation that is kept and can be continued. /help lists its commands."""

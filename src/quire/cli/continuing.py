@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from quire.cli.chat import FOLDER, INSTRUCTIONS, converse, model_named, tools_named
+from quire.cli.chat import (
+    FOLDER,
+    INSTRUCTIONS,
+    Folder,
+    InstructionsText,
+    ModelName,
+    ToolGroups,
+    converse,
+    model_named,
+    tools_named,
+)
 from quire.cli.options import File, KeyFile, StoreUrl
 from quire.cli.phrases import plural
 from quire.cli.stores import at_store
@@ -26,13 +36,10 @@ def continue_(
     ] = None,
     format: ReadFormat = None,
     store: StoreUrl = None,
-    model: Annotated[
-        str | None,
-        typer.Option(envvar="QUIRE_MODEL", help="such as openai:gpt-5.6; by default the embedded one"),
-    ] = None,
-    instructions: Annotated[str, typer.Option(help="the instructions of the model")] = INSTRUCTIONS,
-    tools: Annotated[str, typer.Option(help="groups of tools: files, time, ask, or several")] = "",
-    folder: Annotated[str, typer.Option(help="where the file tools keep their files")] = FOLDER,
+    model: ModelName = None,
+    instructions: InstructionsText = INSTRUCTIONS,
+    tools: ToolGroups = "",
+    folder: Folder = FOLDER,
     key_file: KeyFile = None,
 ) -> None:
     """Talk on in a conversation that another program wrote: its log, its messages, or its requests.
