@@ -20,7 +20,7 @@ from quire.compactors import (
 from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
-from quire.sections import Catalogue, History, Instructions
+from quire.sections import Ask, Catalogue, History, Instructions, Pooled
 from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
 from quire.state import View
 from quire.stores import MemoryStore
@@ -117,6 +117,25 @@ def test_a_late_summary_is_discarded_if_its_range_was_changed(change: Callable[[
         assert b"swordfish" not in kept_bytes(store)
 
     run(conversation())
+
+
+def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
+    class WaitsForSummary(Pooled):
+        async def items(self, ask: Ask) -> Any:
+            model.go.set()
+            await opened.aio.compaction.close()
+            return ()
+
+    async def conversation() -> None:
+        nonlocal model, opened
+        model = Slow()
+        opened = await begun(MemoryStore(), model)
+        await opened.aio.build(Template(History(), WaitsForSummary(), budget=Budget(window=8_000)))
+        await opened.aio.close()
+
+    model, opened = Slow(), session()
+    run(conversation())
+    assert summaries(opened) == 1 and opened.compaction.metrics.discarded == 0
 
 
 def test_failures_are_counted_and_backed_off() -> None:

@@ -220,11 +220,16 @@ class Compactions:
     async def consider(
         self, view: View, room: Room, *, guard: Guard | None = None, waits: bool = False
     ) -> None:
-        """Begin to compact if that is due, beside the turn; with `waits`, wait for it."""
+        """Begin to compact if that is due, beside the turn; with `waits`, wait for it.
+
+        A view that was edited since, such as by a compaction that ended meanwhile, is left to the next request.
+        """
         if self.compactor is None or self.writer.is_closed:
             return
         self.room = room
-        if not (self.is_running or self.known.is_pausing or self._is_leased):
+        latest, _ = self.shown()
+        is_outdated = bool(latest.log.positions("edits", view.end, latest.end))
+        if not (is_outdated or self.is_running or self.known.is_pausing or self._is_leased):
             self._begin(view, guard or Guard(self.log), room, self.compactor, raises=False)
         if waits:
             await self._wait(None)
