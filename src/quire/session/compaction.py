@@ -222,7 +222,7 @@ class Compactions:
     ) -> None:
         """Begin to compact if that is due, beside the turn; with `waits`, wait for it.
 
-        A view that was edited since, such as by a compaction that ended meanwhile, is left to the next request.
+        A view that was edited since, such as by a compaction that just ended, is left to the next request.
         """
         if self.compactor is None or self.writer.is_closed:
             return
