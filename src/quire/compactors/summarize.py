@@ -1,7 +1,7 @@
 """Summaries in place of old items: what to summarize, and the prompt for the model that writes it."""
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, takewhile
 
 from msgspec.structs import replace
 
@@ -142,7 +142,7 @@ class Summarize(Limits, frozen=True, kw_only=True):
         return size, [one for one in gone if view.fate(one.id).state != "pinned"]
 
     def _request(
-        self, room: Room, items: Sequence[Item], said: Sequence[Item], size: int
+        self, room: Room, items: Sequence[Item], said: Iterable[Item], size: int
     ) -> tuple[Item, ...]:
         return summary_prompt(items, size, self.guidance, self.prompt, said=said, longest=_longest(room))
 
@@ -153,8 +153,8 @@ class Summarize(Limits, frozen=True, kw_only=True):
         summary would never be summarized.
         """
         counter, several = room.counter, groups(items)
-        said = _said_by_user(view, items)
-        counted = sum(map(counter.count, self._request(room, (), said, size)))
+        prompt = self._request(room, (), _said_by_user(view, items), size)
+        counted = sum(map(counter.count, prompt))
         first = next(n for n, group in enumerate(several, 1) if not isinstance(group.items[0], Summary))
         reach = 0
         for group in several:
@@ -204,8 +204,8 @@ def summary_prompt(
 ) -> tuple[Item, ...]:
     """Return the messages that ask for a summary of items in at most `size` tokens.
 
-    What the user wants is to be taken from what the user has `said`. Texts are cut to the `longest` number of
-    characters.
+    What the user wants is to be taken from what the user has `said`, newest first. Texts are cut to the
+    `longest` number of characters.
     """
     text = transcript_text(items, longest)
     if prompt is not None:
@@ -217,9 +217,10 @@ def summary_prompt(
 
 
 def _user_said(items: Iterable[Item], longest: int) -> str:
-    """Return the element of what the user said; the newest, if it is long."""
+    """Return the element of what the user said, given newest first; only the newest, if it is long."""
     lines, left = list[str](), longest
-    for line in reversed([item_text(item, longest // 4) for item in items]):
+    for item in items:
+        line = item_text(item, longest // 4)
         left -= len(line)
         if left < 0:
             break
@@ -227,15 +228,17 @@ def _user_said(items: Iterable[Item], longest: int) -> str:
     return element("user-said", "\n".join(reversed(lines))) if lines else ""
 
 
-def _said_by_user(view: View, items: Iterable[Item]) -> list[Item]:
-    """Return what the user said among items and under their summaries, without what is distrusted."""
+def _said_by_user(view: View, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield what the user said among items and under their summaries, newest first, unless it is distrusted.
+
+    A prompt takes the newest alone, so the rest of a long history is not read.
+    """
     log, end = view.log, view.end
-    areas = [log.area(one, end) for one in items if isinstance(one, Summary) and one.spans]
-    under = [
-        log.item(p) for area in areas for start, stop in area for p in log.positions("users", start, stop)
-    ]
-    said = (item for item in (*under, *items) if is_user_message(item))
-    return [item for item in said if not is_below(origin_of(view, item), "user")]
+    areas = [area for one in items if isinstance(one, Summary) and one.spans for area in log.area(one, end)]
+    under = (log.item(p) for area in reversed(areas) for p in reversed(log.positions("users", *area)))
+    for item in chain(reversed(items), under):
+        if is_user_message(item) and not is_below(origin_of(view, item), "user"):
+            yield item
 
 
 def transcript_text(items: Iterable[Item], longest: int = _LONGEST) -> str:
