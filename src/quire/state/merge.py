@@ -151,6 +151,10 @@ class SummaryPlan(NamedTuple):
         """The item that records a summary; `None` for an empty text."""
         return Summary(text, id=self.summary_id, agent_id=self.agent_id) if text.strip() else None
 
+    def was_carried_out_in(self, parent: Transcript) -> bool:
+        """Whether the parent has a summary of these items, or of the first of them."""
+        return any(_summary_id(item) in parent for item in self.items)
+
 
 def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = None) -> SummaryPlan | None:
     """A plan to record what the child did as a summary; `None` where there is nothing new."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from quire.bridges.videosdk import (
     ChatContext,
@@ -144,6 +144,8 @@ def test_what_is_shown_is_what_is_saved_and_copied(steps: Steps) -> None:
 
 @pytest.mark.laws
 @given(histories)
+@example([("assistant", 0), ("image", 1), ("summarize", 0), ("narrow", 0)])  # came with a second summary
+@example([("lone output", 0), ("system", 0), ("copy", 1), ("replace", 0)])  # what was replaced came back
 def test_merging_again_adds_nothing(steps: Steps) -> None:
     history = History()
     context = history.play(steps)

@@ -67,7 +67,12 @@ class _Log:
     """A transcript, and its items in this framework's form. A context shares it with its read-only views."""
 
     def __init__(self, items: Iterable[Item]) -> None:
+        self._left_behind = set[str]()
         self.replace(items)
+
+    def has(self, item: Item) -> bool:
+        """Whether an item was ever added, shown now or not."""
+        return item.id in self.transcript or item.id in self._left_behind
 
     def replace(self, items: Transcript | Iterable[Item], is_complete: bool = True) -> None:
         """Hold another transcript. It `is_complete` if nothing was left out or moved."""
@@ -109,6 +114,7 @@ class _Log:
             return
         for item in new:
             ordered.insert(_index_by_time(ordered, item), item)
+        self._left_behind |= {item.id for item in self.transcript.recorded()}
         self.replace(ordered, is_complete=False)
 
 
@@ -391,8 +397,8 @@ class ChatContext:
 
     async def merge(self, other: "ChatContext") -> Self:
         """Take over all items of another context, placed by time; nothing comes twice."""
-        ours, theirs = self._log.transcript, other.transcript.view
-        self._log.insert([item for item in theirs if item.id not in ours and CLOSED not in item.extras])
+        theirs = other.transcript.view
+        self._log.insert([item for item in theirs if not self._log.has(item) and CLOSED not in item.extras])
         return self
 
     async def merge_result(self, other: "ChatContext", *, agent_id: str | None = None) -> Self:
@@ -409,7 +415,7 @@ class ChatContext:
         """Take over a summary of another context; what was summarized once is not summarized again."""
         ours, theirs = self._log.transcript, other.transcript
         plan = plan_summary(ours, theirs, agent_id) or plan_summary(Transcript(), theirs, agent_id)
-        if plan is None or plan.summary_id in ours:
+        if plan is None or plan.was_carried_out_in(ours):
             return self
         text = await _summary(llm, plan.items)
         if text and plan.summary_id not in self._log.transcript:
