@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
 from quire.context import Context, Template
@@ -137,6 +137,10 @@ def test_a_turn_is_shown_whole_or_by_its_question_and_newest_groups_or_not_at_al
 
 @pytest.mark.laws
 @given(TURNS, st.integers(1, 60), st.integers(20, 500), st.sampled_from(sorted(CUT)), st.integers(0, 2))
+@example(
+    [(24, [1, 1, 4, 92], 12), (60, [1, 32, 52, 132], 1), (1, [96, 88], 1), (56, [1, 32], 72), (48, [], 40)],
+    *(1, 290, "messages", 2),
+)
 def test_the_floor_of_the_room_is_used_give_or_take_the_group_at_the_cut(
     turns: list[tuple[int, list[int], int]], question: int, window: int, kind: str, pins: int
 ) -> None:
@@ -163,7 +167,8 @@ def test_the_floor_of_the_room_is_used_give_or_take_the_group_at_the_cut(
                 if item is context.items[0] or transcript.view.fate(item.id).state == "pinned"
             )
             used = sum(map(COUNTER.count, context.items))
-            assert used + group >= frame + 0.4 * (window - frame) - 2
+            # 42 % of the room, or 88 % of that where there are results for a ledger to tell of
+            assert used + group >= frame + 0.36 * (window - frame) - 2
 
 
 def _group_size(context: Context, item: Item) -> int:

@@ -121,21 +121,23 @@ def test_a_late_summary_is_discarded_if_its_range_was_changed(change: Callable[[
 
 def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
     class WaitsForSummary(Pooled):
+        def __init__(self, one: Session, model: Slow) -> None:
+            super().__init__()
+            self._one, self._model = one, model
+
         async def items(self, ask: Ask) -> Any:
-            model.go.set()
-            await opened.aio.compaction.close()
+            self._model.go.set()
+            await self._one.aio.compaction.close()
             return ()
 
     async def conversation() -> None:
-        nonlocal model, opened
         model = Slow()
-        opened = await begun(MemoryStore(), model)
-        await opened.aio.build(Template(History(), WaitsForSummary(), budget=Budget(window=8_000)))
-        await opened.aio.close()
+        one = await begun(MemoryStore(), model)
+        await one.aio.build(Template(History(), WaitsForSummary(one, model), budget=Budget(window=8_000)))
+        await one.aio.close()
+        assert summaries(one) == 1 and one.compaction.metrics.discarded == 0
 
-    model, opened = Slow(), session()
     run(conversation())
-    assert summaries(opened) == 1 and opened.compaction.metrics.discarded == 0
 
 
 def test_failures_are_counted_and_backed_off() -> None:
