@@ -85,7 +85,7 @@ clean: ## remove what make has made
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv (test)"
 	@sed '1d;/^#/,$$d' constraints.txt | xargs -n 40 -P 4 $(PIP) install --no-compile --no-deps
-	@$(PIP) install --no-compile --editable '.[test]'
+	@$(PIP) install --no-compile --editable . --group test
 	@touch $@
 
 .venv/.run: .venv/.made .venv/.weights pyproject.toml constraints.txt
@@ -101,7 +101,7 @@ clean: ## remove what make has made
 
 .venv/.%: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv ($*)"
-	@$(PIP) install --no-compile --editable '.[$*]'
+	@$(PIP) install --no-compile --editable . --group $*
 	@touch $@
 
 # Their newest releases exclude each other, so each has an environment, and its version is pinned here.
