@@ -1,0 +1,387 @@
+"""Check that the last commit can be released: `make release-check`. Nothing is uploaded.
+
+The wheel and the sdist are built twice from a clean checkout, looked into, installed as users would install
+them, and used. `--quick` takes one Python and the wheel, without extras. What was built stays in `dist/`.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
+from email.parser import Parser
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+ROOT = Path(__file__).parents[1]
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+MOST_BYTES = {".whl": 1_500_000, ".gz": 3_500_000}
+"""Bounds of what is uploaded: a fifth above version 0.1.0, so that a file that strays in is seen."""
+
+COMPLETE = (
+    *("Name", "Version", "Summary", "Author", "License-Expression", "License-File", "Keywords", "Classifier"),
+    *("Requires-Python", "Requires-Dist", "Provides-Extra", "Description-Content-Type"),
+)
+"""What the metadata of a wheel must say."""
+
+_ASK = """
+import asyncio
+from quire import Message, Model
+from quire.errors import NotAuthorized
+try:
+    asyncio.run(Model({!r}).ask([Message("user", "Hi.")]))
+except NotAuthorized:  # there is a client, and no key
+    pass
+"""
+FIRST_USES = {
+    "anthropic": _ASK.format("claude-opus-5"),
+    "cli": "import sys; sys.argv = ['quire', '--version']; from quire.cli import main; main()",
+    "documents": """
+from contextlib import suppress
+from quire.errors import Damaged
+from quire.memory.documents import read_document
+for name in ("a.md", "a.html"):
+    read_document("# A", name=name)
+with suppress(Damaged):
+    read_document(b"%PDF-1.4", name="a.pdf")
+""",
+    "google": _ASK.format("gemini-3-pro"),
+    "local": """
+from pathlib import Path
+from quire.models import Local
+(weights := Path("a.gguf")).write_bytes(b"GGUF")
+Local(weights)
+import xllamacpp
+""",
+    "openai": _ASK.format("gpt-5.6"),
+    "programs": """
+import asyncio
+from quire.programs.workers import Workers
+async def start(): Workers(1)
+asyncio.run(start())
+""",
+    "sealed": "from quire import Session; Session.open('a/b', store='memory:', key=bytes(32)).user('Hi.')",
+}
+"""Programs that use an extra for the first time, where importing a module of Quire does not yet."""
+
+HISTORY = '[{"role": "user", "content": "Hi."}, {"role": "tool", "tool_call_id": "c7", "content": "4 lamps"}]'
+
+
+STRICT = '{"typeCheckingMode": "strict", "include": ["program.py"]}'
+
+
+class Failed(Exception):
+    """Something is wrong with the package."""
+
+
+class Open(Exception):
+    """Something that a person has to do before the upload."""
+
+
+# Commands and environments
+
+# As on the machine of a user: no pins, no keys, and nothing of this project on the path.
+OURS = re.compile(r"PIP_CONSTRAINT|PYTHON.*|VIRTUAL_ENV|QUIRE_.*|.*_API_KEY|MAKE.*")
+USERS = {name: value for name, value in os.environ.items() if not OURS.fullmatch(name)}
+
+
+def run(*command: str | Path, at: Path, status: int = 0, **variables: str) -> str:
+    """Run a command in a folder; what it printed, if it ended with this status."""
+    words = [str(word) for word in command]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(words, cwd=at, env=USERS | variables, text=True, check=False, **piped)
+    if done.returncode != status:
+        raise Failed(f"{shlex.join(words)[:200]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
+    return done.stdout
+
+
+def find_python(version: str) -> str | None:
+    """The interpreter of a version that runs, which the shims of pyenv may not, and has `venv`."""
+    managed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for python in [*map(str, managed), shutil.which(f"python{version}")]:
+        if python and not subprocess.run([python, "-c", "import venv"], capture_output=True).returncode:
+            return python
+    return None
+
+
+def install(python: Path, *what: str, at: Path) -> None:
+    """Install into an environment with the pip of this one: another would take seconds to set up."""
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *what, at=at)
+
+
+def environment(interpreter: str, folder: Path, *what: str, at: Path) -> Path:
+    """The Python of a new environment in which something is installed."""
+    run(interpreter, "-m", "venv", "--without-pip", folder, at=at)
+    python = folder / "bin" / "python"
+    install(python, *what, at=at)
+    return python
+
+
+# What is checked, each a function that returns what to print
+
+
+def git(*words: str) -> bytes:
+    """What git prints."""
+    return subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+
+
+def build_twice(temp: Path) -> str:
+    """Build the sdist, and from it the wheel, in two places, and compare the bytes."""
+    committed = git("log", "-1", "--format=%ct").decode().strip()
+    for name in ("first", "second"):
+        with tarfile.open(fileobj=BytesIO(git("archive", "HEAD"))) as commit:
+            commit.extractall(temp / name, filter="data")
+        command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", temp / f"{name}-dist")
+        run(*command, at=temp / name, SOURCE_DATE_EPOCH=committed)
+    for file in (temp / "first-dist").iterdir():
+        if file.read_bytes() != (temp / "second-dist" / file.name).read_bytes():
+            raise Failed(f"two builds of {file.name} differ")
+    return "the same bytes twice, of the wheel and of the sdist"
+
+
+def check_files(wheel: Path, checkout: Path) -> str:
+    """Check that all files of the sources are in the wheel, and nothing else."""
+    source = checkout / "src"
+    expected = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as opened:
+        found = {name for name in opened.namelist() if ".dist-info/" not in name}
+        notices = {Path(name).name for name in opened.namelist() if ".dist-info/licenses/" in name}
+    if found != expected | {"quire/cli/support.py"}:  # comes from examples/
+        raise Failed(f"in the sources or in the wheel alone: {sorted(found ^ expected)}")
+    needed = {"quire/py.typed", "quire/inspector/page/index.html", "quire/tokens/models.toml"}
+    tests = [name for name in found if re.search(r"(^|/)(tests/|conftest|test_)", name)]
+    if not needed <= found or tests:
+        raise Failed(f"not in the wheel: {sorted(needed - found)}; tests in the wheel: {tests}")
+    vendored = {path.parent for path in source.rglob("vendor/*")}
+    licences = [{path.name for path in folder.glob("LICENSE-*")} for folder in vendored]
+    if not all(licences) or not {"LICENSE"}.union(*licences) <= notices:
+        raise Failed(f"code by others has the licences {licences}, and the wheel {sorted(notices)}")
+    data = sum(not name.endswith(".py") for name in found)
+    return f"{len(found)} files, {data} of them data, no tests; licences: {', '.join(sorted(notices))}"
+
+
+def check_size(*files: Path) -> str:
+    """Check the sizes of what is uploaded."""
+    for file in files:
+        if file.stat().st_size > MOST_BYTES[file.suffix]:
+            raise Failed(f"{file.name} has {file.stat().st_size} bytes, more than {MOST_BYTES[file.suffix]}")
+    return ", ".join(f"{file.name} {file.stat().st_size / 1e6:.2f} MB" for file in files)
+
+
+def metadata_of(wheel: Path) -> Message:
+    """What a wheel says of itself."""
+    with zipfile.ZipFile(wheel) as opened:
+        name = next(name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(opened.read(name).decode())
+
+
+def check_metadata(wheel: Path) -> str:
+    """Check that nothing is missing in the metadata."""
+    metadata = metadata_of(wheel)
+    if missing := [name for name in COMPLETE if not metadata[name]]:
+        raise Failed(f"no {', '.join(missing)}")
+    urls = ", ".join(metadata.get_all("Project-URL") or ["no URLs"])
+    return f"{metadata['License-Expression']}; {len(metadata.get_all('Provides-Extra') or [])} extras; {urls}"
+
+
+def check_version(wheel: Path, checkout: Path) -> str:
+    """Check that wheel, package and changelog have one version."""
+    package = (checkout / "src" / "quire" / "__init__.py").read_text("utf-8")
+    changelog = (checkout / "CHANGELOG.md").read_text("utf-8")
+    entry = re.search(r"^## (\S+) \((.+)\)$", changelog, re.M)
+    found = re.search(r'^__version__ = "(.+)"$', package, re.M)
+    versions = [metadata_of(wheel)["Version"], found and found[1], entry and entry[1]]
+    if len(set(versions)) != 1:
+        raise Failed(f"the wheel, `quire.__version__` and the changelog have the versions {versions}")
+    if entry and entry[2] == "unreleased":
+        raise Open(
+            f"{versions[0]}; in the changelog the date of the release belongs in place of “unreleased”"
+        )
+    return f"{versions[0]} in the wheel, in `quire.__version__` and in the changelog"
+
+
+def check_name(wheel: Path, temp: Path) -> str:
+    """Check that the name on PyPI is free or ours. Nothing of what is found there is run."""
+    ours = metadata_of(wheel)
+    options = ("--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--dest", temp / "index")
+    try:
+        run(sys.executable, "-m", "pip", "download", *options, ours["Name"], at=temp)
+    except Failed as fault:
+        if "No matching distribution" not in str(fault):
+            raise Open("the index cannot be asked whether the name is free") from None
+        return f"PyPI has no wheel of the name {ours['Name']}"
+    theirs = metadata_of(next((temp / "index").glob("*.whl")))
+    if theirs["Author"] != ours["Author"]:
+        about = f"{theirs['Name']} {theirs['Version']}, “{theirs['Summary']}”"
+        raise Open(f"taken by {about}: the upload would be refused, and `pip install` would install theirs")
+    return f"ours; the latest on PyPI is {theirs['Version']}"
+
+
+def check_bare(interpreter: str, folder: Path, file: Path, temp: Path) -> str:
+    """Check an installation without extras: a program runs, and each missing extra is named."""
+    python = environment(interpreter, folder, str(file), at=temp)
+    run(python, "program.py", at=temp)
+    timed = "from time import perf_counter as now; t = now(); import quire; print(now() - t)"
+    fastest = min(float(run(python, "-c", timed, at=temp)) for _ in range(5))
+    return f"a program runs; `import quire` takes {1000 * fastest:.0f} ms"
+
+
+def uses(extra: str, source: Path) -> list[str]:
+    """Programs that need an extra: its first use, or an import of each module of Quire that needs it."""
+    imports = []
+    for path in sorted(source.rglob("*.py")):
+        if re.search(rf'^    raise MissingExtra\(.+, "{extra}"\)', path.read_text("utf-8"), re.M):
+            parts = path.relative_to(source.parent).with_suffix("").parts
+            imports.append(f"import {'.'.join(part for part in parts if part != '__init__')}")
+    return [*imports, *([FIRST_USES[extra]] if extra in FIRST_USES else [])]
+
+
+def check_errors(python: Path, extras: dict[str, list[str]], checkout: Path, temp: Path) -> str:
+    """Check that each use of an extra that is missing says how to install it, or one that it includes."""
+    for extra, requirements in extras.items():
+        for program in uses(extra, checkout / "src" / "quire"):
+            printed = run(python, "-c", program, at=temp, status=1)
+            named = re.findall(r"pip install 'quire\[([\w-]+)\]'$", printed.rstrip())
+            if not named or not re.search(rf"\b{named[0]}\b", f"{extra} {requirements}"):
+                raise Failed(f"the extra {extra} is missing, and the error is:\n{printed[-1000:]}")
+    return f"each of {len(extras)} extras is named by what needs it"
+
+
+def check_command(interpreter: str, folder: Path, what: str, at: Path) -> str:
+    """Install what the command `quire` asks for where it is missing, and use it."""
+    python = environment(interpreter, folder, what, at=at)
+    quire = folder / "bin" / "quire"
+    advice = re.search(r"pip (install '.+')\n$", run(quire, "--version", at=folder, status=1))
+    if not advice:
+        raise Failed("without the extra, `quire` does not say how to install it")
+    install(python, *shlex.split(advice[1])[1:], at=folder)
+    if not re.fullmatch(r"quire \d+\.\d+\.\d+\S*\n", printed := run(quire, "--version", at=folder)):
+        raise Failed(f"quire --version printed {printed!r}")
+    (folder / "history.json").write_text(HISTORY, "utf-8")
+    if "orphan_result" not in run(quire, "check", "history.json", "--provider=openai", at=folder, status=1):
+        raise Failed("quire check found no fault")
+    return f"after `{advice[0].strip()}`: {printed.strip()}, and `quire check` finds a fault"
+
+
+def check_extras(interpreter: str, folder: Path, names: str, what: str, at: Path, checkout: Path) -> str:
+    """Install Quire with extras into an environment of its own, and use them."""
+    python = environment(interpreter, folder, what, at=at)
+    programs = [each for name in names.split(",") for each in uses(name, checkout / "src" / "quire")]
+    for program in programs:
+        run(python, "-W", "ignore", "-c", program, at=folder)
+    shutil.rmtree(folder)  # all of them together take gigabytes
+    return f"{len(programs)} {'program' if len(programs) == 1 else 'programs'} that need it"
+
+
+def check_types(python: Path, temp: Path) -> str:
+    """Check the types of a user's program against the installed wheel."""
+    (temp / "pyrightconfig.json").write_text(STRICT, "utf-8")
+    options = ("--strict", "--config-file=", f"--cache-dir={temp / 'mypy'}", f"--python-executable={python}")
+    run(sys.executable, "-m", "mypy", *options, "program.py", at=temp)
+    run(sys.executable, "-m", "basedpyright", "--pythonpath", python, at=temp)
+    return "mypy --strict and basedpyright, strict, find nothing"
+
+
+# The whole
+
+
+class Report:
+    """What was checked: a table that is printed as it grows."""
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+
+    def check(self, name: str, verb: Callable[..., str], *arguments: object) -> str:
+        """Check one thing; what came of it."""
+        began = monotonic()
+        try:
+            state, detail = "passed", verb(*arguments)
+        except (Failed, Open) as fault:
+            state, detail = type(fault).__name__.upper(), str(fault)
+        return self.add(state, name, detail, monotonic() - began)
+
+    def add(self, state: str, name: str, detail: str, seconds: float = 0.0) -> str:
+        """Add a row to the table."""
+        self.states.append(state)
+        print(f"{state:8}{name:40}{seconds:4.0f} s  {detail}", flush=True)
+        return state
+
+
+def main() -> int:
+    """Check all; the exit status."""
+    parser = argparse.ArgumentParser(description="Check that the last commit can be released.")
+    parser.add_argument("--quick", action="store_true", help="one Python and the wheel, without extras")
+    is_quick = parser.parse_args().quick
+    report, files = Report(), list[Path]()
+    with TemporaryDirectory(prefix="quire-release-") as folder:
+        temp = Path(folder)
+        if report.check("build", build_twice, temp) == "passed":
+            files = keep(sorted((temp / "first-dist").iterdir()))
+            check_all(report, temp, *files, is_quick=is_quick)
+    print(", ".join(f"{report.states.count(state)} {state}" for state in sorted(set(report.states))))
+    if "FAILED" in report.states:
+        return 1
+    print("Not run here, this uploads: python -m twine upload", *(file.relative_to(ROOT) for file in files))
+    return 0
+
+
+def keep(files: list[Path]) -> list[Path]:
+    """Copy what was built into `dist/`, in place of what is there."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    (ROOT / "dist").mkdir()
+    return [Path(shutil.copy(file, ROOT / "dist")) for file in files]
+
+
+def check_all(report: Report, temp: Path, wheel: Path, sdist: Path, *, is_quick: bool) -> None:
+    """Check what was built."""
+    checkout = temp / "first"
+    shutil.copy(checkout / "examples" / "support.py", temp / "program.py")  # a user's program
+    project = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    report.check("files of the wheel", check_files, wheel, checkout)
+    report.check("size", check_size, wheel, sdist)
+    report.check("metadata", check_metadata, wheel)
+    report.check("version", check_version, wheel, checkout)
+    report.check("name on PyPI", check_name, wheel, temp)
+
+    here = f"3.{sys.version_info.minor}"
+    found = {version: find_python(version) for version in PYTHONS} | {here: sys.executable}
+    main_python = found[here]
+    for version in [here] if is_quick else PYTHONS:
+        for file in [wheel] if is_quick else [wheel, sdist]:
+            name = f"Python {version}, {'wheel' if file is wheel else 'sdist'}"
+            if python := found[version]:
+                report.check(name, check_bare, python, temp / name.replace(" ", "-"), file, temp)
+            else:
+                report.add("skipped", name, "this machine has no such Python")
+    bare = temp / f"Python-{here},-wheel" / "bin" / "python"
+    report.check("types", check_types, bare, temp)
+    report.check("errors", check_errors, bare, extras, checkout, temp)
+    report.check("command, wheel", check_command, main_python, temp / "command", str(wheel), temp)
+    if is_quick:
+        return
+    report.check("command, checkout", check_command, main_python, temp / "command-2", ".", checkout)
+    pages = [checkout / "README.md", checkout / "docs" / "start" / "install.md"]
+    texts = "".join(page.read_text("utf-8") for page in pages)
+    promised = sorted(set(re.findall(r"pip install '(?:\.|quire)\[([\w,-]+)\]'", texts)))
+    cases = [(f"[{names}], checkout", names, f".[{names}]", checkout) for names in promised]
+    for names in [*extras, *(names for names in promised if "," in names)]:
+        cases.append((f"[{names}], wheel", names, f"quire[{names}] @ {wheel.as_uri()}", temp))
+    with ThreadPoolExecutor(2) as pool:
+        for name, *rest in cases:
+            pool.submit(report.check, name, check_extras, main_python, temp / str(len(name)), *rest, checkout)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
