@@ -307,8 +307,10 @@ class Report:
         began = monotonic()
         try:
             state, detail = "passed", verb(*arguments)
-        except (Failed, Open) as fault:
-            state, detail = type(fault).__name__.upper(), str(fault)
+        except Open as fault:
+            state, detail = "OPEN", str(fault)
+        except Exception as fault:
+            state, detail = "FAILED", str(fault) if isinstance(fault, Failed) else repr(fault)
         return self.add(state, name, detail, monotonic() - began)
 
     def add(self, state: str, name: str, detail: str, seconds: float = 0.0) -> str:
@@ -375,12 +377,13 @@ def check_all(report: Report, temp: Path, wheel: Path, sdist: Path, *, is_quick:
     pages = [checkout / "README.md", checkout / "docs" / "start" / "install.md"]
     texts = "".join(page.read_text("utf-8") for page in pages)
     promised = sorted(set(re.findall(r"pip install '(?:\.|quire)\[([\w,-]+)\]'", texts)))
-    cases = [(f"[{names}], checkout", names, f".[{names}]", checkout) for names in promised]
+    cases = [(f"[{names}] of a checkout", names, f".[{names}]", checkout) for names in promised]
     for names in [*extras, *(names for names in promised if "," in names)]:
-        cases.append((f"[{names}], wheel", names, f"quire[{names}] @ {wheel.as_uri()}", temp))
+        cases.append((f"[{names}] of the wheel", names, f"quire[{names}] @ {wheel.as_uri()}", temp))
     with ThreadPoolExecutor(2) as pool:
-        for name, *rest in cases:
-            pool.submit(report.check, name, check_extras, main_python, temp / str(len(name)), *rest, checkout)
+        for number, (name, *rest) in enumerate(cases):
+            folder = temp / f"extras-{number}"
+            pool.submit(report.check, name, check_extras, main_python, folder, *rest, checkout)
 
 
 if __name__ == "__main__":
