@@ -18,12 +18,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from email.parser import Parser
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
 ROOT = Path(__file__).parents[1]
+HERE = f"3.{sys.version_info.minor}"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 MOST_BYTES = {".whl": 1_500_000, ".gz": 3_500_000}
@@ -36,48 +36,27 @@ COMPLETE = (
 """What the metadata of a wheel must say."""
 
 _ASK = """
-import asyncio
-from quire import Message, Model
-from quire.errors import NotAuthorized
+import asyncio, quire
 try:
-    asyncio.run(Model({!r}).ask([Message("user", "Hi.")]))
-except NotAuthorized:  # there is a client, and no key
+    asyncio.run(quire.Model({!r}).ask([quire.Message("user", "Hi.")]))
+except quire.errors.NotAuthorized:  # there is a client, and no key
     pass
 """
+_READ = "from quire.memory.documents import read_document as read; read('# A', name='a.md')"
+_LOAD = "from pathlib import Path; Path('a').write_bytes(b'GGUF'); from quire.models import Local; Local('a')"
 FIRST_USES = {
     "anthropic": _ASK.format("claude-opus-5"),
     "cli": "import sys; sys.argv = ['quire', '--version']; from quire.cli import main; main()",
-    "documents": """
-from contextlib import suppress
-from quire.errors import Damaged
-from quire.memory.documents import read_document
-for name in ("a.md", "a.html"):
-    read_document("# A", name=name)
-with suppress(Damaged):
-    read_document(b"%PDF-1.4", name="a.pdf")
-""",
+    "documents": f"{_READ}; read('<p>A', name='a.html'); import pypdf",
     "google": _ASK.format("gemini-3-pro"),
-    "local": """
-from pathlib import Path
-from quire.models import Local
-(weights := Path("a.gguf")).write_bytes(b"GGUF")
-Local(weights)
-import xllamacpp
-""",
+    "local": f"{_LOAD}; import xllamacpp",
     "openai": _ASK.format("gpt-5.6"),
-    "programs": """
-import asyncio
-from quire.programs.workers import Workers
-async def start(): Workers(1)
-asyncio.run(start())
-""",
+    "programs": "from quire.programs.workers import Workers; Workers(1)",
     "sealed": "from quire import Session; Session.open('a/b', store='memory:', key=bytes(32)).user('Hi.')",
 }
 """Programs that use an extra for the first time, where importing a module of Quire does not yet."""
 
 HISTORY = '[{"role": "user", "content": "Hi."}, {"role": "tool", "tool_call_id": "c7", "content": "4 lamps"}]'
-
-
 STRICT = '{"typeCheckingMode": "strict", "include": ["program.py"]}'
 
 
@@ -89,6 +68,10 @@ class Open(Exception):
     """Something that a person has to do before the upload."""
 
 
+class Skipped(Exception):
+    """Something that this machine cannot check."""
+
+
 # Commands and environments
 
 # As on the machine of a user: no pins, no keys, and nothing of this project on the path.
@@ -98,21 +81,21 @@ USERS = {name: value for name, value in os.environ.items() if not OURS.fullmatch
 
 def run(*command: str | Path, at: Path, status: int = 0, **variables: str) -> str:
     """Run a command in a folder; what it printed, if it ended with this status."""
-    words = [str(word) for word in command]
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(words, cwd=at, env=USERS | variables, text=True, check=False, **piped)
+    words, variables = [str(word) for word in command], USERS | variables
+    done = subprocess.run(words, cwd=at, env=variables, capture_output=True, text=True, check=False)
+    printed = done.stdout + done.stderr
     if done.returncode != status:
-        raise Failed(f"{shlex.join(words)[:200]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
-    return done.stdout
+        raise Failed(f"{shlex.join(words)[:200]} ended with {done.returncode}:\n{printed[-3000:]}")
+    return printed
 
 
-def find_python(version: str) -> str | None:
-    """The interpreter of a version that runs, which the shims of pyenv may not, and has `venv`."""
-    managed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for python in [*map(str, managed), shutil.which(f"python{version}")]:
+def find_python(version: str) -> str:
+    """An interpreter of this version that runs, which the shims of pyenv may not, and has `venv`."""
+    managed = sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
+    for python in [*([sys.executable] * (version == HERE)), *managed, shutil.which(f"python{version}")]:
         if python and not subprocess.run([python, "-c", "import venv"], capture_output=True).returncode:
             return python
-    return None
+    raise Skipped("this machine has no such Python")
 
 
 def install(python: Path, *what: str, at: Path) -> None:
@@ -131,16 +114,12 @@ def environment(interpreter: str, folder: Path, *what: str, at: Path) -> Path:
 # What is checked, each a function that returns what to print
 
 
-def git(*words: str) -> bytes:
-    """What git prints."""
-    return subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-
-
 def build_twice(temp: Path) -> str:
     """Build the sdist, and from it the wheel, in two places, and compare the bytes."""
-    committed = git("log", "-1", "--format=%ct").decode().strip()
+    committed = run("git", "log", "-1", "--format=%ct", at=ROOT).strip()
     for name in ("first", "second"):
-        with tarfile.open(fileobj=BytesIO(git("archive", "HEAD"))) as commit:
+        run("git", "archive", "HEAD", f"--output={temp / name}.tar", at=ROOT)
+        with tarfile.open(temp / f"{name}.tar") as commit:
             commit.extractall(temp / name, filter="data")
         command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", temp / f"{name}-dist")
         run(*command, at=temp / name, SOURCE_DATE_EPOCH=committed)
@@ -151,7 +130,7 @@ def build_twice(temp: Path) -> str:
 
 
 def check_files(wheel: Path, checkout: Path) -> str:
-    """Check that all files of the sources are in the wheel, and nothing else."""
+    """Check that the wheel has all files of `src`, no others such as tests, and the licences of all code."""
     source = checkout / "src"
     expected = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     with zipfile.ZipFile(wheel) as opened:
@@ -159,10 +138,8 @@ def check_files(wheel: Path, checkout: Path) -> str:
         notices = {Path(name).name for name in opened.namelist() if ".dist-info/licenses/" in name}
     if found != expected | {"quire/cli/support.py"}:  # comes from examples/
         raise Failed(f"in the sources or in the wheel alone: {sorted(found ^ expected)}")
-    needed = {"quire/py.typed", "quire/inspector/page/index.html", "quire/tokens/models.toml"}
-    tests = [name for name in found if re.search(r"(^|/)(tests/|conftest|test_)", name)]
-    if not needed <= found or tests:
-        raise Failed(f"not in the wheel: {sorted(needed - found)}; tests in the wheel: {tests}")
+    if lost := {"quire/py.typed", "quire/inspector/page/index.html", "quire/tokens/models.toml"} - found:
+        raise Failed(f"not in the wheel: {sorted(lost)}")
     vendored = {path.parent for path in source.rglob("vendor/*")}
     licences = [{path.name for path in folder.glob("LICENSE-*")} for folder in vendored]
     if not all(licences) or not {"LICENSE"}.union(*licences) <= notices:
@@ -203,11 +180,9 @@ def check_version(wheel: Path, checkout: Path) -> str:
     found = re.search(r'^__version__ = "(.+)"$', package, re.M)
     versions = [metadata_of(wheel)["Version"], found and found[1], entry and entry[1]]
     if len(set(versions)) != 1:
-        raise Failed(f"the wheel, `quire.__version__` and the changelog have the versions {versions}")
+        raise Failed(f"wheel, package and changelog have the versions {versions}")
     if entry and entry[2] == "unreleased":
-        raise Open(
-            f"{versions[0]}; in the changelog the date of the release belongs in place of “unreleased”"
-        )
+        raise Open(f"{versions[0]}; the changelog says “unreleased” in place of a date")
     return f"{versions[0]} in the wheel, in `quire.__version__` and in the changelog"
 
 
@@ -219,7 +194,7 @@ def check_name(wheel: Path, temp: Path) -> str:
         run(sys.executable, "-m", "pip", "download", *options, ours["Name"], at=temp)
     except Failed as fault:
         if "No matching distribution" not in str(fault):
-            raise Open("the index cannot be asked whether the name is free") from None
+            raise Skipped("the index cannot be asked whether the name is free") from None
         return f"PyPI has no wheel of the name {ours['Name']}"
     theirs = metadata_of(next((temp / "index").glob("*.whl")))
     if theirs["Author"] != ours["Author"]:
@@ -228,9 +203,9 @@ def check_name(wheel: Path, temp: Path) -> str:
     return f"ours; the latest on PyPI is {theirs['Version']}"
 
 
-def check_bare(interpreter: str, folder: Path, file: Path, temp: Path) -> str:
-    """Check an installation without extras: a program runs, and each missing extra is named."""
-    python = environment(interpreter, folder, str(file), at=temp)
+def check_bare(version: str, folder: Path, file: Path, temp: Path) -> str:
+    """Run a program where Quire is installed without extras."""
+    python = environment(find_python(version), folder, str(file), at=temp)
     run(python, "program.py", at=temp)
     timed = "from time import perf_counter as now; t = now(); import quire; print(now() - t)"
     fastest = min(float(run(python, "-c", timed, at=temp)) for _ in range(5))
@@ -258,9 +233,9 @@ def check_errors(python: Path, extras: dict[str, list[str]], checkout: Path, tem
     return f"each of {len(extras)} extras is named by what needs it"
 
 
-def check_command(interpreter: str, folder: Path, what: str, at: Path) -> str:
+def check_command(folder: Path, what: str, at: Path) -> str:
     """Install what the command `quire` asks for where it is missing, and use it."""
-    python = environment(interpreter, folder, what, at=at)
+    python = environment(sys.executable, folder, what, at=at)
     quire = folder / "bin" / "quire"
     advice = re.search(r"pip (install '.+')\n$", run(quire, "--version", at=folder, status=1))
     if not advice:
@@ -274,9 +249,9 @@ def check_command(interpreter: str, folder: Path, what: str, at: Path) -> str:
     return f"after `{advice[0].strip()}`: {printed.strip()}, and `quire check` finds a fault"
 
 
-def check_extras(interpreter: str, folder: Path, names: str, what: str, at: Path, checkout: Path) -> str:
+def check_extras(folder: Path, names: str, what: str, at: Path, checkout: Path) -> str:
     """Install Quire with extras into an environment of its own, and use them."""
-    python = environment(interpreter, folder, what, at=at)
+    python = environment(sys.executable, folder, what, at=at)
     programs = [each for name in names.split(",") for each in uses(name, checkout / "src" / "quire")]
     for program in programs:
         run(python, "-W", "ignore", "-c", program, at=folder)
@@ -307,16 +282,12 @@ class Report:
         began = monotonic()
         try:
             state, detail = "passed", verb(*arguments)
-        except Open as fault:
-            state, detail = "OPEN", str(fault)
+        except (Failed, Open, Skipped) as fault:
+            state, detail = type(fault).__name__.upper(), str(fault)
         except Exception as fault:
-            state, detail = "FAILED", str(fault) if isinstance(fault, Failed) else repr(fault)
-        return self.add(state, name, detail, monotonic() - began)
-
-    def add(self, state: str, name: str, detail: str, seconds: float = 0.0) -> str:
-        """Add a row to the table."""
+            state, detail = "FAILED", repr(fault)
         self.states.append(state)
-        print(f"{state:8}{name:40}{seconds:4.0f} s  {detail}", flush=True)
+        print(f"{state:8}{name:40}{monotonic() - began:4.0f} s  {detail}", flush=True)
         return state
 
 
@@ -325,57 +296,46 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Check that the last commit can be released.")
     parser.add_argument("--quick", action="store_true", help="one Python and the wheel, without extras")
     is_quick = parser.parse_args().quick
-    report, files = Report(), list[Path]()
+    report = Report()
     with TemporaryDirectory(prefix="quire-release-") as folder:
         temp = Path(folder)
         if report.check("build", build_twice, temp) == "passed":
-            files = keep(sorted((temp / "first-dist").iterdir()))
-            check_all(report, temp, *files, is_quick=is_quick)
+            shutil.rmtree(ROOT / "dist", ignore_errors=True)
+            shutil.copytree(temp / "first-dist", ROOT / "dist")
+            check_all(report, temp, *sorted((ROOT / "dist").iterdir()), is_quick=is_quick)
     print(", ".join(f"{report.states.count(state)} {state}" for state in sorted(set(report.states))))
     if "FAILED" in report.states:
         return 1
-    print("Not run here, this uploads: python -m twine upload", *(file.relative_to(ROOT) for file in files))
+    print("Not run here, this uploads: python -m twine upload dist/*")
     return 0
-
-
-def keep(files: list[Path]) -> list[Path]:
-    """Copy what was built into `dist/`, in place of what is there."""
-    shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    (ROOT / "dist").mkdir()
-    return [Path(shutil.copy(file, ROOT / "dist")) for file in files]
 
 
 def check_all(report: Report, temp: Path, wheel: Path, sdist: Path, *, is_quick: bool) -> None:
     """Check what was built."""
     checkout = temp / "first"
     shutil.copy(checkout / "examples" / "support.py", temp / "program.py")  # a user's program
-    project = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["project"]
-    extras: dict[str, list[str]] = project["optional-dependencies"]
+    extras = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
     report.check("files of the wheel", check_files, wheel, checkout)
     report.check("size", check_size, wheel, sdist)
     report.check("metadata", check_metadata, wheel)
     report.check("version", check_version, wheel, checkout)
     report.check("name on PyPI", check_name, wheel, temp)
 
-    here = f"3.{sys.version_info.minor}"
-    found = {version: find_python(version) for version in PYTHONS} | {here: sys.executable}
-    main_python = found[here]
-    for version in [here] if is_quick else PYTHONS:
+    for version in [HERE] if is_quick else PYTHONS:
         for file in [wheel] if is_quick else [wheel, sdist]:
-            name = f"Python {version}, {'wheel' if file is wheel else 'sdist'}"
-            if python := found[version]:
-                report.check(name, check_bare, python, temp / name.replace(" ", "-"), file, temp)
-            else:
-                report.add("skipped", name, "this machine has no such Python")
-    bare = temp / f"Python-{here},-wheel" / "bin" / "python"
+            folder = temp / f"{version}{file.suffix}"
+            report.check(f"Python {version}, {file.name}", check_bare, version, folder, file, temp)
+    bare = temp / f"{HERE}.whl" / "bin" / "python"
     report.check("types", check_types, bare, temp)
     report.check("errors", check_errors, bare, extras, checkout, temp)
-    report.check("command, wheel", check_command, main_python, temp / "command", str(wheel), temp)
+    report.check("command, wheel", check_command, temp / "command", str(wheel), temp)
     if is_quick:
         return
-    report.check("command, checkout", check_command, main_python, temp / "command-2", ".", checkout)
-    pages = [checkout / "README.md", checkout / "docs" / "start" / "install.md"]
-    texts = "".join(page.read_text("utf-8") for page in pages)
+    report.check("command, checkout", check_command, temp / "command-2", ".", checkout)
+    pages = ("README.md", "docs/start/install.md")
+    texts = "".join((checkout / page).read_text("utf-8") for page in pages)
     promised = sorted(set(re.findall(r"pip install '(?:\.|quire)\[([\w,-]+)\]'", texts)))
     cases = [(f"[{names}] of a checkout", names, f".[{names}]", checkout) for names in promised]
     for names in [*extras, *(names for names in promised if "," in names)]:
@@ -383,7 +343,7 @@ def check_all(report: Report, temp: Path, wheel: Path, sdist: Path, *, is_quick:
     with ThreadPoolExecutor(2) as pool:
         for number, (name, *rest) in enumerate(cases):
             folder = temp / f"extras-{number}"
-            pool.submit(report.check, name, check_extras, main_python, folder, *rest, checkout)
+            pool.submit(report.check, name, check_extras, folder, *rest, checkout)
 
 
 if __name__ == "__main__":
