@@ -7,10 +7,10 @@ export PIP_CONSTRAINT := constraints.txt
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check integrations format fuzz bench screenshots docs clean
+.PHONY: help run test check integrations format fuzz bench screenshots docs release-check clean
 
 help: ## print what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/.run ## play a support conversation, and show what the model sees and why
 	@$(BIN)/python examples/support.py
@@ -71,6 +71,9 @@ screenshots: .venv/.test ## make the pictures of the inspector in docs/images; n
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"
 
+release-check: .venv/.release .venv/.check ## build the package, install it as users would; nothing is uploaded
+	@PIP_CONSTRAINT= $(BIN)/python tools/release_check.py $(if $(QUICK),--quick)
+
 clean: ## remove what make has made
 	rm -rf .venv .venv-* site build dist
 
@@ -85,7 +88,7 @@ clean: ## remove what make has made
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv (test)"
 	@sed '1d;/^#/,$$d' constraints.txt | xargs -n 40 -P 4 $(PIP) install --no-compile --no-deps
-	@$(PIP) install --no-compile --editable '.[test]'
+	@$(PIP) install --no-compile --editable . --group test
 	@touch $@
 
 .venv/.run: .venv/.made .venv/.weights pyproject.toml constraints.txt
@@ -101,7 +104,7 @@ clean: ## remove what make has made
 
 .venv/.%: .venv/.made pyproject.toml constraints.txt
 	@echo "setting up .venv ($*)"
-	@$(PIP) install --no-compile --editable '.[$*]'
+	@$(PIP) install --no-compile --editable . --group $*
 	@touch $@
 
 # Their newest releases exclude each other, so each has an environment, and its version is pinned here.

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
-pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install '.[test]'")
+pytest.importorskip(
+    "playwright.sync_api", reason="Playwright is not installed: run the suite with `make test`"
+)
 
 from playwright.sync_api import (
     Browser,

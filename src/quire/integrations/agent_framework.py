@@ -49,7 +49,7 @@ try:
         SupportsAgentRun,
     )
 except ImportError:
-    raise MissingExtra("the Agent Framework", "ms-agent-framework") from None
+    raise MissingExtra("the Agent Framework", "agent-framework") from None
 
 __all__ = ["QuireHistory"]
 
