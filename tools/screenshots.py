@@ -31,16 +31,15 @@ IMAGES = ROOT / "docs" / "images"
 ADDRESS = "lamp-shop/1"
 
 
-WIDE, NARROW = (1280, 800), (390, 844)
+WIDE = (1280, 800)
 
 
 class Shot(NamedTuple):
-    """One picture: its name, the view, the size of the window, light or dark, and what it begins with."""
+    """One picture: its name, the view, the size of the window, and what it begins with."""
 
     name: str
     view: str
     size: tuple[int, int] = WIDE
-    is_dark: bool = False
     top: str = ""
     """The label of a panel that is scrolled to the top."""
 
@@ -57,11 +56,8 @@ def shots(session: Session) -> list[Shot]:
     return [
         Shot("conversations", "", (1280, 520)),
         Shot("transcript", f"{talk}/transcript?at={kept.version}"),
-        Shot("transcript-narrow", f"{talk}/transcript?at={kept.version}", NARROW),
         Shot("requests", f"{talk}/requests"),
         Shot("request", request),
-        Shot("request-dark", request, is_dark=True),
-        Shot("request-narrow", request, NARROW),
         Shot("candidates", request, (1280, 620), top="Details"),
         Shot("compactions", f"{talk}/compactions?open={summary}"),
         Shot("what-if", f"{talk}/what-if?window=500"),
@@ -120,7 +116,7 @@ def leave_work(store: Store) -> None:
 
 def take(page: Page, shot: Shot, address: str) -> None:
     """Take one picture."""
-    page.emulate_media(color_scheme="dark" if shot.is_dark else "light", reduced_motion="reduce")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(f"{address}#/{shot.view}")
     page.get_by_role("region").first.wait_for()
     page.get_by_label("loading").first.wait_for(state="detached")
