@@ -16,6 +16,7 @@ from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shiel
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
+from quire.guesses import hint_attributes, hint_options
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
 from quire.session import (
@@ -67,6 +68,7 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
     return input
 
 
+@hint_attributes
 class Agent:
     """Runs a model with its tools in one conversation, and records each step in its session.
 
@@ -74,6 +76,7 @@ class Agent:
     and the history, within its window.
     """
 
+    @hint_options
     def __init__(
         self,
         session: Session | None = None,
@@ -307,9 +310,6 @@ async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Re
             if any(isinstance(item, ToolCall) for item in loop.items):
                 mark_acted(fault)
             raise
-
-
-Agent.__init__.__qualname__ = "Agent"  # in errors about missing arguments
 
 
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:

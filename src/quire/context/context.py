@@ -18,6 +18,7 @@ from quire.context.html import receipt_html
 from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
+from quire.guesses import hint_attributes
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
@@ -153,6 +154,7 @@ class Observer(Protocol):
         ...
 
 
+@hint_attributes
 class Context:
     """What the model sees in one request: items in order, and tools. It never changes.
 

@@ -28,6 +28,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from quire.errors import InvalidValue, QuireError, Unencodable, WrongType, cut
+from quire.guesses import no_option
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -190,8 +191,11 @@ class OptionsMeta(msgspec.StructMeta):
             except QuireError:
                 raise
             except TypeError as fault:
-                options = f"its arguments are given by name: {', '.join(cls.__struct_fields__)}"
-                raise WrongType(f"{cls.__name__}(...): {options if args else fault}") from None
+                own, what = cls.__struct_fields__, f"{cls.__name__}(...)"
+                wrong = next((name for name in named if name not in own), None)
+                options = f"its arguments are given by name: {', '.join(own)}"
+                error = f"{what}: {options if args else fault}"
+                raise WrongType(no_option(what, wrong, own) if wrong else error) from None
 
 
 def prepared(kind: type[S]) -> type[S]:

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from quire.errors import WrongType
+from quire.guesses import hint_attributes
 from quire.items import Origin, checked_origin, now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
@@ -51,6 +52,7 @@ _Result = TypeVar("_Result")
 _lock = Lock()
 
 
+@hint_attributes
 class Memory:
     """Search over everything in one scope of a store. It never writes to a conversation.
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpac
 import msgspec
 
 from quire.errors import InvalidValue, QuireError, UnknownKey, WrongType, cut
+from quire.guesses import no_option, option_names
 from quire.items import (
     KINDS,
     Audio,
@@ -136,8 +137,9 @@ class Settings:
         self.name = named(name, "the name of a section")
         for option, value in options.items():
             if option not in Options.__annotations__:
-                every = f"those of every section are {', '.join(Options.__annotations__)}"
-                raise InvalidValue(f"{type(self).__name__}(...) has no option {option!r}; {every}")
+                own, what = option_names(type(self).__init__), f"{type(self).__name__}(...)"
+                own = [one for one in own if one not in Options.__annotations__]
+                raise InvalidValue(no_option(what, option, own, Options.__annotations__))
             setattr(self, option, value)
         if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"{type(self).__name__}(share=…) is a Share, not {type(self.share).__name__}")

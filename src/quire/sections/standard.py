@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Unpack, cast
 from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
+from quire.guesses import hint_options
 from quire.items import (
     Item,
     Message,
@@ -199,6 +200,7 @@ def _rank(message: Message) -> tuple[float, float, str]:
 class Instructions(Settings):
     """A text or messages, of any role. They are made once and are the same in every turn."""
 
+    @hint_options
     def __init__(
         self,
         content: str | Sequence[Item | Mapping[str, Any]],
@@ -220,6 +222,7 @@ class Instructions(Settings):
 class Custom(Settings):
     """A sync or async function of the ask."""
 
+    @hint_options
     def __init__(
         self, name: str, source: Callable[[Ask], Content | Awaitable[Content]], **options: Unpack[Options]
     ) -> None:

@@ -21,6 +21,7 @@ from threading import Lock, Thread, current_thread, local
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, WrongType, cut
+from quire.guesses import no_option
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Compute, Entries, Log
@@ -228,12 +229,17 @@ def checked_type(value: T, kind: Any, what: str) -> T:
     return value
 
 
-def check_names(given: Mapping[str, object], options: type, what: str) -> None:
-    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored."""
+def check_names(
+    given: Mapping[str, object], options: type, what: str, named: Iterable[str] = ()
+) -> None:
+    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored.
+
+    `named` are options that the function itself names.
+    """
     known = options.__annotations__
     for name in given:
         if name not in known:
-            raise InvalidValue(f"{what} has no option {cut(name)!r}; its options are {', '.join(known)}")
+            raise InvalidValue(no_option(what, name, [*named, *known]))
 
 
 class Change(NamedTuple):

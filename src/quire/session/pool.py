@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue
+from quire.guesses import hint_attributes
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, checked_type, plain
 from quire.session.hooks import Added, Adding, Dropped, Dropping
@@ -71,6 +72,7 @@ class AioPool:
         return dropped
 
 
+@hint_attributes
 class SessionPool:
     """The notes at hand, by key.
 

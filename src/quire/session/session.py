@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
+from quire.guesses import HintedType, hint_attributes, option_names
 from quire.items import (
     EDITS,
     Content,
@@ -58,6 +59,7 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
+@hint_attributes
 class AioSession:
     """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
 
@@ -353,7 +355,8 @@ class Options(TypedDict, total=False):
     """Writes summaries, for the compactor and of forks."""
 
 
-class Session:
+@hint_attributes
+class Session(metaclass=HintedType):
     """One conversation at an address: transcripts by name, a pool of notes, and all that was sent and spent.
 
     A verb that returned is stored. Every verb may be called from any thread, and other sessions and processes
@@ -427,7 +430,7 @@ class Session:
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """
-        check_names(options, Options, "Session.open")
+        check_names(options, Options, "Session.open", option_names(Session.open))
         place = place_at(address, scope=scope, conversation=conversation)
         return Session(_opened(open_store(store, durable, key), place), **options)
 

@@ -32,8 +32,12 @@ class Share(
             raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
 
 
+class _Window(msgspec.Struct, frozen=True):
+    window: int
+
+
 class Budget(
-    msgspec.Struct,
+    _Window,
     metaclass=OptionsMeta,
     frozen=True,
     kw_only=True,
@@ -42,7 +46,6 @@ class Budget(
 ):
     """The window of a model, the part of it that is kept free for the answer, and the shares of sections."""
 
-    window: int
     reserve: int = 0
     shares: Mapping[str, Share] = freeze({})
 
