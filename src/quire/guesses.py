@@ -28,28 +28,30 @@ def option_names(function: Any) -> list[str]:
     return [name for name in names if name != "self"]
 
 
-def hint_options(init: Callable[P, None]) -> Callable[P, None]:
-    """Decorate a constructor: if it is called with the wrong options, the error says which it has."""
-    kind = init.__qualname__ = init.__qualname__.removesuffix(".__init__")  # for Python's own words
+def hint_options(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a constructor or a function: called with the wrong options, the error says which it has."""
+    qualname = function.__qualname__
+    called = function.__qualname__ = qualname.removesuffix(".__init__")  # for Python's own words
+    what = called if called == qualname else f"{called}(...)"
 
-    @wraps(init)
-    def construct(*args: P.args, **named: P.kwargs) -> None:
+    @wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> T:
         try:
-            init(*args, **named)
+            return function(*args, **named)
         except TypeError as fault:
             if fault.__traceback__ is None or fault.__traceback__.tb_next is not None:
-                raise  # the constructor was called, and something in it failed
-            own = option_names(init)
-            wrong = next((name for name in named if name not in own and _is_no_option(fault, kind, name)), "")
+                raise  # something in the function failed
+            own = option_names(function)
+            wrong = next((name for name in named if name not in own and _is_wrong(fault, called, name)), "")
             options = f"{fault}; its options are {', '.join(own)}"
-            raise WrongType(no_option(f"{kind}(...)", wrong, own) if wrong else options) from None
+            raise WrongType(no_option(what, wrong, own) if wrong else options) from None
 
-    return construct
+    return call
 
 
-def _is_no_option(fault: TypeError, kind: str, name: str) -> bool:
-    """Whether an option that a constructor does not name is wrong; sections pass on those that they share."""
-    return f"unexpected keyword argument {name!r}" in str(fault) or bool(_hint("options", kind, name, ()))
+def _is_wrong(fault: TypeError, called: str, name: str) -> bool:
+    """Whether a function has no such option; sections pass on those that they share."""
+    return f"unexpected keyword argument {name!r}" in str(fault) or bool(_hint("options", called, name, ()))
 
 
 def hint_attributes(kind: type[T]) -> type[T]:
@@ -90,7 +92,7 @@ def _hint(of: Literal["attributes", "options"], kind: str, name: str, known: Ite
     if hint is not None:
         return f": use {hint}" if hint.startswith("`") else f": {hint}"
     close = get_close_matches(name, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 @cache

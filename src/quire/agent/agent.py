@@ -99,7 +99,9 @@ class Agent:
         session = Session.open(store=MemoryStore()) if session is None else session
         self.session = checked_type(session, Session, "Agent(...): the first argument is a Session")
         self.model = model_of(model, "Agent(model=…)")
-        self.limits = checked_type(limits, Limits | None, "Agent(limits=…) is a Limits") or Limits()
+        self.limits = (
+            checked_type(limits, Limits | None, "Agent(limits=…) is a Limits(requests=10)") or Limits()
+        )
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -250,7 +252,7 @@ class Agent:
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
         limits, output = asking.get("limits"), asking.get("output")
-        checked_type(limits, Limits | None, f"{verb}: limits are Limits")
+        checked_type(limits, Limits | None, f"{verb}: limits are a Limits(requests=10)")
         try:
             answer = None if output is None else AnswerType(output)
         except WrongType as fault:

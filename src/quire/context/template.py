@@ -51,10 +51,13 @@ class Template:
         names = [settings_of(section).name for section in sections]
         for name in names:
             if names.count(name) > 1:
-                raise InvalidValue(f"two sections have the name {cut(name)!r}")
+                raise InvalidValue(
+                    f"two sections have the name {cut(name)!r}: give one another, with `name=`"
+                )
         for name in budget.shares:
             if name not in names:
-                raise InvalidValue(f"the budget has a share for {cut(name)!r}, and there is no such section")
+                given = ", ".join(map(repr, names))
+                raise InvalidValue(f"the budget has a share for {cut(name)!r}; the sections are {given}")
         for section in map(settings_of, sections):
             _check_share(section, budget)
 

@@ -41,6 +41,10 @@ MAX_DEPTH = 100
 _QUOTE_NOTHING = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
 """How those messages of msgspec begin that have types and numbers in them, and nothing that was given."""
 
+_NOT_ALLOWED = "not one of the allowed values"
+_NO_CONTENT = ("Expected `str | array`", "Object missing required field `part`")
+"""How msgspec refuses a content that is a number, an object, or a list of some provider's parts."""
+
 _BYTES = "$bytes"
 _CONSTANTS = frozenset((int, float, bool, type(None)))
 
@@ -193,9 +197,9 @@ class OptionsMeta(msgspec.StructMeta):
             except TypeError as fault:
                 own, what = cls.__struct_fields__, f"{cls.__name__}(...)"
                 wrong = next((name for name in named if name not in own), None)
-                options = f"its arguments are given by name: {', '.join(own)}"
-                error = f"{what}: {options if args else fault}"
-                raise WrongType(no_option(what, wrong, own) if wrong else error) from None
+                is_positional = str(fault).startswith("Extra positional")
+                error = f"its arguments are given by name: {', '.join(own)}" if is_positional else fault
+                raise WrongType(no_option(what, wrong, own) if wrong else f"{what}: {error}") from None
 
 
 def prepared(kind: type[S]) -> type[S]:
@@ -224,6 +228,11 @@ def check_fields(struct: msgspec.Struct) -> None:
         checked = msgspec.convert(given, shape, builtin_types=(bytes,))
     except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
+        allowed = next((get_args(one.type) for one in fields if place == f".{one.name}"), ())
+        if text == _NOT_ALLOWED and allowed and all(isinstance(one, str) for one in allowed):
+            text = f"not one of {', '.join(allowed)}"
+        elif place.startswith(".content") and text.startswith(_NO_CONTENT):
+            text = "it is a text, or a list of texts and of Image(…), Audio(…) and File(…)"
         error = InvalidValue if _has_type(given, kind) else WrongType
         raise error(f"{kind.__name__}{place}: {text}") from None
     for name in given:
@@ -272,5 +281,5 @@ def without_content(fault: Exception) -> tuple[str, str]:
     if text.startswith("Object contains unknown field"):
         text = "Object contains an unknown field"
     elif not is_own and not text.startswith(_QUOTE_NOTHING):
-        text = "not one of the allowed values"
+        text = _NOT_ALLOWED
     return text, place.partition("`")[0]

@@ -123,7 +123,7 @@ def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
     """Notes as they may be kept: checked, and redacted."""
     given = list(notes)
     for note in given:
-        if checked_type(note, Note, "a pool keeps notes").key is None:
+        if checked_type(note, Note, 'a pool keeps notes, such as Note("…", key="color")').key is None:
             raise InvalidValue("a note needs a key to be kept in a pool")
     return [note for note in writer.ready(given) if isinstance(note, Note)]
 

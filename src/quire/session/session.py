@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
-from quire.guesses import HintedType, hint_attributes, option_names
+from quire.guesses import HintedType, hint_attributes, hint_options, option_names
 from quire.items import (
     EDITS,
     Content,
@@ -259,7 +259,7 @@ class AioSession:
         included, in the files of the store as well. Without ids, all items and notes are erased.
         """
         for item_id in ids:
-            checked_type(item_id, str, "items are forgotten by their ids")
+            checked_type(item_id, str, "items are forgotten by their ids, such as item.id")
         self._writer.check_open()
         await self._do(lambda: forget(self._log, ids))
 
@@ -390,7 +390,7 @@ class Session(metaclass=HintedType):
         if not isinstance(hooks, Hooks):
             hooks = Hooks(checked_type(hooks, Iterable, "Session.open(hooks=…) is a list"))
         checked_type(redact, Callable | None, "Session.open(redact=…) is a function")
-        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps")
+        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps(cost=5.0)")
         prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) is a mapping")
         prices = named_prices(prices)
         writer = Writer(log, hooks, redact, options.get("pool_limit"))
@@ -414,6 +414,7 @@ class Session(metaclass=HintedType):
             self.compaction.use(compactor, compactions.model)
 
     @staticmethod
+    @hint_options
     def open(
         address: str | None = None,
         *,
@@ -647,7 +648,9 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
             return next((call for call in newest if call.call_id == call_id), newest[0])
         if has_name:
             return None
-    raise UnknownId(f"no call {cut(call_id)!r} waits for a result: give the name of the tool")
+    raise UnknownId(
+        f"no call {cut(call_id)!r} waits for a result: record it before, or give the name of the tool"
+    )
 
 
 def _last_edit(view: View) -> str:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import msgspec
 
-from quire.errors import InvalidLimit
+from quire.errors import InvalidLimit, WrongType, cut
 from quire.items import OptionsMeta, freeze
 from quire.tokens.counter import whole
 
@@ -56,6 +56,11 @@ class Budget(
             raise InvalidLimit(
                 f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
             )
+        for name, share in self.shares.items():
+            if not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(
+                    f"Budget.shares[{cut(name)!r}] is a Share(weight=…), not {type(share).__name__}"
+                )
         minimums = sum(share.minimum for share in self.shares.values())
         if minimums > self.available:
             raise InvalidLimit(f"minimums of {minimums:,} tokens exceed the available {self.available:,}")
