@@ -5,9 +5,7 @@ imported from their package, such as `quire.state` or `quire.tokens`.
 """
 
 import sys
-from collections.abc import Iterable
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,12 +102,8 @@ def __getattr__(name: str) -> Any:
 
 def _package_with(name: str) -> str | None:
     """The package that has a class of this name."""
-    packages = (f"quire.{other}" for other in (_OTHERS if name[:1].isupper() else ()))
-    return next((one for one in packages if name in _public_names(import_module(one))), None)
-
-
-def _public_names(package: ModuleType) -> Iterable[str]:
-    return getattr(package, "__all__", vars(package))
+    packages = map(import_module, (f"quire.{other}" for other in _OTHERS if name[:1].isupper()))
+    return next((one.__name__ for one in packages if name in getattr(one, "__all__", dir(one))), None)
 
 
 def __dir__() -> list[str]:
