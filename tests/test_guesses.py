@@ -116,7 +116,7 @@ CALLED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "Memory.search": lambda options: names()["memory"].search("Rome", **options),
     "Context.render": lambda options: names()["context"].render("openai", **options),
     "Template": lambda options: Template(History(), budget=8_000, **options),
-    "Message": lambda options: Message("user", "Hello", **options),
+    "Message": lambda options: names()["session"].user("Hello", **options),
     "tool": partial(called, tool),
     **{
         kind.__name__: partial(called, kind)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from quire.errors import InvalidValue
-from quire.items.values import MAX_TEXT, NOTHING, OptionsMeta, check_fields, replace_surrogates
+from quire.items.values import MAX_TEXT, NOTHING, check_fields, replace_surrogates
 
 MAX_DATA = 64 * 1024 * 1024
 """Bytes that one part may hold by value."""
@@ -87,14 +87,7 @@ if hasattr(os, "register_at_fork"):  # not available on Windows
     os.register_at_fork(after_in_child=_renew_process_digits)
 
 
-class Checked(
-    msgspec.Struct,
-    metaclass=OptionsMeta,
-    frozen=True,
-    gc=False,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-):
+class Checked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A struct that checks its fields.
 
     The cyclic garbage collector skips these structs, because visiting them would slow down every collection.

@@ -195,11 +195,16 @@ class OptionsMeta(msgspec.StructMeta):
             except QuireError:
                 raise
             except TypeError as fault:
-                own, what = cls.__struct_fields__, f"{cls.__name__}(...)"
-                wrong = next((name for name in named if name not in own), None)
-                is_positional = str(fault).startswith("Extra positional")
-                error = f"its arguments are given by name: {', '.join(own)}" if is_positional else fault
-                raise WrongType(no_option(what, wrong, own) if wrong else f"{what}: {error}") from None
+                raise wrong_arguments(cls, named, fault) from None
+
+
+def wrong_arguments(kind: type[msgspec.Struct], named: Iterable[str], fault: TypeError) -> WrongType:
+    """The error for a struct that was called with wrong arguments: it says which the struct has."""
+    own, what = kind.__struct_fields__, f"{kind.__name__}(...)"
+    wrong = next((name for name in named if name not in own), None)
+    is_positional = str(fault).startswith("Extra positional")
+    error = f"its arguments are given by name: {', '.join(own)}" if is_positional else fault
+    return WrongType(no_option(what, wrong, own) if wrong else f"{what}: {error}")
 
 
 def prepared(kind: type[S]) -> type[S]:

@@ -242,7 +242,7 @@ def check_names(given: Mapping[str, object], options: type, what: str, named: It
 
 def _recording(value: object) -> str:
     """The code that records what is no item; with nothing of the content, as in every error."""
-    entry: Mapping[object, object] = value if isinstance(value, Mapping) else {}
+    entry = cast(Mapping[object, object], value if isinstance(value, Mapping) else {})
     role, call_id = entry.get("role"), entry.get("tool_call_id")
     if isinstance(value, str) or (role in ("user", "assistant") and not entry.get("tool_calls")):
         return f'`session.{role or "user"}("…")`'

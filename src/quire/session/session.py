@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import QuireError, TurnBusy, UnknownId, UnknownKey, WrongType, cut
 from quire.guesses import HintedType, hint_attributes, hint_options, option_names
 from quire.items import (
     EDITS,
@@ -27,6 +27,7 @@ from quire.items import (
     Undo,
     is_below,
     own_origin,
+    wrong_arguments,
 )
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
@@ -84,13 +85,13 @@ class AioSession:
 
     async def user(self, /, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Record a message of the user."""
-        return await self._one(Message("user", content, **fields), to)
+        return await self._one(_made(Message, "user", content, **fields), to)
 
     async def assistant(
         self, /, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
-        said = [Message("assistant", content, **fields)] if content else []
+        said = [_made(Message, "assistant", content, **fields)] if content else []
         made = checked_type(calls, Iterable, "the calls of the assistant are items")
         kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
         return cast(Message, kept[0]) if said else None
@@ -103,7 +104,7 @@ class AioSession:
         call = await self._do(lambda: _open_call(self._log, call_id, to, has_name))
         if call is not None:
             call_id, name = call.call_id, name or call.name
-        return await self._one(ToolResult(call_id, name or "", content, **fields), to)
+        return await self._one(_made(ToolResult, call_id, name or "", content, **fields), to)
 
     async def pin(self, item: Item | str, *, to: str = MAIN, origin: Origin | None = None) -> Pin:
         """Show an item, given by itself or its id, in every request, whatever else is cut or summarised.
@@ -157,7 +158,7 @@ class AioSession:
         """
         if self._log.at_work is not None:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
-        edit = editing(_id_of(message), Message("user", content, **fields))
+        edit = editing(_id_of(message), _made(Message, "user", content, **fields))
         return cast(Message, (await self._rewrite(edit, to))[0])
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
@@ -329,6 +330,15 @@ class AioSession:
 
     async def _do(self, work: Callable[[], T]) -> T:
         return await self._io.do(self._log, work)
+
+
+def _made(kind: type[I], *given: Any, **fields: Any) -> I:
+    try:
+        return kind(*given, **fields)
+    except QuireError:
+        raise
+    except TypeError as fault:
+        raise wrong_arguments(kind, fields, fault) from None
 
 
 def _id_of(item: Item | str) -> str:
