@@ -94,7 +94,8 @@ def __getattr__(name: str) -> Any:
         if package is None:
             raise AttributeError(error)
         # `from quire import …` puts words of its own in place of those of an AttributeError.
-        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        is_import = caller.f_code.co_name == "_handle_fromlist"
         raise (ImportError if is_import else AttributeError)(f"{error}: use `from {package} import {name}`")
     value = globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
     return value
