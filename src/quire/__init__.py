@@ -4,6 +4,7 @@ The names below are loaded when they are first used, so that `import quire` is q
 imported from their package, such as `quire.state` or `quire.tokens`.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +82,29 @@ __all__ = [
 ]
 
 
+_OTHERS = (
+    *("sections", "memory", "compactors", "agent", "session", "context", "stores", "models", "tokens"),
+    *("state", "providers", "items", "errors"),
+)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _PACKAGE_OF:
-        raise AttributeError(f"module 'quire' has no attribute {name!r}")
+        error, package = f"module 'quire' has no attribute {name!r}", _package_with(name)
+        if package is None:
+            raise AttributeError(error)
+        # `from quire import …` puts words of its own in place of those of an AttributeError.
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        is_import = caller.f_code.co_name == "_handle_fromlist"
+        raise (ImportError if is_import else AttributeError)(f"{error}: use `from {package} import {name}`")
     value = globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
     return value
+
+
+def _package_with(name: str) -> str | None:
+    """The package that has a class of this name."""
+    packages = map(import_module, (f"quire.{other}" for other in _OTHERS if name[:1].isupper()))
+    return next((one.__name__ for one in packages if name in getattr(one, "__all__", dir(one))), None)
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,7 @@ from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shiel
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
+from quire.guesses import hint_attributes, hint_options
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
 from quire.session import (
@@ -67,6 +68,7 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
     return input
 
 
+@hint_attributes
 class Agent:
     """Runs a model with its tools in one conversation, and records each step in its session.
 
@@ -74,6 +76,7 @@ class Agent:
     and the history, within its window.
     """
 
+    @hint_options
     def __init__(
         self,
         session: Session | None = None,
@@ -96,7 +99,9 @@ class Agent:
         session = Session.open(store=MemoryStore()) if session is None else session
         self.session = checked_type(session, Session, "Agent(...): the first argument is a Session")
         self.model = model_of(model, "Agent(model=…)")
-        self.limits = checked_type(limits, Limits | None, "Agent(limits=…) is a Limits") or Limits()
+        self.limits = (
+            checked_type(limits, Limits | None, "Agent(limits=…) is a Limits(requests=10)") or Limits()
+        )
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -247,7 +252,7 @@ class Agent:
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
         limits, output = asking.get("limits"), asking.get("output")
-        checked_type(limits, Limits | None, f"{verb}: limits are Limits")
+        checked_type(limits, Limits | None, f"{verb}: limits are a Limits(requests=10)")
         try:
             answer = None if output is None else AnswerType(output)
         except WrongType as fault:
@@ -307,9 +312,6 @@ async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Re
             if any(isinstance(item, ToolCall) for item in loop.items):
                 mark_acted(fault)
             raise
-
-
-Agent.__init__.__qualname__ = "Agent"  # in errors about missing arguments
 
 
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:

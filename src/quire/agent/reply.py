@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
+from quire.guesses import hint_attributes
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.tokens import Usage
 
@@ -13,6 +14,7 @@ interrupted, or its job cancelled, a limit was reached, the model ran out of out
 refused to answer."""
 
 
+@hint_attributes
 class Reply(NamedTuple):
     """The reply to a question. `str(reply)` is its text.
 

@@ -119,7 +119,9 @@ def checked_compactor(compactor: Any) -> Compactor:
     if isinstance(compactor, type):
         raise WrongType(f"a compactor is an object, not a class: {compactor.__name__}(…)")
     if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
-        raise WrongType(f"a compactor has a name and a plan; {type(compactor).__name__} has not")
+        raise WrongType(
+            f"a compactor has a name and a plan, as Summarize() has; {type(compactor).__name__} has not"
+        )
     return cast(Compactor, compactor)
 
 

@@ -62,7 +62,7 @@ class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
             if self.unit == "tokens":
                 checked_size(size, what)
             else:
-                whole(size, what, least=1)
+                whole(size, f"{what} in {self.unit}", least=1)
         if type(floor) is type(ceiling) and floor > ceiling:
             raise InvalidLimit(f"the floor of {floor:,} is above the ceiling of {ceiling:,}")
 

@@ -18,6 +18,7 @@ from quire.context.html import receipt_html
 from quire.context.shrink import ledger_name
 from quire.context.table import Line, receipt_table
 from quire.errors import InvalidValue, UnknownKey, cut
+from quire.guesses import hint_attributes, hint_options
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
@@ -153,6 +154,7 @@ class Observer(Protocol):
         ...
 
 
+@hint_attributes
 class Context:
     """What the model sees in one request: items in order, and tools. It never changes.
 
@@ -193,6 +195,7 @@ class Context:
     def _repr_html_(self) -> str:
         return receipt_html(self.receipt)
 
+    @hint_options
     def render(
         self, provider: str | Provider, *, model: str | None = None, strict: bool = False, cache: bool = True
     ) -> Rendered:
@@ -221,7 +224,8 @@ class Context:
     def room(self, section: str = "history") -> Room:
         """Return the room that a section may take while all else stays as it is, for a compactor."""
         if section not in self.tokens:
-            raise UnknownKey(f"no section {cut(str(section))!r} in the context")
+            known = ", ".join(map(repr, self.tokens))
+            raise UnknownKey(f"no section {cut(str(section))!r} in the context; there are {known}")
         return self.receipt.room(section)
 
     def explain(self, item: Item | str) -> Entry:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from quire.compactors import FORCED, FORCED_REASON, LEDGER, is_short_form
 from quire.context.fit import ELSEWHERE, Fitted
 from quire.context.shrink import is_ledger, ledger_name
-from quire.errors import UnknownId, cut
+from quire.errors import UnknownId, WrongType, cut
 from quire.items import Item, Origin, kind_of, own_origin
 from quire.state import EDIT, OF, Cut, View, groups, origin_of
 from quire.tokens import Counter
@@ -267,6 +267,8 @@ class Explanation:
 
     def of(self, item: Item | str) -> Entry:
         """Return what became of one candidate; of several with its id, the first that is shown."""
+        if not isinstance(item, Item | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"an item is given itself or by its id, not {type(item).__name__}")
         item_id = item if isinstance(item, str) else item.id
         itself = None if isinstance(item, str) else self._found.get((item.id, item.created_at))
         named = [entry for entry in self.entries if entry.item_id == item_id]

@@ -8,6 +8,7 @@ from quire.compactors import READ_BACK
 from quire.context.context import Context, Observer, Receipt
 from quire.context.fit import Fitted, Piece, Selected, Shown, fit
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
+from quire.guesses import hint_attributes, hint_options
 from quire.items import Item
 from quire.sections import Ask, Candidates, Content, History, Section, Settings, items_of, settings_of
 from quire.state import Cut, View
@@ -34,12 +35,15 @@ _MOST_COUNTS = 16_384
 """How many counts of items outside of transcripts are remembered."""
 
 
+@hint_attributes
 class Template:
     """The sections of a request in order, with a budget. It never changes."""
 
-    def __init__(self, *sections: Section, budget: Budget, model: str | None = None) -> None:
+    @hint_options
+    def __init__(self, *sections: Section, budget: Budget | int, model: str | None = None) -> None:
+        budget = Budget(budget) if isinstance(budget, int) else budget
         if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType("Template(budget=…) is a Budget, such as Budget(window=8_000)")
+            raise WrongType("Template(budget=…) is a number of tokens, or a Budget(8_000, reserve=1_000)")
         self.sections = sections
         self.budget = budget
         self.model = model
@@ -47,10 +51,13 @@ class Template:
         names = [settings_of(section).name for section in sections]
         for name in names:
             if names.count(name) > 1:
-                raise InvalidValue(f"two sections have the name {cut(name)!r}")
+                raise InvalidValue(
+                    f"two sections have the name {cut(name)!r}: give one another, with `name=`"
+                )
         for name in budget.shares:
             if name not in names:
-                raise InvalidValue(f"the budget has a share for {cut(name)!r}, and there is no such section")
+                given = ", ".join(map(repr, names))
+                raise InvalidValue(f"the budget has a share for {cut(name)!r}; the sections are {given}")
         for section in map(settings_of, sections):
             _check_share(section, budget)
 

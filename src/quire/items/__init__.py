@@ -70,6 +70,7 @@ from quire.items.values import (
     thaw,
     to_json as to_json,
     without_content as without_content,
+    wrong_arguments as wrong_arguments,
 )
 
 __all__ = [

@@ -28,6 +28,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from quire.errors import InvalidValue, QuireError, Unencodable, WrongType, cut
+from quire.guesses import no_option
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -39,6 +40,10 @@ MAX_DEPTH = 100
 
 _QUOTE_NOTHING = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
 """How those messages of msgspec begin that have types and numbers in them, and nothing that was given."""
+
+_NOT_ALLOWED = "not one of the allowed values"
+_NO_CONTENT = ("Expected `str | array`", "Object missing required field `part`")
+"""How msgspec refuses a content that is a number, an object, or a list of some provider's parts."""
 
 _BYTES = "$bytes"
 _CONSTANTS = frozenset((int, float, bool, type(None)))
@@ -190,8 +195,16 @@ class OptionsMeta(msgspec.StructMeta):
             except QuireError:
                 raise
             except TypeError as fault:
-                options = f"its arguments are given by name: {', '.join(cls.__struct_fields__)}"
-                raise WrongType(f"{cls.__name__}(...): {options if args else fault}") from None
+                raise wrong_arguments(cls, named, fault) from None
+
+
+def wrong_arguments(kind: type[msgspec.Struct], named: Iterable[str], fault: TypeError) -> WrongType:
+    """The error for a struct that was called with wrong arguments: it says which the struct has."""
+    own, what = kind.__struct_fields__, f"{kind.__name__}(...)"
+    wrong = next((name for name in named if name not in own), None)
+    is_positional = str(fault).startswith("Extra positional")
+    error = f"its arguments are given by name: {', '.join(own)}" if is_positional else fault
+    return WrongType(no_option(what, wrong, own) if wrong else f"{what}: {error}")
 
 
 def prepared(kind: type[S]) -> type[S]:
@@ -220,6 +233,11 @@ def check_fields(struct: msgspec.Struct) -> None:
         checked = msgspec.convert(given, shape, builtin_types=(bytes,))
     except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
+        allowed = next((get_args(one.type) for one in fields if place == f".{one.name}"), ())
+        if text == _NOT_ALLOWED and allowed and all(isinstance(one, str) for one in allowed):
+            text = f"not one of {', '.join(allowed)}"
+        elif place.startswith(".content") and text.startswith(_NO_CONTENT):
+            text = "it is a text, or a list of texts and of Image(…), Audio(…) and File(…)"
         error = InvalidValue if _has_type(given, kind) else WrongType
         raise error(f"{kind.__name__}{place}: {text}") from None
     for name in given:
@@ -268,5 +286,5 @@ def without_content(fault: Exception) -> tuple[str, str]:
     if text.startswith("Object contains unknown field"):
         text = "Object contains an unknown field"
     elif not is_own and not text.startswith(_QUOTE_NOTHING):
-        text = "not one of the allowed values"
+        text = _NOT_ALLOWED
     return text, place.partition("`")[0]

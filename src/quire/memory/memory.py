@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from quire.errors import WrongType
+from quire.guesses import hint_attributes, hint_options
 from quire.items import Origin, checked_origin, now
 from quire.memory.embedding import Embed, Embedding
 from quire.memory.following import Follower
@@ -51,12 +52,14 @@ _Result = TypeVar("_Result")
 _lock = Lock()
 
 
+@hint_attributes
 class Memory:
     """Search over everything in one scope of a store. It never writes to a conversation.
 
     Every method may be called from any thread, and first takes in what was written since.
     """
 
+    @hint_options
     def __init__(
         self,
         store: Store,
@@ -150,6 +153,7 @@ class Memory:
         here = (one for one in said if not one.is_of_conversation or conversation in (None, one.leaf.source))
         return in_force(here)[:most]
 
+    @hint_options
     def search(
         self,
         question: str,

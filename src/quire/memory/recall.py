@@ -72,7 +72,9 @@ class Recall(Settings):
         if self.required or self.keeps != "first":
             raise InvalidValue("recall is optional and keeps the best quotes: leave required and keeps alone")
         if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
+            raise WrongType(
+                f"Recall(memory=…) is a Memory, as session.memory is, not {type(memory).__name__}"
+            )
         self._tiers = checked_tiers(tiers or ("knowledge",))
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)
         self._tokens = whole(tokens, "tokens for quotes", least=1)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import msgspec
 
 from quire.errors import Downgraded, InvalidValue
+from quire.guesses import hint_attributes
 from quire.items import Item, prepared
 from quire.tokens import Definition, Usage, whole
 
@@ -102,6 +103,7 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
         return length if self.slow is None else min(self.slow, length)
 
 
+@hint_attributes
 @dataclass(eq=False, repr=False)
 class Rendered(Mapping[str, Any]):
     """A payload for a provider's client, as a mapping: `**rendered`; and what was changed on the way.

@@ -69,6 +69,13 @@ PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES
 """The wires by name. The laws of rendering and reading run on each."""
 
 
+_GUESSES = {
+    **{"responses": RESPONSES, "claude": ANTHROPIC, "google": GEMINI, "vertex": GEMINI, "gemini": GEMINI},
+    **{"openai": OPENAI, "gpt": OPENAI, "chat": OPENAI, "azure": OPENAI},
+}
+"""The wire that is meant by a name with this word, the first that matches."""
+
+
 def provider_for(name: str | Provider) -> Provider:
     """The wire of this name; an object that can render is returned as it is."""
     if not isinstance(name, str):
@@ -76,5 +83,7 @@ def provider_for(name: str | Provider) -> Provider:
             raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
         return name
     if name not in PROVIDERS:
-        raise InvalidValue(f"no provider {cut(name)!r}; there are {', '.join(PROVIDERS)}")
+        meant = next((known for word, known in _GUESSES.items() if word in name.lower()), None)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise InvalidValue(f"no provider {cut(name)!r}{hint}; there are {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

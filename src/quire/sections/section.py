@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpac
 import msgspec
 
 from quire.errors import InvalidValue, QuireError, UnknownKey, WrongType, cut
+from quire.guesses import no_option, option_names
 from quire.items import (
     KINDS,
     Audio,
@@ -136,11 +137,13 @@ class Settings:
         self.name = named(name, "the name of a section")
         for option, value in options.items():
             if option not in Options.__annotations__:
-                every = f"those of every section are {', '.join(Options.__annotations__)}"
-                raise InvalidValue(f"{type(self).__name__}(...) has no option {option!r}; {every}")
+                own, what = option_names(type(self).__init__), f"{type(self).__name__}(...)"
+                own = [one for one in own if one not in Options.__annotations__]
+                raise InvalidValue(no_option(what, option, own, Options.__annotations__))
             setattr(self, option, value)
         if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"{type(self).__name__}(share=…) is a Share, not {type(self.share).__name__}")
+            what, given = f"{type(self).__name__}(share=…)", type(self.share).__name__
+            raise WrongType(f"{what} is a Share(maximum=2_000), not {given}")
         if self.stability not in ("static", "slow", "volatile"):
             raise InvalidValue(f"stability must be static, slow or volatile, not {cut(self.stability)!r}")
         if self.keeps not in ("first", "newest"):
@@ -155,8 +158,12 @@ def settings_of(section: object) -> Settings:
     if isinstance(section, Settings):
         return section
     if not hasattr(section, "name") or not callable(getattr(section, "items", None)):
-        kind = f"the class {section.__name__}" if isinstance(section, type) else type(section).__name__
-        raise WrongType(f"a section has a name and items(ask); {kind} has not")
+        kind, hint = type(section).__name__, 'Instructions("…")'
+        if isinstance(section, type):
+            kind, hint = f"the class {section.__name__}", f"{section.__name__}()"
+        elif isinstance(section, list | tuple):
+            hint = "Template(*sections, budget=8_000)"
+        raise WrongType(f"a section has a name and items(ask); {kind} has not: use `{hint}`")
     given = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
     return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is unknown
 

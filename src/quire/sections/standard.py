@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Unpack, cast
 from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
+from quire.guesses import hint_options
 from quire.items import (
     Item,
     Message,
@@ -83,6 +84,9 @@ class History(Settings):
         super().__init__(name, **(usual | options))
         if self.keeps != "newest":
             raise InvalidValue("a history keeps its newest items, which the model is to answer")
+        if not isinstance(transcript, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(transcript).__name__
+            raise WrongType(f"History(...) takes the name of a transcript, or messages=10, not {kind}")
         self.transcript = named(transcript, "the name of a transcript")
         self._messages = None if messages is None else whole(messages, "messages", least=1)
         self._turns = None if turns is None else whole(turns, "turns", least=1)
@@ -199,6 +203,7 @@ def _rank(message: Message) -> tuple[float, float, str]:
 class Instructions(Settings):
     """A text or messages, of any role. They are made once and are the same in every turn."""
 
+    @hint_options
     def __init__(
         self,
         content: str | Sequence[Item | Mapping[str, Any]],
@@ -209,7 +214,9 @@ class Instructions(Settings):
         if isinstance(content, str) and not content.strip():
             raise InvalidValue("the instructions are empty")
         if not isinstance(content, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"Instructions(...) takes a text or messages, not {type(content).__name__}")
+            raise WrongType(
+                f"Instructions(...) takes a text or a list of messages, not {type(content).__name__}"
+            )
         self._items = _items_of(content, name)
 
     async def items(self, ask: Ask) -> tuple[Item, ...]:
@@ -220,6 +227,7 @@ class Instructions(Settings):
 class Custom(Settings):
     """A sync or async function of the ask."""
 
+    @hint_options
     def __init__(
         self, name: str, source: Callable[[Ask], Content | Awaitable[Content]], **options: Unpack[Options]
     ) -> None:

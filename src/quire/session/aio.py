@@ -18,9 +18,10 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import wraps
 from threading import Lock, Thread, current_thread, local
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from quire.errors import Conflict, InvalidValue, QuireError, StoreFailed, WrongType, cut
+from quire.guesses import no_option
 from quire.items import KINDS, Item
 from quire.session.hooks import Added, Adding, Event, Hooks
 from quire.session.log import Compute, Entries, Log
@@ -228,12 +229,34 @@ def checked_type(value: T, kind: Any, what: str) -> T:
     return value
 
 
-def check_names(given: Mapping[str, object], options: type, what: str) -> None:
-    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored."""
+def check_names(given: Mapping[str, object], options: type, what: str, named: Iterable[str] = ()) -> None:
+    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored.
+
+    `named` are options that the function itself names.
+    """
     known = options.__annotations__
     for name in given:
         if name not in known:
-            raise InvalidValue(f"{what} has no option {cut(name)!r}; its options are {', '.join(known)}")
+            raise InvalidValue(no_option(what, name, [*named, *known]))
+
+
+def _recording(value: object) -> str:
+    """The code that records what is no item; with nothing of the content, as in every error."""
+    entry = cast(Mapping[object, object], value if isinstance(value, Mapping) else {})
+    role, call_id = entry.get("role"), entry.get("tool_call_id")
+    if isinstance(value, str) or (role in ("user", "assistant") and not entry.get("tool_calls")):
+        return f'`session.{role or "user"}("…")`'
+    if role in ("system", "developer"):
+        return f'`session.append(Message("{role}", "…"))`'
+    if "function" in entry:
+        return '`ToolCall("call_1", "look_up", "{}")`'
+    if isinstance(call_id, str):
+        return f'`session.tool("…", call_id={cut(call_id)!r})`'
+    if isinstance(value, Sequence) and any(type(one) in KINDS for one in cast("Sequence[object]", value)):
+        return "`session.append(*items)`"
+    if isinstance(value, Mapping | Sequence):
+        return '`session.append(*provider_for("openai").read_history(messages))`'
+    return "`session.record(response)` for what a client of a model returned"
 
 
 class Change(NamedTuple):
@@ -301,7 +324,7 @@ class Writer:
         ready = tuple(items)
         for item in ready:
             if type(item) not in KINDS:
-                raise WrongType(f"a session keeps items, not {type(item).__name__}")
+                raise WrongType(f"a session keeps items, not {type(item).__name__}: use {_recording(item)}")
         redact = self.redact
         return ready if redact is None else tuple(redacted(redact, item) for item in ready)
 

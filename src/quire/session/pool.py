@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quire.compactors import HANDLE, HANDLE_DIGITS
 from quire.errors import InvalidValue
+from quire.guesses import hint_attributes
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, checked_type, plain
 from quire.session.hooks import Added, Adding, Dropped, Dropping
@@ -71,6 +72,7 @@ class AioPool:
         return dropped
 
 
+@hint_attributes
 class SessionPool:
     """The notes at hand, by key.
 
@@ -121,7 +123,7 @@ def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
     """Notes as they may be kept: checked, and redacted."""
     given = list(notes)
     for note in given:
-        if checked_type(note, Note, "a pool keeps notes").key is None:
+        if checked_type(note, Note, 'a pool keeps notes, such as Note("…", key="color")').key is None:
             raise InvalidValue("a note needs a key to be kept in a pool")
     return [note for note in writer.ready(given) if isinstance(note, Note)]
 

@@ -33,7 +33,7 @@ from quire.context import (
     receipt_html,
     receipt_table,
 )
-from quire.errors import Forgotten, StoreDamaged, UnknownId, cut
+from quire.errors import Forgotten, OutOfRange, StoreDamaged, UnknownId, cut
 from quire.items import Item, Message, Note, Unknown
 from quire.memory import Quote
 from quire.memory.quotes import SelectedQuotes
@@ -364,7 +364,12 @@ class Receipts(Sequence[Kept]):
         first = index.start if isinstance(index, slice) else index
         is_to_end = not isinstance(index, slice) or (index.stop is None and index.step is None)
         limit = -first if isinstance(first, int) and first < 0 and is_to_end else None
-        found = self.versions(limit)[index]
+        versions = self.versions(limit)
+        if not versions and not isinstance(index, slice):
+            raise OutOfRange(
+                "no request was sent yet: `session.record` and `context.sent` keep a receipt of it"
+            )
+        found = versions[index]
         versions = [found] if isinstance(found, int) else found
         rows = zip(versions, self._named.read(versions), strict=True)
         kept = [Kept(at, note, self._state, self._named) for at, note in rows if isinstance(note, Note)]

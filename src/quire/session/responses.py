@@ -26,7 +26,8 @@ def decoded(response: Any) -> Any:
     try:
         return json.loads(response)
     except (ValueError, RecursionError):
-        raise WrongType(f"{len(response):,} characters are no JSON, and so no response of a client") from None
+        what = f"{len(response):,} characters are no JSON, and so no response of a client"
+        raise WrongType(f"{what}: a text is recorded by `session.assistant`") from None
 
 
 def feed(reader: StreamReader, event: Any) -> None:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast
 
 from quire.compactors import Compactor
 from quire.context import Context, Template
-from quire.errors import TurnBusy, UnknownId, UnknownKey, WrongType, cut
+from quire.errors import QuireError, TurnBusy, UnknownId, UnknownKey, WrongType, cut
+from quire.guesses import HintedType, hint_attributes, hint_options, option_names
 from quire.items import (
     EDITS,
     Content,
@@ -26,6 +27,7 @@ from quire.items import (
     Undo,
     is_below,
     own_origin,
+    wrong_arguments,
 )
 from quire.memory import Memory
 from quire.models import AnyModel, model_of
@@ -58,6 +60,7 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
+@hint_attributes
 class AioSession:
     """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
 
@@ -82,13 +85,13 @@ class AioSession:
 
     async def user(self, /, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Record a message of the user."""
-        return await self._one(Message("user", content, **fields), to)
+        return await self._one(_made(Message, "user", content, **fields), to)
 
     async def assistant(
         self, /, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
-        said = [Message("assistant", content, **fields)] if content else []
+        said = [_made(Message, "assistant", content, **fields)] if content else []
         made = checked_type(calls, Iterable, "the calls of the assistant are items")
         kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
         return cast(Message, kept[0]) if said else None
@@ -101,7 +104,7 @@ class AioSession:
         call = await self._do(lambda: _open_call(self._log, call_id, to, has_name))
         if call is not None:
             call_id, name = call.call_id, name or call.name
-        return await self._one(ToolResult(call_id, name or "", content, **fields), to)
+        return await self._one(_made(ToolResult, call_id, name or "", content, **fields), to)
 
     async def pin(self, item: Item | str, *, to: str = MAIN, origin: Origin | None = None) -> Pin:
         """Show an item, given by itself or its id, in every request, whatever else is cut or summarised.
@@ -155,7 +158,7 @@ class AioSession:
         """
         if self._log.at_work is not None:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
-        edit = editing(_id_of(message), Message("user", content, **fields))
+        edit = editing(_id_of(message), _made(Message, "user", content, **fields))
         return cast(Message, (await self._rewrite(edit, to))[0])
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
@@ -257,7 +260,7 @@ class AioSession:
         included, in the files of the store as well. Without ids, all items and notes are erased.
         """
         for item_id in ids:
-            checked_type(item_id, str, "items are forgotten by their ids")
+            checked_type(item_id, str, "items are forgotten by their ids, such as item.id")
         self._writer.check_open()
         await self._do(lambda: forget(self._log, ids))
 
@@ -329,6 +332,15 @@ class AioSession:
         return await self._io.do(self._log, work)
 
 
+def _made(kind: type[I], *given: Any, **fields: Any) -> I:
+    try:
+        return kind(*given, **fields)
+    except QuireError:
+        raise
+    except TypeError as fault:
+        raise wrong_arguments(kind, fields, fault) from None
+
+
 def _id_of(item: Item | str) -> str:
     checked_type(item, Item | str, "an item is given itself or by its id")
     return item if isinstance(item, str) else item.id
@@ -353,7 +365,8 @@ class Options(TypedDict, total=False):
     """Writes summaries, for the compactor and of forks."""
 
 
-class Session:
+@hint_attributes
+class Session(metaclass=HintedType):
     """One conversation at an address: transcripts by name, a pool of notes, and all that was sent and spent.
 
     A verb that returned is stored. Every verb may be called from any thread, and other sessions and processes
@@ -387,7 +400,7 @@ class Session:
         if not isinstance(hooks, Hooks):
             hooks = Hooks(checked_type(hooks, Iterable, "Session.open(hooks=…) is a list"))
         checked_type(redact, Callable | None, "Session.open(redact=…) is a function")
-        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps")
+        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps(cost=5.0)")
         prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) is a mapping")
         prices = named_prices(prices)
         writer = Writer(log, hooks, redact, options.get("pool_limit"))
@@ -411,6 +424,7 @@ class Session:
             self.compaction.use(compactor, compactions.model)
 
     @staticmethod
+    @hint_options
     def open(
         address: str | None = None,
         *,
@@ -427,7 +441,7 @@ class Session:
         `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
         encrypts what is stored. See `Options` for the rest.
         """
-        check_names(options, Options, "Session.open")
+        check_names(options, Options, "Session.open", option_names(Session.open))
         place = place_at(address, scope=scope, conversation=conversation)
         return Session(_opened(open_store(store, durable, key), place), **options)
 
@@ -644,7 +658,9 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
             return next((call for call in newest if call.call_id == call_id), newest[0])
         if has_name:
             return None
-    raise UnknownId(f"no call {cut(call_id)!r} waits for a result: give the name of the tool")
+    raise UnknownId(
+        f"no call {cut(call_id)!r} waits for a result: record it before, or give the name of the tool"
+    )
 
 
 def _last_edit(view: View) -> str:

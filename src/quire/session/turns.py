@@ -286,7 +286,7 @@ class Turns:
         self, io: IO, template: Template, *, is_own: bool = False, **asked: Unpack[BuildOptions]
     ) -> Context:
         """The body of `Session.build`. With `is_own`, see `_Build`."""
-        checked_type(template, Template, "a context is built from a Template")
+        checked_type(template, Template, "a context is built from a Template(History(), budget=8_000)")
         check_names(asked, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
             if asked.get(name) is not None:
@@ -602,7 +602,9 @@ def _item_of(item_id: str, view: View) -> Item:
     try:
         return view.get(item_id)
     except UnknownId:
-        raise UnknownId("the input is an item, or the id of one in the main transcript") from None
+        raise UnknownId(
+            'the input is an item, or the id of one in the main transcript: use `input=session.user("…")`'
+        ) from None
 
 
 async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Piece, ...]:
@@ -657,8 +659,8 @@ class _Reply:
         """The wire of the response."""
         if not self._name:
             raise InvalidValue(
-                "this task or thread has rendered nothing: name with `sent=` the context or rendering that "
-                "the response answers, or with `provider=` whose it is if no session has rendered its request"
+                "nothing was rendered in this task or thread that the response could answer: use "
+                "`session.record(response, sent=context)`, or `provider=` for a request of your own"
             )
         return provider_for(self._name)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import msgspec
 
-from quire.errors import InvalidLimit
+from quire.errors import InvalidLimit, WrongType, cut
 from quire.items import OptionsMeta, freeze
 from quire.tokens.counter import whole
 
@@ -32,8 +32,12 @@ class Share(
             raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
 
 
+class _Window(msgspec.Struct, frozen=True):
+    window: int
+
+
 class Budget(
-    msgspec.Struct,
+    _Window,
     metaclass=OptionsMeta,
     frozen=True,
     kw_only=True,
@@ -42,7 +46,6 @@ class Budget(
 ):
     """The window of a model, the part of it that is kept free for the answer, and the shares of sections."""
 
-    window: int
     reserve: int = 0
     shares: Mapping[str, Share] = freeze({})
 
@@ -53,6 +56,11 @@ class Budget(
             raise InvalidLimit(
                 f"Budget.reserve {self.reserve:,} leaves nothing of a window of {self.window:,}"
             )
+        for name, share in self.shares.items():
+            if not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(
+                    f"Budget.shares[{cut(name)!r}] is a Share(weight=…), not {type(share).__name__}"
+                )
         minimums = sum(share.minimum for share in self.shares.values())
         if minimums > self.available:
             raise InvalidLimit(f"minimums of {minimums:,} tokens exceed the available {self.available:,}")
