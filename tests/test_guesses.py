@@ -305,18 +305,6 @@ def test_a_provider_by_another_name_is_recognised(name: str, meant: str) -> None
     assert meant in PROVIDERS
 
 
-def test_a_name_of_another_package_is_found() -> None:
-    for name, package in (("History", "sections"), ("Recall", "memory"), ("OverBudget", "errors")):
-        with pytest.raises(AttributeError, match=f"use `from quire.{package} import {name}`"):
-            getattr(quire, name)
-        with pytest.raises(ImportError, match=f"use `from quire.{package} import {name}`"):
-            exec(f"from quire import {name}", {})
-    with pytest.raises(ImportError, match="cannot import name 'Nothing'"):
-        exec("from quire import Nothing", {})
-    assert not hasattr(quire, "nothing")
-    exec("from quire import inspector", {})
-
-
 class Untyped:
     """The public names, without their types."""
 

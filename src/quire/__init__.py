@@ -4,12 +4,12 @@ The names below are loaded when they are first used, so that `import quire` is q
 imported from their package, such as `quire.state` or `quire.tokens`.
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quire.agent import Agent, tool
+    from quire.compactors import Summarize
     from quire.context import Template
     from quire.errors import QuireError
     from quire.items import (
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         ToolResult,
         Undo,
     )
+    from quire.memory import Recall
     from quire.models import Model
     from quire.node import Node
+    from quire.sections import History, Instructions
     from quire.session import Session
     from quire.state import Pool, Transcript, View
     from quire.tokens import Budget, counter_for
@@ -38,14 +40,17 @@ __version__ = "0.1.0"
 
 _PACKAGES = {
     "quire.agent": ("Agent", "tool"),
+    "quire.compactors": ("Summarize",),
     "quire.context": ("Template",),
     "quire.errors": ("QuireError",),
     "quire.items": (
         *("Audio", "ConfigChange", "File", "Handoff", "Image", "Item", "Message", "Note", "Pin"),
         *("Reasoning", "Summary", "ToolCall", "ToolResult", "Undo"),
     ),
+    "quire.memory": ("Recall",),
     "quire.models": ("Model",),
     "quire.node": ("Node",),
+    "quire.sections": ("History", "Instructions"),
     "quire.session": ("Session",),
     "quire.state": ("Pool", "Transcript", "View"),
     "quire.tokens": ("Budget", "counter_for"),
@@ -59,7 +64,9 @@ __all__ = [
     "ConfigChange",
     "File",
     "Handoff",
+    "History",
     "Image",
+    "Instructions",
     "Item",
     "Message",
     "Model",
@@ -69,7 +76,9 @@ __all__ = [
     "Pool",
     "QuireError",
     "Reasoning",
+    "Recall",
     "Session",
+    "Summarize",
     "Summary",
     "Template",
     "ToolCall",
@@ -82,29 +91,11 @@ __all__ = [
 ]
 
 
-_OTHERS = (
-    *("sections", "memory", "compactors", "agent", "session", "context", "stores", "models", "tokens"),
-    *("state", "providers", "items", "errors"),
-)
-
-
 def __getattr__(name: str) -> Any:
     if name not in _PACKAGE_OF:
-        error, package = f"module 'quire' has no attribute {name!r}", _package_with(name)
-        if package is None:
-            raise AttributeError(error)
-        # `from quire import …` puts words of its own in place of those of an AttributeError.
-        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-        is_import = caller.f_code.co_name == "_handle_fromlist"
-        raise (ImportError if is_import else AttributeError)(f"{error}: use `from {package} import {name}`")
+        raise AttributeError(f"module 'quire' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
     return value
-
-
-def _package_with(name: str) -> str | None:
-    """The package that has a class of this name."""
-    packages = map(import_module, (f"quire.{other}" for other in _OTHERS if name[:1].isupper()))
-    return next((one.__name__ for one in packages if name in getattr(one, "__all__", dir(one))), None)
 
 
 def __dir__() -> list[str]:
