@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from quire.agent.answer import with_schema
-from quire.agent.calls import CallRecord, approval_of, execute_call, uncertain, write_result
+from quire.agent.calls import EndedCall, approval_of, execute_call, uncertain, write_result
 from quire.agent.side_effects import describe_calls_in, has_acted, mark_acted
 from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
@@ -161,7 +161,7 @@ class Calls:
     async def _run_tool(self, past: PastCall, tool: Tool, entry: list[Item]) -> None:
         """Run a call. It is recorded before it runs, and gets a result however it ends."""
 
-        async def record(ended: CallRecord) -> ToolResult:
+        async def record(ended: EndedCall) -> ToolResult:
             written = await write_result(self._write, ended)
             past.result = next(item for item in written if isinstance(item, ToolResult))
             _read_outcome(past, ended, tool)
@@ -175,7 +175,7 @@ class Calls:
             why_not = await self._refusal(past.call, tool)
             with nested_calls() as past.nested:
                 if why_not is not None:
-                    await record(CallRecord(not_run(past.call, why_not)))
+                    await record(EndedCall(not_run(past.call, why_not)))
                 else:
                     past.has_effect = not tool.is_idempotent  # it may have one, if the call is stopped
                     await execute_call(self._session, past.call, tool, record, to=self.transcript)
@@ -238,7 +238,7 @@ def nested_calls() -> Generator[list[Item], None, None]:
         _nested.reset(token)
 
 
-def _read_outcome(past: PastCall, ended: CallRecord, tool: Tool) -> None:
+def _read_outcome(past: PastCall, ended: EndedCall, tool: Tool) -> None:
     """Fill in what the program receives, and whether the call had an effect."""
     outcome, result = ended.outcome, past.result
     if outcome is None or not outcome.has_begun:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from quire.agent import Approver
-from quire.agent.calls import side_by_side
+from quire.agent.calls import run_concurrently
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, cut
 from quire.items import Message
 from quire.models import AnyModel, model_of
@@ -217,7 +217,7 @@ class Attempt:
 
 async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:
     """Let the attempts write that have no program; those that have one now, the cheapest first."""
-    await side_by_side(attempt.write() for attempt in attempts)
+    await run_concurrently(attempt.write() for attempt in attempts)
     ready = [(one, *one.ready) for one in attempts if one.ready is not None]
     return sorted(ready, key=lambda one: one[2])
 
