@@ -40,7 +40,7 @@ def test_every_sort_of_reply_in_turn_and_then_none() -> None:
     assert [parsed.finish for parsed in answers] == finishes
     assert answers[2].items[1].id == answers[5].items[0].id == CALL.id
     assert answers[3][1:] == whole[1:] and answers[6].items == ()
-    with pytest.raises(OutOfRange, match="no reply left: it was given 7"):
+    with pytest.raises(OutOfRange, match="no reply left: all 7 are used"):
         ask(model)
     assert len(model.requests) == 7
 
