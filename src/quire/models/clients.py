@@ -434,7 +434,7 @@ class _Closes(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-_Resource = TypeVar("_Held", bound=_Closes)
+_Resource = TypeVar("_Resource", bound=_Closes)
 _Loop = asyncio.AbstractEventLoop
 
 

@@ -423,7 +423,9 @@ def test_limits_are_told(desk: Desk) -> None:
     assert "… [cut: 3,000 characters]" in desk("read_file", path="wide.txt")
     desk("write_file", path="long.txt", content="some words\n" * 4_000)
     page = desk("read_file", path="long.txt", count=4_000)
-    assert re.search(r"\[lines 1 to [\d,]+ of 4,000; continue with first=\d+\]\Z", page) and len(page) < 20_000
+    assert (
+        re.search(r"\[lines 1 to [\d,]+ of 4,000; continue with first=\d+\]\Z", page) and len(page) < 20_000
+    )
     assert "at most 10,000,000 fit" in desk("write_file", path="large", content="é" * 5_000_001)
     (desk.room / "large").write_text("x" * 10_000_001)
     assert "large has more than 10,000,000 bytes" in desk("read_file", path="large")
