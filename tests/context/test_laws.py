@@ -14,8 +14,8 @@ from quire.items import Hide, Item, Message, Pin, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
 from quire.state import Transcript, View
-from quire.testing.histories import OPS, Author, Op
-from quire.testing.templates import COUNTER, apply_ops, ask_for, build_context, names_of, templates
+from quire.testing.histories import OPS, Author, Op, apply_ops
+from quire.testing.templates import COUNTER, ask_for, build_context, names_of, templates
 from quire.tokens import Budget, Share
 
 MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "claude-sonnet-4-5"} | {

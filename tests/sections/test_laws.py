@@ -7,9 +7,9 @@ from quire.sections import History
 from quire.state import Transcript, View, instructions, structural
 from quire.testing import SectionLaws
 from quire.testing.conversations import STEPS, Step, view_after
-from quire.testing.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op, apply_ops
 from quire.testing.sections import ask_about, unpaired
-from quire.testing.templates import apply_ops, items_from
+from quire.testing.templates import items_from
 from tests.sections.asking import HISTORIES, SECTIONS, shorter
 
 pytestmark = pytest.mark.laws

@@ -242,7 +242,6 @@ class Agent:
         return self._new_loop(verb, asking)
 
     def _new_loop(self, verb: str, asking: Asking) -> Loop:
-        """The loop of a question with these options."""
         check_names(asking, Asking, verb)
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")

@@ -164,7 +164,6 @@ class EndedCall(NamedTuple):
     following: tuple[Item, ...] = ()
     """Items to record after the result."""
     pooled: tuple[Note, ...] = ()
-    """Notes for the pool."""
     outcome: Outcome | None = None
     """The outcome of the tool; `None` if there is no tool."""
 

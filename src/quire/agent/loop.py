@@ -168,7 +168,6 @@ class Loop:
             await self._turn.flush()
 
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:
-        """The reply of a turn that stops now."""
         spent = self.meter.spent
         return Reply(tuple(self.items), stop, spent.usage, spent.cost, self._speaker.name, tuple(waiting))
 
@@ -354,7 +353,6 @@ class Loop:
         return is_run_by_caller(call) or self._asks_user(call)
 
     def _has_tool(self, call: ToolCall) -> bool:
-        """Whether the speaker, or its caller, can run a call."""
         speaker = self._speaker
         return is_run_by_caller(call) or call.name in speaker.tools or call.name in speaker.handoffs
 
@@ -500,7 +498,6 @@ class Loop:
     # Contexts
 
     async def preview(self) -> Context:
-        """The context that the model would see now."""
         await self._session.aio.refresh()
         self._update_speaker()
         return await self._build(narrowed(self._speaker.template))

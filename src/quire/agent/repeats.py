@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quire.agent.tools import Tool
 from quire.compactors import call_key, is_read
+from quire.errors import cut
 from quire.items import ToolCall, ToolResult
 from quire.session import Session, log_of
 from quire.state import View, protected_positions
@@ -38,8 +39,7 @@ class Earlier(NamedTuple):
     def repeat_line(self) -> str:
         """The line in the result of a call that ran again."""
         summary = next((line.strip() for line in self.result.text.splitlines() if line.strip()), "no output")
-        summary = f"{summary[:_MAX_OUTCOME]}…" if len(summary) > _MAX_OUTCOME else summary
-        outcome = f"{'it failed: ' if self.result.is_error else ''}{summary}"
+        outcome = f"{'it failed: ' if self.result.is_error else ''}{cut(summary, _MAX_OUTCOME)}"
         return (
             "[Above is the result of this call. "
             f"The same call was made before, at {self._when}, with this outcome: {outcome}]"
@@ -83,7 +83,6 @@ def earlier_call(session: Session, call: ToolCall) -> Earlier | None:
 
 
 def repeated_result(result: ToolResult, earlier: Earlier) -> ToolResult:
-    """The result of a repeated call, with a line that says so."""
     return _add_line(result, earlier, earlier.repeat_line)
 
 

@@ -1,7 +1,7 @@
 """Side effects of work that failed: errors that say so, and sentences about the tools that were called."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from quire.errors import cut
@@ -41,7 +41,7 @@ def mark_called(fault: _Fault, items: Sequence[Item]) -> _Fault:
 
 
 def describe_calls_in(items: Sequence[Item]) -> str:
-    """A sentence about the tools that were called in these items; empty if there were none."""
+    """A sentence about the tool calls in these items and their outcomes; empty if there are none."""
     calls: list[tuple[ToolCall, ToolResult | None]] = []
     for item in items:
         if isinstance(item, ToolCall):
@@ -51,18 +51,13 @@ def describe_calls_in(items: Sequence[Item]) -> str:
                 if result is None and call.call_id == item.call_id:
                     calls[index] = (call, item)
                     break
-    return describe_calls((call.name, result) for call, result in calls)
-
-
-def describe_calls(calls: Iterable[tuple[str, ToolResult | None]]) -> str:
-    """A sentence about tools that were called, how often and with what outcome; empty if there are none."""
     counts: dict[str, Counter[str]] = {}
-    for name, result in calls:
+    for call, result in calls:
         if result is None or UNCERTAIN in result.extras:
             outcome = "uncertain"
         else:
             outcome = "failed" if result.is_error else "done"
-        counts.setdefault(name, Counter())[outcome] += 1
+        counts.setdefault(call.name, Counter())[outcome] += 1
     if not counts:
         return ""
     named = [

@@ -44,7 +44,6 @@ class Speaker(NamedTuple):
     """The tools that are shown only when they are needed."""
 
     def shown_definitions(self, view: View) -> tuple[Definition, ...]:
-        """The definitions of the next request."""
         toolbox = self.toolbox
         defers = self.model.wire == "anthropic"  # a result can load definitions without breaking the cache
         return self.definitions if toolbox is None else toolbox.select(self.definitions, view, defers=defers)

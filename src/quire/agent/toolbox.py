@@ -101,7 +101,6 @@ class Toolbox:
 
     @cached_property
     def search_tool(self) -> Tool:
-        """The tool that finds others."""
         return tool(self.find_tools, idempotent=True)
 
     def find_tools(self, query: str) -> FoundTools:

@@ -28,7 +28,6 @@ class Sending:
         self.on_send: OnSend | None = None
 
     async def announce(self, request: Mapping[str, Any]) -> None:
-        """Call the function with a request."""
         if self.on_send is not None:
             await self.on_send(request)
 

@@ -113,8 +113,6 @@ class Endpoint(NamedTuple):
 
 
 class _Call:
-    """One request through an SDK, and its responses."""
-
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
@@ -214,7 +212,6 @@ class Client(ABC):
         return api_key or ("none" if self.endpoint.base_url else None)
 
     def no_key(self) -> NotAuthorized:
-        """The error for a missing key."""
         variable = self.endpoint.variable or self.variable
         return NotAuthorized(f"there is no key for {self.endpoint.model}: set {variable}, or give api_key")
 
@@ -331,7 +328,6 @@ class _GoogleClient(Client):
         return await call(**arguments)
 
     async def close(self) -> None:
-        """Close the connections, unless the caller made them."""
         await super().close()
         if self.endpoint.client is None:
             self.client.close()

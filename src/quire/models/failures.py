@@ -66,7 +66,6 @@ _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
 def _applies(row: _Row, report: ErrorReport) -> bool:
-    """Whether a row of the table matches an error."""
     if report.status in row.get("not_status", ()):
         return False
     if report.status in row.get("status", ()) or (report.status or 0) >= row.get("from_status", 1000):
@@ -101,7 +100,6 @@ def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
 
 
 def failure_of(model: str, report: ErrorReport) -> Failure:
-    """The failure that a service reports."""
     report = report._replace(status=report.status or _status_in(report.codes))
     row = next(row for row in _TABLE["rows"] if _applies(row, report))
     message = row["message"].format(model=model) + _shown_codes(report)
@@ -113,8 +111,8 @@ def failure_of(model: str, report: ErrorReport) -> Failure:
         error = RateLimited(message, report.after)
     else:
         error = getattr(errors, row["error"])(message)
-    if note := report.message[:_MAX_NOTE]:
-        error.add_note(f"the provider says: {note}{'…' if note != report.message else ''}")
+    if report.message:
+        error.add_note(f"the provider says: {cut(report.message, _MAX_NOTE)}")
     schema = _TABLE["schema"]
     of_schema = report.status in schema["status"] and _matches(
         schema, "text", f"{report.codes} {report.message}"
@@ -190,7 +188,6 @@ def _report_from(fault: Any) -> ErrorReport:
 
 
 def _report_in(body: Any) -> ErrorReport:
-    """The report in the body of an error."""
     inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)

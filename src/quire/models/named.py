@@ -40,7 +40,6 @@ class Named(NamedTuple):
 
     @property
     def wire(self) -> str:
-        """The wire of the model."""
         return Local.wire if self.client == LOCAL else self.client
 
 

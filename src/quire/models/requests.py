@@ -137,7 +137,6 @@ def _named(shape: AnswerShape) -> _Json:
 
 
 def tools_in(rendered: Rendered) -> list[Definition]:
-    """The tools of a payload, one by one."""
     payload = rendered.shared
     return single_definitions(payload.get("tools") or payload.get("config", {}).get("tools") or ())
 

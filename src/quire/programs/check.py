@@ -164,7 +164,6 @@ _ASSIGNED = re.compile(r"`([^`]*)` is not")
 
 
 def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _Known) -> bool:
-    """Whether a diagnostic is a fault of the program."""
     match diagnostic.rule:
         case "invalid-argument-type":
             return _is_wrong_argument(diagnostic.message, known)
@@ -206,7 +205,6 @@ def _is_converted(message: str) -> bool:
 
 
 def _answer_lines(tree: ast.Module) -> Collection[int]:
-    """The lines that set the answer."""
     last = answer_of(tree)
     if last is not None:
         return range(last.lineno, (last.end_lineno or last.lineno) + 1)

@@ -1,5 +1,6 @@
 """The coder: a model writes programs that answer a task, or one program that is kept."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from quire.programs.check import check
 from quire.programs.library import KeptProgram, find_program, path_of, save_program
 from quire.programs.price import Price, estimate
 from quire.programs.prompts import RUN, calls_message, complete_text, fault_message, program_in, prompt_for
-from quire.programs.replay import CallLog
+from quire.programs.replay import PastCall
 from quire.programs.runner import ATTEMPT, Calls, FinishedRun, Runner, ask, begin
 from quire.programs.sandbox import Bounds
 from quire.programs.source import ProgramFault
@@ -149,7 +150,7 @@ class Coder:
     async def _attempts(self, task: Task, values: dict[str, Any] | None) -> list["Attempt"]:
         if self.model is None:
             raise InvalidValue("the coder has no model to write programs")
-        log, attempts = CallLog(), list[Attempt]()
+        log, attempts = list[PastCall](), list[Attempt]()
         for _ in range(self._candidates):
             name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
             attempts.append(Attempt(self.model, self._runner, name, task, self._rounds, log))
@@ -165,7 +166,7 @@ class Attempt:
     name: str
     task: Task
     rounds_left: int
-    log: CallLog
+    log: list[PastCall]
     ready: tuple[str, Price] | None = None
     """The program that passed the checks, with its price."""
     faults: list[QuireError] = field(default_factory=list)
@@ -175,7 +176,8 @@ class Attempt:
     @property
     def report(self) -> AttemptReport:
         """The attempt so far."""
-        return AttemptReport(self.name, tuple(self.faults), MappingProxyType(self.log.count_calls(self.name)))
+        calls = Counter(past.call.name for past in self.log if past.attempt == self.name)
+        return AttemptReport(self.name, tuple(self.faults), MappingProxyType(calls))
 
     async def write(self) -> None:
         """Write until a program passes the checks, or no round is left."""
@@ -201,7 +203,7 @@ class Attempt:
             return None
 
     async def _write_once(self) -> tuple[str, Price]:
-        calls = self.log.since(self.reported)
+        calls = self.log[self.reported :]
         if calls:
             self.reported += len(calls)
             await self.runner.session.aio.append(calls_message(calls), to=self.name)

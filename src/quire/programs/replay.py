@@ -1,10 +1,9 @@
-"""The log of calls for one answer: a later program that makes the same call receives the earlier result.
+"""Calls for one answer: a later program that makes the same call receives the earlier result.
 
 The effects of calls outlive a program that fails. So within one answer a call has its effect once, however
 many programs run, unless its tool is idempotent or failed without acting.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,32 +52,9 @@ def validated(tool: Tool, arguments: Mapping[str, Any]) -> Any:
         return arguments
 
 
-class CallLog:
-    """All calls made for one answer, in order, by any of its programs."""
-
-    def __init__(self) -> None:
-        self._calls: list[PastCall] = []
-
-    def add(self, call: PastCall) -> None:
-        """Add a call."""
-        self._calls.append(call)
-
-    def since(self, count: int) -> Sequence[PastCall]:
-        """The calls after the first `count`."""
-        return self._calls[count:]
-
-    def count_calls(self, attempt: str) -> Mapping[str, int]:
-        """How often each tool was called in an attempt."""
-        return Counter(one.call.name for one in self._calls if one.attempt == attempt)
-
-    def with_effects(self) -> list[PastCall]:
-        """The calls that a later program must not repeat."""
-        return [one for one in self._calls if one.has_effect]
-
-
 def take_match(calls: list[PastCall], name: str, arguments: Any) -> PastCall | None:
     """Remove and return the first call with equal arguments: each is replayed once."""
-    for index, one in enumerate(calls):
-        if one.call.name == name and one.arguments == arguments:
+    for index, past in enumerate(calls):
+        if past.call.name == name and past.arguments == arguments:
             return calls.pop(index)
     return None

@@ -19,7 +19,7 @@ from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireErro
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
-from quire.programs.replay import CallLog, PastCall, take_match, validated
+from quire.programs.replay import PastCall, take_match, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
 from quire.programs.schemas import check_schema, read_answer
 from quire.programs.source import MAX_FAULT, ProgramFault
@@ -99,15 +99,15 @@ async def _record_partial(session: Session, transcript: str, answering: Answerin
 class Calls:
     """The functions of one run of a program. Calls are recorded in a transcript as they happen.
 
-    A call whose effect is already in the `log` is replayed.
+    A call whose effect is already in the `log` of all calls for the answer is replayed.
     """
 
-    def __init__(self, runner: "Runner", task: Task, transcript: str, log: CallLog) -> None:
+    def __init__(self, runner: "Runner", task: Task, transcript: str, log: list[PastCall]) -> None:
         self._session = runner.session
         self._approver = runner.approver
         self.transcript = transcript
         self._log = log
-        self._replays = log.with_effects()
+        self._replays = [past for past in log if past.has_effect]
         self._entries: list[list[Item]] = []
         """Each call or question with its results, in the order in which they began."""
         self._fatal: Exception | None = None
@@ -167,7 +167,7 @@ class Calls:
             _read_outcome(past, ended, tool)
             entry.extend((*written, *past.nested))
             if ended.outcome is not None and ended.outcome.has_begun:
-                self._log.add(past)
+                self._log.append(past)
             return past.result
 
         try:
@@ -188,7 +188,7 @@ class Calls:
         """Record that a call was stopped."""
         past.error = RuntimeError(past.result.text)
         if past.has_effect:
-            self._log.add(past)
+            self._log.append(past)
         if entry:
             entry += await self._write(past.result)
 
@@ -304,7 +304,7 @@ class Runner(NamedTuple):
             Message("user", RUN),
         )
         name, _ = await begin(self.session, ATTEMPT, *opening)
-        calls = Calls(self, task, name, CallLog())
+        calls = Calls(self, task, name, [])
         try:
             finished = await self.run_with(calls, task, code, values)
         except ProgramFault as fault:

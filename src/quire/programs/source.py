@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
-from quire.errors import QuireError
+from quire.errors import QuireError, cut
 
 RESERVED = "_quire"
 """The prefix of names that the sandbox keeps for itself."""
@@ -40,7 +40,7 @@ class ProgramFault(QuireError, RuntimeError):
     def __init__(self, kind: Kind, text: str, line: int | None = None) -> None:
         super().__init__(kind, text, line)
         self.kind: Kind = kind
-        self.text = text if len(text) <= MAX_FAULT else f"{text[:MAX_FAULT]}…"
+        self.text = cut(text, MAX_FAULT)
         self.line = line
         self.printed = ""
         self.has_acted = False
@@ -54,9 +54,7 @@ def at_line(code: str, line: int | None, text: str) -> str:
     lines = code.split("\n")
     if line is None or not 1 <= line <= len(lines):
         return text
-    content = lines[line - 1].strip()
-    shown = content if len(content) <= _MAX_LINE else f"{content[:_MAX_LINE]}…"
-    return f"line {line}, `{shown}`: {text}"
+    return f"line {line}, `{cut(lines[line - 1].strip(), _MAX_LINE)}`: {text}"
 
 
 # The tree

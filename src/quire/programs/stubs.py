@@ -11,6 +11,7 @@ from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
+from quire.errors import cut
 from quire.programs.values import STUB_NAMES
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -247,8 +248,7 @@ def _described(schema: Any) -> str:
     found = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
     line = " ".join(_encodable(found).split()) if isinstance(found, str) else ""
     line = "".join(character for character in line if character.isprintable())
-    line = line if len(line) <= _MAX_COMMENT else f"{line[:_MAX_COMMENT]}…"
-    return ": ".join(filter(None, [_format(schema), line]))
+    return ": ".join(filter(None, [_format(schema), cut(line, _MAX_COMMENT)]))
 
 
 def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given, strategies as st
 
 from quire.compactors import Compactor, Outcome, Plan, Room, record
-from quire.errors import EditRefused, Irreducible, QuireError
+from quire.errors import EditRefused, Irreducible
 from quire.items import (
     JSON,
     Edit,
@@ -30,7 +30,7 @@ from quire.providers import PROVIDERS
 from quire.state import Pool, Transcript, origin_of, structural
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 from quire.testing.examples import examples
-from quire.testing.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op, apply_ops
 from quire.testing.plain import FourCharacters, PlainTranscript
 from quire.tokens import counter_for
 
@@ -72,20 +72,10 @@ class LongWinded(Author):
         return item
 
 
-def apply_to_both(transcript: Transcript, plain: PlainTranscript, ops: list[Op], author: Author) -> None:
-    """Apply operations to a transcript and to its plain counterpart."""
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
-                plain.append(item)
-
-
 def random_history(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
     """A random history, and its plain counterpart."""
     transcript, plain = Transcript(), PlainTranscript()
-    apply_to_both(transcript, plain, ops, LongWinded())
+    apply_ops(ops, transcript, LongWinded(), plain)
     return transcript, plain
 
 
@@ -277,7 +267,7 @@ class CompactorLaws:
                 )
                 for item in transcript.recorded(since=len(plain.log)):
                     plain.append(item)
-            apply_to_both(transcript, plain, later, author)
+            apply_ops(later, transcript, author, plain)
         assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
     @examples()

@@ -3,11 +3,12 @@
 Hypothesis draws numbers; an `Author` turns them into items for the transcript. Most items are valid.
 """
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
 
+from quire.errors import QuireError
 from quire.items import (
     Audio,
     ConfigChange,
@@ -30,8 +31,7 @@ from quire.items import (
     Undo,
 )
 from quire.state import Transcript
-
-Draw = Callable[[st.SearchStrategy[int]], int]
+from quire.testing.plain import PlainTranscript
 
 CONTENT_OPS = 11
 EDIT_OPS = 6
@@ -117,3 +117,17 @@ class Author:
             case _:
                 edit = edits[b % len(edits)] if edits else target
                 return Undo(edit.id, id=item_id, created_at=at)
+
+
+def apply_ops(
+    ops: list[Op], transcript: Transcript, author: Author, plain: PlainTranscript | None = None
+) -> Transcript:
+    """Apply operations to a transcript, and to its plain counterpart if there is one."""
+    for op in ops:
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
+                if plain is not None:
+                    plain.append(item)
+    return transcript

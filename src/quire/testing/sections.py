@@ -15,10 +15,9 @@ from quire.sections import Ask, History, Section, settings_of
 from quire.state import Pool, Transcript, View
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, view_after
 from quire.testing.examples import examples
-from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
+from quire.testing.histories import CONTENT_OPS, OPS, Author, Op, apply_ops
 from quire.testing.templates import (
     COUNTER,
-    apply_ops,
     ask_for,
     build_context,
     candidates,

@@ -3,18 +3,16 @@
 import asyncio
 import atexit
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
 from quire.context import Context, Template
-from quire.errors import QuireError
 from quire.items import Item, Message, Note, ToolCall
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions, Pooled, Section, items_of
 from quire.state import Pool, Transcript, View
-from quire.testing.histories import Author, Op
+from quire.testing.histories import Author, Op, apply_ops
 from quire.testing.plain import FourCharacters, is_edit
 from quire.tokens import Budget, Counter, Share
 
@@ -105,16 +103,6 @@ def ask_for(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
     users = [item for item in view if isinstance(item, Message) and item.role == "user"]
     last = users[-1] if users else None
     return Ask(views=views, pool=Pool(NOTES), now=now, tools=TOOLS if now % 2 else (), input=last)
-
-
-def apply_ops(ops: list[Op], transcript: Transcript, author: Author) -> Transcript:
-    """Apply operations to a transcript, and return it."""
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
-    return transcript
 
 
 def fork_history(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:

@@ -47,8 +47,6 @@ def context_tools(*, pinned: int = _MAX_PINNED) -> list[Tool]:
 
 
 class _ContextTools:
-    """The tools of one agent."""
-
     def __init__(self, pinned: int) -> None:
         self._max_pinned = pinned
         self._counter = counter_for(DEFAULT_MODEL)
@@ -176,7 +174,6 @@ def _room(session: Session) -> str:
 
 
 def _item_of(view: View, handle: str) -> Item:
-    """The item of a handle or an id."""
     name = handle.strip()
     number = int(name[1:]) if name[:1] == "#" and name[1:].isdecimal() and len(name) < _MAX_LENGTH else None
     position = view.log.find(name, view.end) if number is None else number
@@ -195,7 +192,7 @@ def _call(view: View, result: ToolResult) -> str:
     group = view.log.group(view.log.head(view.position(result.id)), view.end)
     calls = (item for item in map(view.log.item, group) if isinstance(item, ToolCall))
     arguments = next((one.arguments for one in calls if one.call_id == result.call_id), "")
-    return f"{result.name}({arguments if len(arguments) <= _MAX_LENGTH else f'{arguments[:_MAX_LENGTH]}…'})"
+    return f"{result.name}({cut(arguments, _MAX_LENGTH)})"
 
 
 def _is_open(view: View, position: int) -> bool:

@@ -17,7 +17,7 @@ from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Handoff, Item, Message, OptionsMeta, Origin, ToolCall, lowest
+from quire.items import Handoff, Item, Message, OptionsMeta, Origin, lowest
 from quire.session import Session, log_of, trace
 from quire.state import origin_of
 from quire.stores.streams import MAIN, OF, UNTRUSTED
@@ -30,7 +30,7 @@ CREW = "crew"
 """The transcript of sub-agents, which no model sees."""
 
 _ROLE = "role"
-_MAX_TASKS, _LONGEST_CALL = 20, 2_000
+_MAX_TASKS, _MAX_CALL = 20, 2_000
 _MORE = "\n[it goes on at the character {}]"
 _MAX_TEXT = 8 * 1_000_000
 """Characters of an item that `read_work` shows: all."""
@@ -165,7 +165,6 @@ class Delegation:
         return None if role is None else role.make(await session.aio.child(name))
 
     async def _start(self, role: Role, session: Session) -> tuple[str, Agent]:
-        """Start a sub-agent under the next free name."""
         self._last = max(self._last, len(sub_agents(session)))
         while True:
             self._last += 1  # before the first await: concurrent tasks take numbers too
@@ -229,7 +228,7 @@ def _waiting_text(name: str, agent: Agent, reply: Reply) -> str:
     questions = [call for call in reply.waiting if call.name in asking_tools]
     lines: list[str] = []
     for call in reply.waiting:
-        shown = f"{cut(call.name)} with {_shortened(call)}"
+        shown = f"{cut(call.name)} with {cut(call.arguments, _MAX_CALL)}"
         if call in questions:
             lines.append(f"{name} asks the user by {shown}. The next task for {name} is the answer.")
             continue
@@ -242,11 +241,6 @@ def _waiting_text(name: str, agent: Agent, reply: Reply) -> str:
         )
         lines.append(f"{waits}, {place}. {then}")
     return "\n".join(lines)
-
-
-def _shortened(call: ToolCall) -> str:
-    arguments = call.arguments
-    return arguments if len(arguments) <= _LONGEST_CALL else f"{arguments[:_LONGEST_CALL]}…"
 
 
 def _answer_text(answer: str | BaseException) -> str:

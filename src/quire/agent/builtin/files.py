@@ -70,8 +70,6 @@ def file_tools(root: str | Path, visibility: Visibility = "conversation", *, age
 
 
 class _FileTools:
-    """The tools below one root."""
-
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
 

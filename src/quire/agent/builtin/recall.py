@@ -64,8 +64,6 @@ def bringing_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
 
 
 class _RecallTools:
-    """The tools, with answers of at most `tokens`."""
-
     def __init__(self, tokens: int, memory: Memory | None) -> None:
         self._tokens, self._memory = tokens, memory
 
@@ -96,7 +94,6 @@ class _RecallTools:
     def _answer(
         self, question: str, find: Callable[..., Sequence[Quote]], session: Session, limit: int
     ) -> str:
-        """The best quotes in order of time."""
         while True:
             found = heard_recall(hooks_of(session), session.place, question, partial(find, limit=limit))
             selected = self._select(found, limit)

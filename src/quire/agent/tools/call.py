@@ -69,8 +69,6 @@ async def call_tool(
 
 
 class _Call:
-    """One call of a tool."""
-
     def __init__(self, tool: Tool, function: Callable[[], Any], output: Output) -> None:
         self._tool = tool
         self._function = function

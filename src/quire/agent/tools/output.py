@@ -73,7 +73,6 @@ class Allowance(NamedTuple):
         return min(self.limit, len(text)) if self.room is None else self.room(text, self.limit)
 
     def holds(self, text: str) -> bool:
-        """Whether all of a text is shown."""
         return self.characters(text) >= len(text)
 
 
@@ -123,7 +122,6 @@ class Output:
         """An error of the store, which is not the tool's fault."""
 
     def add_returned(self, value: Any) -> None:
-        """Add the return value of a function."""
         for part in _parts_of(value):
             if isinstance(part, Note):
                 self._notes.append(part)

@@ -179,7 +179,6 @@ class Tool:
             raise WrongType(f"the tool {cut(self.name)!r}: {fault}") from None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as it is."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
