@@ -42,10 +42,10 @@ class _TaskSignature(Signature):
         """The schema of the task's input."""
         return dict(self._task.input)
 
-    def read(self, input: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The task's input, as one value."""
         try:
-            return {"values": self._task.read(input)}
+            return {"values": self._task.read(arguments)}
         except InvalidValue as fault:
             raise Misfit(str(fault)) from None
 

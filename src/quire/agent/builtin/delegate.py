@@ -144,7 +144,7 @@ class Delegation:
     async def read_work(
         self, name: str, session: Session, start: int = 0, allowance: Allowance | None = None
     ) -> str:
-        """Read all that an agent was given, did and found for you.
+        """Read the task, the steps and the answers of an agent that you asked.
 
         Args:
             name: The name of the agent, such as `researcher-1`.

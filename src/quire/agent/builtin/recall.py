@@ -81,7 +81,7 @@ class _RecallTools:
         return self._answer(question, find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
-        """Look up what the documents say that were added for you.
+        """Look up passages of the documents that were added for you.
 
         Args:
             question: What you want to know, in the words that they probably use.
