@@ -46,9 +46,9 @@ or content.
 _LONGEST_NAME = 80
 
 
-def cut(name: str) -> str:
-    """A name as it stands in a message: ids and keys are anybody's text, and an error must not be huge."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+def cut(text: str, limit: int = _LONGEST_NAME) -> str:
+    """A text of limited length for a message: ids and keys may be of any length."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 class QuireError(Exception):

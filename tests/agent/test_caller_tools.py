@@ -84,10 +84,10 @@ async def test_no_approver_is_asked_about_the_calls_of_the_caller() -> None:
 
 WRONG: list[tuple[Any, str, str]] = [
     ({"l9": seen("l9")}, "UnknownId", "'l9'"),
-    ({"l1": True}, "InvalidValue", "run by the caller"),
+    ({"l1": True}, "InvalidValue", "the caller runs"),
     ({"l1": seen("l2")}, "InvalidValue", "of another call"),
     ({"l1": ToolResult("l1", "other", "!")}, "InvalidValue", "of another call"),
-    ({"p1": ToolResult("p1", "pay", "paid 9")}, "InvalidValue", "run by the agent"),
+    ({"p1": ToolResult("p1", "pay", "paid 9")}, "InvalidValue", "the agent runs"),
     ({"l1": seen(), "l9": seen("l9")}, "UnknownId", "'l9'"),
     ({"l1": {"content": "open"}}, "WrongType", "not dict"),
 ]

@@ -18,7 +18,16 @@ from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult, Undo
 from quire.state import Transcript, structural
 from quire.testing import CompactorLaws
-from quire.testing.compactors import HISTORIES, PERCENT, TOKENS, planned, played, protected, recorded, room_of
+from quire.testing.compactors import (
+    HISTORIES,
+    PERCENT,
+    TOKENS,
+    plan_of,
+    protected,
+    random_history,
+    record_plan,
+    room_of,
+)
 from quire.testing.histories import Op
 from quire.testing.plain import PlainTranscript
 
@@ -88,7 +97,7 @@ def _never_left_out(shown: list[Item], plain: PlainTranscript) -> list[Item]:
 def test_the_view_is_at_the_floor_or_the_parts_are_named(
     ops: list[Op], compactor: TruncateOldest | Summarize, percent: int
 ) -> None:
-    transcript, plain = played(ops)
+    transcript, plain = random_history(ops)
     view, space = transcript.view, room_of(transcript, percent)
     extent = compactor.extent(space)
     count, total = extent.counter.count, extent.counter.total
@@ -104,7 +113,7 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
     if plan is None:
         assert held <= extent.ceiling or (isinstance(compactor, Summarize) and compactor.unit != "tokens")
         return
-    recorded(transcript, plan)
+    record_plan(transcript, plan)
     for item in transcript.recorded(since=len(plain.log)):
         plain.append(item)
     left = transcript.view.tokens(extent.counter)
@@ -119,12 +128,12 @@ def test_the_view_is_at_the_floor_or_the_parts_are_named(
 def test_a_cut_falls_where_a_turn_begins(
     ops: list[Op], compactor: TruncateOldest | Summarize, percent: int
 ) -> None:
-    transcript, plain = played(ops)
+    transcript, plain = random_history(ops)
     before = list(transcript.view)
-    plan = planned(compactor, transcript, room_of(transcript, percent))
+    plan = plan_of(compactor, transcript, room_of(transcript, percent))
     if plan is None:
         return
-    recorded(transcript, plan)
+    record_plan(transcript, plan)
     kept = {item.id for item in transcript.view}
     users = [index for index, item in enumerate(before) if isinstance(item, Message) and item.role == "user"]
     gone = [index for index, item in enumerate(before) if item.id not in kept]
@@ -151,8 +160,8 @@ def groups_in(request: Request, plain: PlainTranscript) -> set[int]:
 def test_a_request_can_be_read_at_once_and_has_whole_groups(
     ops: list[Op], compactor: Compactor, reads: int
 ) -> None:
-    transcript, plain = played(ops)
-    plan = planned(compactor, transcript, narrow(transcript, reads))
+    transcript, plain = random_history(ops)
+    plan = plan_of(compactor, transcript, narrow(transcript, reads))
     if plan is None or plan.request is None:
         return
     size = TOKENS.total(sum(map(TOKENS.count, plan.request.prompt))) + plan.request.size
@@ -164,27 +173,27 @@ def test_a_request_can_be_read_at_once_and_has_whole_groups(
 
 @given(HISTORIES, READING, READS)
 def test_part_by_part_everything_is_summarized(ops: list[Op], compactor: Compactor, reads: int) -> None:
-    transcript, _ = played(ops)
+    transcript, _ = random_history(ops)
     space = narrow(transcript, reads)
     wide = Room(space.tokens, TOKENS, reads=10**6)
-    is_due, steps = planned(compactor, transcript, wide) is not None, 0
-    while (plan := planned(compactor, transcript, space)) is not None:
+    is_due, steps = plan_of(compactor, transcript, wide) is not None, 0
+    while (plan := plan_of(compactor, transcript, space)) is not None:
         before = transcript.view.tokens(TOKENS)
-        assert recorded(transcript, plan, much=0.2).fate == "kept"
+        assert record_plan(transcript, plan, length=0.2).fate == "kept"
         assert transcript.view.tokens(TOKENS) < before
         steps += 1
         if plan.request is None or not plan.request.is_part:
             break
-    assert bool(steps) == is_due and planned(compactor, transcript, wide) is None
+    assert bool(steps) == is_due and plan_of(compactor, transcript, wide) is None
 
 
 @given(HISTORIES, st.sampled_from(COMPACTORS), PERCENT, st.integers(20, 110))
 def test_what_was_undone_is_compacted_again_only_if_nothing_else_makes_the_view_fit(
     ops: list[Op], compactor: Compactor, percent: int, later: int
 ) -> None:
-    transcript, _ = played(ops)
-    whole, plan = transcript.view, planned(compactor, transcript, room_of(transcript, percent))
-    if plan is None or not recorded(transcript, plan):
+    transcript, _ = random_history(ops)
+    whole, plan = transcript.view, plan_of(compactor, transcript, room_of(transcript, percent))
+    if plan is None or not record_plan(transcript, plan):
         return
     undone = [item.id for item in whole if transcript.view.fate(item.id) != whole.fate(item.id)]
     for edit in reversed(transcript.recorded(whole.revision)):
@@ -198,12 +207,12 @@ def test_what_was_undone_is_compacted_again_only_if_nothing_else_makes_the_view_
     if again is None:
         return
     assert again.before == shown.tokens(TOKENS) and again.saved > 0
-    trial, usual = transcript.copy(), planned(compactor, transcript, room)
+    trial, usual = transcript.copy(), plan_of(compactor, transcript, room)
     assert usual is not None
-    is_kept = bool(recorded(trial, usual))
+    is_kept = bool(record_plan(trial, usual))
     if is_kept and any(trial.view.fate(item) != shown.fate(item) for item in undone) and not again.forced:
         assert again.after <= room.tokens or (again.request is not None and again.request.is_part)
-    if recorded(transcript, again):
+    if record_plan(transcript, again):
         is_touched = any(transcript.view.fate(item) != shown.fate(item) for item in undone)
         assert is_touched == again.forced
         assert again.request is not None or transcript.view.tokens(TOKENS) == again.after

@@ -26,7 +26,7 @@ from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Inbox, Input, Instructions, Pooled
 from quire.state import Pool, Transcript
 from quire.testing.plain import FourCharacters
-from quire.testing.templates import built
+from quire.testing.templates import build_context
 from quire.tokens import Budget, Calibrated, Share, counter_for, schema_tokens
 from tests.counting import Items, calls_of, held_by
 
@@ -45,7 +45,7 @@ def words(role: Any, count: int, **more: Any) -> Message:
 
 
 def shown(template: Template, transcript: Transcript, **more: Any) -> Context:
-    return built(template, Ask(views={"main": transcript.view}, **more), Items())
+    return build_context(template, Ask(views={"main": transcript.view}, **more), Items())
 
 
 def ids(context: Context) -> list[str]:
@@ -98,12 +98,12 @@ def test_the_input_is_shown_once_and_a_missing_one_is_reported() -> None:
 def test_a_context_knows_what_it_shares_with_the_one_before() -> None:
     template = Template(Instructions("Be kind."), History(), Custom("clock", clock), budget=BUDGET)
     transcript = said("q1", "a1", "q2")
-    first = built(template, Ask(views={"main": transcript.view}, now=1.0), Items())
+    first = build_context(template, Ask(views={"main": transcript.view}, now=1.0), Items())
     assert first.shared == 0
     transcript.append(Message("assistant", "a2", id="a2"))
-    assert built(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 4
+    assert build_context(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 4
     transcript.append(Hide((Span("q1", "a1"),)))
-    assert built(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 1
+    assert build_context(template, Ask(views={"main": transcript.view}, now=2.0), Items(), first).shared == 1
 
 
 def test_a_receipt_explains_every_item_and_what_changed() -> None:
@@ -114,13 +114,15 @@ def test_a_receipt_explains_every_item_and_what_changed() -> None:
     transcript.append(Summary("It began.", (Span("q1", "q1"),), id="sum"))
     transcript.append(Hide((Span("q2", "a2"),), id="hide"))
     transcript.append(Mask("a3", "[cut]", id="mask"))
-    after = built(Template(History(), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
+    after = build_context(Template(History(), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
     fates = {entry.item_id: (entry.fate, entry.rule) for entry in after.receipt.entries}
     assert fates["q1"] == ("summarised", "edit sum") and fates["a1"][0] == "pinned"
     assert fates["q2"] == ("hidden", "edit hide") and fates["a3"] == ("masked", "edit mask")
     with pytest.raises(UnknownId, match="no item 'nobody'"):
         after.explain("nobody")
-    chosen = built(Template(History(turns=1), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR)
+    chosen = build_context(
+        Template(History(turns=1), budget=BUDGET), Ask(views={"main": transcript.view}), FOUR
+    )
     assert chosen.explain("q3").rule == "not chosen"
 
 
@@ -140,7 +142,7 @@ def test_over_budget_names_the_part_and_the_item_to_blame() -> None:
         transcript.extend(items)
         template = Template(Instructions(instructions), History(), budget=budget)
         with pytest.raises(OverBudget) as caught:
-            built(template, Ask(views={"main": transcript.view}, tools=definitions), FOUR)
+            build_context(template, Ask(views={"main": transcript.view}, tools=definitions), FOUR)
         assert caught.value.parts[0] == part and caught.value.over > 300
         assert ("'huge'" in str(caught.value)) == (part == "history")
 
@@ -151,21 +153,21 @@ def test_two_histories_share_one_budget_and_a_fork_shows_what_is_its_own() -> No
     ask = Ask(views={"main": main.view, "other": other.view})
     both = [History(), History("other", name="other")]
     with pytest.raises(OverBudget) as caught:
-        built(Template(*both, budget=Budget(window=620)), ask, FOUR)
+        build_context(Template(*both, budget=Budget(window=620)), ask, FOUR)
     assert set(caught.value.parts) == {"history", "other"}
-    assert ids(built(Template(*both, budget=Budget(window=700)), ask, FOUR)) == ["m2", "o2"]
+    assert ids(build_context(Template(*both, budget=Budget(window=700)), ask, FOUR)) == ["m2", "o2"]
     parent = said("a", "b")
     child = parent.fork()
     child.append(Message("user", "child", id="child"))
     forks = Ask(views={"main": parent.view, "other": child.view})
-    context = built(Template(*both, budget=BUDGET), forks, FOUR)
+    context = build_context(Template(*both, budget=BUDGET), forks, FOUR)
     assert ids(context) == ["a", "b", "child"] and len(context.receipt.entries) == 3
 
 
 def test_an_item_is_shown_once_and_another_section_may_show_what_a_history_leaves_out() -> None:
     transcript = said(*(f"{'qa'[n % 2]}{n:02}" for n in range(41)))
     recall = Custom("recall", lambda ask: [transcript.view[0], transcript.view[-1], transcript.view[-1]])
-    context = built(
+    context = build_context(
         Template(recall, History(), budget=Budget(window=60)), Ask(views={"main": transcript.view}), FOUR
     )
     assert ids(context)[0] == "q00" and ids(context).count("q40") == 1
@@ -175,7 +177,7 @@ def test_an_item_is_shown_once_and_another_section_may_show_what_a_history_leave
 
 def test_shares_bound_optional_sections_and_take_nothing_from_what_must_stay() -> None:
     pool = Pool([Note("word " * 100, key=f"k{number}", description="d") for number in range(10)])
-    context = built(
+    context = build_context(
         Template(Pooled(share=Share(maximum=240)), budget=Budget(window=5_000)), Ask(pool=pool), COUNTER
     )
     assert 0 < context.tokens["pooled"] <= 240 and len(context.items) == 2
@@ -184,9 +186,11 @@ def test_shares_bound_optional_sections_and_take_nothing_from_what_must_stay() -
     orders: list[list[Any]] = [[pooled, History()], [History(), pooled]]
     for sections in orders:
         template = Template(*sections, budget=Budget(window=400))
-        assert "last" in ids(built(template, Ask(views={"main": transcript.view}, pool=pool), COUNTER))
+        assert "last" in ids(
+            build_context(template, Ask(views={"main": transcript.view}, pool=pool), COUNTER)
+        )
     tiny = Template(History(share=Share(maximum=5)), budget=Budget(window=5_000))
-    assert ids(built(tiny, Ask(views={"main": transcript.view}), COUNTER)) == ["last"]
+    assert ids(build_context(tiny, Ask(views={"main": transcript.view}), COUNTER)) == ["last"]
 
 
 def sent(context: Context) -> int:
@@ -200,10 +204,10 @@ def test_results_that_rendering_adds_for_pending_calls_are_counted() -> None:
     filtered, listed = History(where=lambda item: True), Custom("listed", lambda ask: items)
     ask = Ask(views={"main": Transcript(items).view})
     for section in (History(), filtered, History(turns=9), listed):
-        context = built(Template(section, budget=BUDGET, model="gpt-5.6"), ask, COUNTER)
+        context = build_context(Template(section, budget=BUDGET, model="gpt-5.6"), ask, COUNTER)
         assert sent(context) == context.receipt.tokens and "answer calls that wait" in str(context.receipt)
         with pytest.raises(OverBudget) as caught:
-            built(Template(section, budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
+            build_context(Template(section, budget=Budget(window=context.receipt.tokens - 1)), ask, COUNTER)
         assert caught.value.over == 1
 
 
@@ -223,17 +227,17 @@ def test_calls_that_were_interrupted_are_counted_and_cost_later_builds_nothing(w
     template, work = Template(History(), budget=Budget(window=window), model="gpt-5.6"), list[int]()
     for count in (40, 400):
         ask = Ask(views={"main": interrupted(count).view})
-        context = built(template, ask, COUNTER)
+        context = build_context(template, ask, COUNTER)
         late = sum(isinstance(item, ToolResult) for item in context.items)
         assert sent(context) <= context.receipt.tokens <= sent(context) + 4 * late  # of the heading
-        work.append(calls_of(lambda: built(template, ask, COUNTER, previous=context)))  # noqa: B023
+        work.append(calls_of(lambda: build_context(template, ask, COUNTER, previous=context)))  # noqa: B023
     assert work[1] < 1.3 * work[0]
 
 
 def test_a_template_keeps_nothing_of_what_it_was_asked() -> None:
     template = Template(Inbox(required=True), budget=BUDGET, model="gpt-5.6")
     secret = Message("user", "swordfish", id="secret", address=Address("me"))
-    assert built(template, Ask(views={}, inbox=(secret,)), COUNTER).items[0] == secret
+    assert build_context(template, Ask(views={}, inbox=(secret,)), COUNTER).items[0] == secret
     kept = held_by(template)[1]
     assert secret.id not in kept and not any(one is secret for one in kept)
 
@@ -242,10 +246,10 @@ def test_the_room_of_a_history_is_what_a_compactor_may_leave() -> None:
     calls = [ToolCall(f"c{n}", "look", "{}") for n in range(20)]
     transcript = Transcript([*(words("user" if n % 2 else "assistant", 30) for n in range(40)), *calls])
     template = Template(Instructions("Be brief."), History(), budget=BUDGET, model="gpt-5.6")
-    context = built(template, Ask(views={"main": transcript.view}), COUNTER)
+    context = build_context(template, Ask(views={"main": transcript.view}), COUNTER)
     plan = TruncateOldest(floor=1.0).plan(transcript.view, context.room())
     assert plan is not None and record(transcript, plan).fate == "kept"
-    after = built(template, Ask(views={"main": transcript.view}), COUNTER)
+    after = build_context(template, Ask(views={"main": transcript.view}), COUNTER)
     assert len(after.items) == len(transcript.view) + 1 and sent(after) <= 900
     with pytest.raises(UnknownKey, match="'gone'"):
         context.room("gone")
@@ -255,14 +259,14 @@ def test_changed_tools_are_counted_again_and_a_learned_factor_applies_to_the_req
     tool: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
     ask = Ask(views={"main": said("hi").view}, tools=[tool])
     template, counter = Template(History(), budget=BUDGET), Calibrated(COUNTER)
-    before = built(template, ask, counter).receipt
+    before = build_context(template, ask, counter).receipt
     assert before.schemas == schema_tokens([tool], COUNTER)
     tool["description"] = "word " * 50
-    after = built(template, ask, counter).receipt
+    after = build_context(template, ask, counter).receipt
     assert after.schemas == schema_tokens([tool], COUNTER) > before.schemas
     plain = after.tokens
     counter.learn(1_000, 2_000)
-    assert built(template, ask, counter).receipt.tokens == counter.total(after.counted) > 1.5 * plain
+    assert build_context(template, ask, counter).receipt.tokens == counter.total(after.counted) > 1.5 * plain
 
 
 class Corrected(FourCharacters):
@@ -284,7 +288,7 @@ def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns() -> Non
         used, starts, context = list[int](), list[str](), None
         for counter.turn in range(300):
             transcript.extend([Message("user", "q" * 200), Message("assistant", "a" * 200)])
-            context = built(template, Ask(views={"main": transcript.view}), counter, context)
+            context = build_context(template, Ask(views={"main": transcript.view}), counter, context)
             used.append(context.receipt.tokens)
             starts.append(context.items[0].id)
         late = used[150:]
@@ -296,7 +300,7 @@ def test_the_budget_is_used_and_the_cut_stays_whatever_a_counter_learns() -> Non
 def test_the_rows_of_a_receipt_add_up_to_its_total_also_after_a_correction() -> None:
     transcript = Transcript([Message("user", "q" * 200), Message("assistant", "a" * 200)])
     template = Template(History(), budget=Budget(window=4_000))
-    context = built(template, Ask(views={"main": transcript.view}), Corrected(0.5, 9))
+    context = build_context(template, Ask(views={"main": transcript.view}), Corrected(0.5, 9))
     rows = [line.removeprefix("in ").split() for line in str(context.receipt).splitlines()[2:]]
     numbers = [int(tokens) for _, tokens, *_ in rows]
     assert sum(numbers[:-1]) == numbers[-1] == context.receipt.tokens

@@ -14,8 +14,8 @@ from quire.items import Hide, Item, Message, Pin, Span, ToolCall, ToolResult
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
 from quire.state import Transcript, View
-from quire.testing.histories import OPS, Author, Op
-from quire.testing.templates import COUNTER, asked, built, grown, names_of, templates
+from quire.testing.histories import OPS, Author, Op, apply_ops
+from quire.testing.templates import COUNTER, ask_for, build_context, names_of, templates
 from quire.tokens import Budget, Share
 
 MODELS = {"openai": "gpt-5.6", "openai-responses": "gpt-5.6", "anthropic": "claude-sonnet-4-5"} | {
@@ -36,8 +36,8 @@ def test_each_context_extends_the_one_before(ops: list[Op], template: Template, 
     transcript, author, previous = Transcript(), Author(), None
     for number, op in enumerate(ops):
         before = transcript.view
-        grown([op], transcript, author)
-        context = built(template, asked(transcript.view, number * 2.0), previous=previous)
+        apply_ops([op], transcript, author)
+        context = build_context(template, ask_for(transcript.view, number * 2.0), previous=previous)
         is_moved = "recall" in names_of(template) and transcript.view.shape is not before.shape
         if previous is not None and not is_moved and list(transcript.view[: len(before)]) == list(before):
             assert context.shared >= previous.items.stable_length
@@ -90,7 +90,7 @@ def turn_of(item: Item) -> int:
 def fitted(view: View, section: Any, window: int, *more: Any) -> Context | None:
     template = Template(Instructions("Be brief."), section, *more, budget=Budget(window=window))
     try:
-        return built(template, Ask(views={"main": view}, input=view[-1] if more else None))
+        return build_context(template, Ask(views={"main": view}, input=view[-1] if more else None))
     except OverBudget:
         return None
 
@@ -153,8 +153,8 @@ def test_the_floor_of_the_room_is_used_give_or_take_the_group_at_the_cut(
             transcript.append(Pin(f"u{turn}.u0"))
         ask = Ask(views={"main": transcript.view})
         try:
-            everything = built(Template(CUT[kind], budget=Budget(window=1_000_000)), ask)
-            context = built(template, ask, previous=context)
+            everything = build_context(Template(CUT[kind], budget=Budget(window=1_000_000)), ask)
+            context = build_context(template, ask, previous=context)
         except OverBudget:
             return
         shown = {item.id for item in context.items}
@@ -211,7 +211,7 @@ INPUTS: dict[str, History] = {
 def test_an_input_with_its_own_section_changes_nothing_else(
     ops: list[Op], window: int, kind: str, length: int, is_edited: bool
 ) -> None:
-    transcript = grown(ops, Transcript(), Author())
+    transcript = apply_ops(ops, Transcript(), Author())
     transcript.append(Message("user", "noted", id="noted", created_at=1e4))
     transcript.append(Message("user", "q" * length, id="the input", created_at=1e4 + 1))
     if is_edited:
@@ -221,7 +221,7 @@ def test_an_input_with_its_own_section_changes_nothing_else(
     for more in ((), (Input(),)):
         template = Template(Instructions("Be brief."), INPUTS[kind], *more, budget=Budget(window=window))
         try:
-            found.append(built(template, ask))
+            found.append(build_context(template, ask))
         except OverBudget as fault:
             found.append(fault.over)
     alone, apart = found

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from quire.errors import Damaged, InvalidValue, Unencodable
 from quire.items import JSON, KINDS, MAX_DEPTH, Item, Message, Note, ToolCall, Unknown, kind_of
-from quire.testing.items import FEW, FIELDS, batches, json_values, of_kind, same, texts
+from quire.testing.items import FIELDS, PER_KIND, batches, json_values, of_kind, same, texts
 
 pytestmark = pytest.mark.laws
 
@@ -26,7 +26,7 @@ def test_the_strategies_cover_every_field_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str), ids=lambda kind: kind.__name__)
-@FEW
+@PER_KIND
 @given(data=st.data())
 def test_an_item_comes_back_equal(kind: type[Item], data: st.DataObject) -> None:
     item = data.draw(of_kind(kind))
@@ -102,7 +102,7 @@ def decoded(data: bytes) -> None:
         assert same(again, found)
 
 
-@FEW
+@PER_KIND
 @given(batch=batches(), seed=st.integers(0, 2**32))
 def test_damaged_bytes_give_items_or_an_error_with_a_path(batch: list[Item], seed: int) -> None:
     data, dice = JSON.encode(batch), random.Random(seed)

@@ -71,9 +71,9 @@ async def test_what_it_refuses(here: bool, tmp_path: Path) -> None:
         await shared_local().ask([Message("user", "word " * 5000)])
     assert caught.value.over > 4000 and caught.value.limit == 512
     picture = Message("user", ("What is it?", Image(url="https://example.com/a.png")))
-    with pytest.raises(ModelFailed, match=r"reads text alone: messages\[0\] has image_url"):
+    with pytest.raises(ModelFailed, match=r"reads only text: messages\[0\] has image_url"):
         await shared_local().ask([picture])
-    with pytest.raises(ModelFailed, match="takes no tools: its chat template has no place for them"):
+    with pytest.raises(ModelFailed, match="takes no tools: its chat template does not support them"):
         await shared_local().ask(QUESTION, tools=TOOLS)
     path = weights()
     assert path is not None

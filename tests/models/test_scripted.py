@@ -40,7 +40,7 @@ def test_every_sort_of_reply_in_turn_and_then_none() -> None:
     assert [parsed.finish for parsed in answers] == finishes
     assert answers[2].items[1].id == answers[5].items[0].id == CALL.id
     assert answers[3][1:] == whole[1:] and answers[6].items == ()
-    with pytest.raises(OutOfRange, match="no reply left: it was given 7"):
+    with pytest.raises(OutOfRange, match="no reply left: all 7 are used"):
         ask(model)
     assert len(model.requests) == 7
 
@@ -96,7 +96,7 @@ async def test_chat() -> None:
     reply = await model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5)
     assert str(reply) == "Good day." and reply.parsed.usage is not None
     assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
-    wrong: list[tuple[Any, str]] = [("Hello", "come as a list"), (["Hello"], "a message is a mapping")]
+    wrong: list[tuple[Any, str]] = [("Hello", "messages are a list"), (["Hello"], "a message is a mapping")]
     for messages, said in wrong:
         with pytest.raises(WrongType, match=said):
             await model.complete_chat(messages)

@@ -182,8 +182,8 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
     ("reply", "call", "told"),
     [
         (ended("The total is 1", "stop"), "llm('sum')", "The total is 1"),
-        (ended("The total is 1", "length"), "llm('sum')", "it was cut off at the most tokens"),
-        (ended("The total is 1", "refused"), "llm('sum')", "the model was not to say more"),
+        (ended("The total is 1", "length"), "llm('sum')", "it was cut off at the limit of output tokens"),
+        (ended("The total is 1", "refused"), "llm('sum')", "the model refused to continue"),
         (ModelFailed("it is out"), "llm('sum')", "it is out"),
         (ValueError("key 4111 is wrong"), "llm('sum')", "failed: ValueError"),
         ("no JSON", "llm('sum', output_schema={})", "no JSON"),

@@ -156,7 +156,7 @@ async def test_a_given_program_is_run_without_a_model() -> None:
     with pytest.raises(ProgramFault, match=r"ValueError(.|\n)*calculator \(1 done\)") as failed:
         await coder.run(solving(), f"{ADDING}\nraise ValueError('x')", QUESTION)
     assert failed.value.has_acted and said(coder.session) == [ASKED, *CALLED, FOUR]
-    with pytest.raises(InvalidValue, match="was given none"):
+    with pytest.raises(InvalidValue, match="has no model"):
         await coder.answer(solving(), QUESTION)
 
 
@@ -183,9 +183,9 @@ class Payments:
 @pytest.mark.parametrize(
     ("words", "finish", "told"),
     [
-        (CUT, "length", "cut off at the most tokens"),
+        (CUT, "length", "cut off at the limit of output tokens"),
         (WHOLE, "length", "write a shorter one"),
-        (WHOLE, "refused", "was not to say more"),
+        (WHOLE, "refused", "refused to continue"),
         ("output = await pay(2000)", "other", "has no end"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quire.programs import Bounds, ProgramFault, Ran, Sandbox
+from quire.programs import Bounds, ProgramFault, Sandbox, SandboxResult
 
 RUNNER = asyncio.Runner()
 """One loop for most tests: each loop starts processes of its own."""
@@ -58,7 +58,7 @@ async def slow(seconds: float) -> float:
 FUNCTIONS: dict[str, Any] = {"add": add, "fail": fail, "give": give, "slow": slow}
 
 
-def ran(code: str, bounds: Bounds = Bounds(), **inputs: Any) -> Ran:  # noqa: B008
+def ran(code: str, bounds: Bounds = Bounds(), **inputs: Any) -> SandboxResult:  # noqa: B008
     return RUNNER.run(SANDBOX.run(code, inputs=inputs, functions=FUNCTIONS, bounds=bounds))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from quire.items import Hide, Message, Span, ToolResult
 from quire.providers import HISTORY, PROVIDERS
 from quire.state import Transcript
-from quire.testing.answers import OPENAIS_OWN, answer, owner
+from quire.testing.answers import OPENAIS_OWN, answer, owner_of
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 
 pytestmark = pytest.mark.laws
@@ -52,10 +52,10 @@ def test_state_goes_only_to_the_model_that_made_it_after_what_it_was_made_after(
     talk.play(steps)
     payload = PROVIDERS[wire].render(talk.transcript.view, model=model, tools=TOOLS).payload
     for place, sealed in seals(wire, payload):
-        made_on, made_by, number = owner(sealed)
+        made_on, made_by, number = owner_of(sealed)
         assert (made_on, made_by) == (wire, model)
-        assert framed(talk.asked[number - 1], model) == framed(payload, model)
-        before = talk.asked[number - 1][HISTORY[wire]]
+        assert framed(talk.payloads[number - 1], model) == framed(payload, model)
+        before = talk.payloads[number - 1][HISTORY[wire]]
         assert payload[HISTORY[wire]][: min(place, len(before))] == before[:place], "the past was changed"
 
 
@@ -102,7 +102,7 @@ def test_an_answer_that_broke_off_does_not_join_the_one_that_came_instead(wire: 
         transcript.extend(provider.parse(response, sent=sent, model=model).items)
     transcript.append(Message("user", "And now?"))
     rendered = provider.render(transcript.view, model=model, tools=TOOLS)
-    assert {owner(sealed)[2] for _, sealed in seals(wire, rendered.payload)} == {2}
+    assert {owner_of(sealed)[2] for _, sealed in seals(wire, rendered.payload)} == {2}
 
 
 @pytest.mark.parametrize(("wire", "model"), WITH_STATE)

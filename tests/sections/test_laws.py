@@ -7,9 +7,9 @@ from quire.sections import History
 from quire.state import Transcript, View, instructions, structural
 from quire.testing import SectionLaws
 from quire.testing.conversations import STEPS, Step, view_after
-from quire.testing.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op, apply_ops
 from quire.testing.sections import ask_about, unpaired
-from quire.testing.templates import grown, items_from
+from quire.testing.templates import items_from
 from tests.sections.asking import HISTORIES, SECTIONS, shorter
 
 pytestmark = pytest.mark.laws
@@ -44,7 +44,7 @@ def test_no_history_splits_a_group(steps: list[Step], number: int) -> None:
 
 @given(OPS)
 def test_no_history_splits_a_group_of_an_edited_transcript(ops: list[Op]) -> None:
-    view = grown(ops, Transcript(), Author()).view
+    view = apply_ops(ops, Transcript(), Author()).view
     for history in HISTORIES:
         check_groups(history, view, 0)
 

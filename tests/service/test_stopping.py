@@ -66,8 +66,8 @@ def test_words_of_a_turn_that_is_done_again_reach_who_had_words_of_the_first_att
     class Stuck(Scripted):
         """Says some words, and then nothing."""
 
-        async def _pieces(self, sent: Any, terms: Any) -> AsyncGenerator[Any, None]:
-            async for piece in super()._pieces(sent, terms):
+        async def _deltas(self, sent: Any, terms: Any) -> AsyncGenerator[Any, None]:
+            async for piece in super()._deltas(sent, terms):
                 yield piece
                 if asked.is_set():
                     await asyncio.sleep(3_600)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quire.errors import StoreFailed
 from quire.stores import Entry, MemoryStore, Place, Store, Stored
-from quire.testing.stores import HERE as HERE, THERE as THERE, Opened, entry as entry
+from quire.testing.stores import HERE as HERE, THERE as THERE, StoreUnderTest, entry as entry
 from tests.stores.server import database
 
 KEY = bytes(range(32))
@@ -40,7 +40,7 @@ def shelf_in(folder: Path, name: str) -> Shelf:
     return Shelf(str(folder / file), key)
 
 
-class Kept(Opened):
+class Kept(StoreUnderTest):
     """A store that is opened once or several times, as other processes would open it."""
 
     def __init__(self, shelf: Shelf | None, folder: Path) -> None:

@@ -24,11 +24,11 @@ LAWS = {
         "files have content that was replaced or removed",
     ),
     "KeepsStaleCheckpoints": (
-        "test_what_is_replaced_or_removed_is_gone_for_every_opening",
+        "test_replaced_and_removed_entries_are_gone_for_every_opening",
         "a checkpoint outlives the entries that it was made from",
     ),
     "ForgetsAtRestart": (
-        "test_it_holds_what_a_dictionary_of_lists_would",
+        "test_it_behaves_like_a_dictionary_of_lists",
         "TestForgetsAtRestart.is_lasting = False",
     ),
     "HalfOfAPair": ("test_protected_items_stay_and_groups_stay_whole", "the edit takes part of the group"),
@@ -36,7 +36,7 @@ LAWS = {
     "PromisesTooMuch": ("test_a_plan_does_exactly_what_it_says", "plan.after is"),
     "DoesNothing": ("test_it_has_a_plan_for_some_history", "has no plan for any of"),
     "NewIds": ("test_the_same_ask_gets_the_same_items", "new ids returns other items to the same ask"),
-    "EmptiesThePool": ("test_an_ask_is_not_changed", "changed what it was asked with"),
+    "EmptiesThePool": ("test_an_ask_is_not_changed", "changed its ask"),
     "StaticClock": (
         "test_a_static_section_never_changes_and_a_slow_one_only_grows",
         "clock is static and changed",

@@ -10,9 +10,9 @@ from quire.agent.limits import Limits, Meter
 from quire.agent.loop import Decisions, Loop, Question
 from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
-from quire.agent.speaker import Approver, offering, speaker_of
+from quire.agent.speaker import Approver, speaker_of, with_caller_tools
 from quire.agent.tools import Tool
-from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shield, steered
+from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shield, steer_turn
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
@@ -49,11 +49,11 @@ class Asking(TypedDict, total=False):
     tools: Sequence[Definition]
     """Definitions of tools that the caller runs: a call of one ends the turn with the stop "waiting"."""
     while_busy: WhileBusy
-    """What a message does while a turn runs: "interrupt" it, "queue", "refuse", or "steer" it."""
+    """What a message does to a turn that is running: "interrupt" it, "queue", "refuse", or "steer" it."""
 
 
 def message_of(input: Input, verb: str = "Agent.ask") -> Message:
-    """A question as a message of the user; errors name the public verb."""
+    """The input as a user message; errors name the public method."""
     if not isinstance(input, Message):
         content = tuple(input) if isinstance(input, list) else input
         if content in ("", ()):
@@ -131,7 +131,7 @@ class Agent:
         """
         message = message_of(input)
         is_steering = while_busy_of(asking, "interrupt") == "steer"
-        reply = await steered(self.session, message) if is_steering else None
+        reply = await steer_turn(self.session, message) if is_steering else None
         return reply or await self._reply("Agent.ask", message, asking)
 
     def stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
@@ -160,19 +160,19 @@ class Agent:
         return self._deltas("Agent.regenerate_stream", None, asking)
 
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a person or the caller, also after a restart and if another made them.
+        """The calls that wait for a person or the caller, also those of other processes and earlier runs.
 
-        `decide` approves or refuses them, and takes the results of tools that the caller runs; the question
-        of a tool is answered by `ask`.
+        `decide` approves or refuses them, and takes the results of tools that the caller runs; `ask` answers
+        the question of a tool.
         """
         self.session.refresh()
-        return self._loop("Agent.waiting", {}).waiting()
+        return self._new_loop("Agent.waiting", {}).waiting()
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
         """Approve, refuse or answer waiting calls, by `call_id` or `id`, and continue the turn.
 
-        `True` runs a call; `False`, or a text with the reason, refuses it. A call that the caller runs is
-        answered by its `ToolResult`; one that is on record already is passed over.
+        `True` runs a call; `False`, or a text with the reason, refuses it. A `ToolResult` answers a call that
+        the caller runs; a result that is already recorded is ignored.
         """
         return await self._reply("Agent.decide", _checked_decisions(decisions, "Agent.decide"), asking)
 
@@ -183,7 +183,7 @@ class Agent:
 
     async def preview(self, *, parameters: Mapping[str, Any] | None = None) -> Context:
         """The context that the model would see now. Nothing is recorded or sent."""
-        return await self._loop("Agent.preview", {"parameters": parameters}).preview()
+        return await self._new_loop("Agent.preview", {"parameters": parameters}).preview()
 
     async def interrupt(self) -> None:
         """Stop the turn that runs in the conversation, and wait until it is recorded."""
@@ -214,24 +214,24 @@ class Agent:
     # Turns
 
     async def _reply(self, verb: str, question: Question, asking: Asking) -> Reply:
-        loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, _way(question, asking))
+        loop = await self._prepared_loop(verb, asking)
+        turn = await begin_turn(self.session, _busy_mode(question, asking))
         return await turn.start(self._answer(turn, loop, question))
 
     async def _deltas(self, verb: str, question: Question, asking: Asking) -> AsyncGenerator[Delta, None]:
-        loop = await self._begun(verb, asking)
-        turn = await begin_turn(self.session, _way(question, asking))
+        loop = await self._prepared_loop(verb, asking)
+        turn = await begin_turn(self.session, _busy_mode(question, asking))
         async with aclosing(turn.stream(lambda emit: self._answer(turn, loop, question, emit))) as deltas:
             async for delta in deltas:
                 yield delta
 
     async def _answer(self, turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
-        """One turn, and the hooks that hear of it."""
+        """Run one turn between its hooks."""
         reply, fault = None, None
-        await loop.store()  # the claim of a job: hooks hear of no turn that another has done
+        await loop.store()  # claims the job, so that hooks are not called for a turn of another worker
         async with hooks_of(self.session).around(Replying(self.session.place, self.name)) as done:
             try:
-                reply = await _replied(turn, loop, question, emit)
+                reply = await _run_turn(turn, loop, question, emit)
                 return reply
             except BaseException as error:
                 fault = type(error).__name__
@@ -240,14 +240,13 @@ class Agent:
                 usage, stop = loop.meter.spent.usage, None if reply is None else reply.stop
                 await done(Replied(self.session.place, self.name, usage, stop, fault))
 
-    async def _begun(self, verb: str, asking: Asking) -> Loop:
-        """As `_loop`: in a thread if there are tools, whose definitions may be long."""
-        return (
-            await COMPUTING.do(self._loop, verb, asking) if asking.get("tools") else self._loop(verb, asking)
-        )
+    async def _prepared_loop(self, verb: str, asking: Asking) -> Loop:
+        """The loop of a question; with tools it is made in a thread, because their schemas may be long."""
+        if asking.get("tools"):
+            return await COMPUTING.do(self._new_loop, verb, asking)
+        return self._new_loop(verb, asking)
 
-    def _loop(self, verb: str, asking: Asking) -> Loop:
-        """The loop of a question with these options."""
+    def _new_loop(self, verb: str, asking: Asking) -> Loop:
         check_names(asking, Asking, verb)
         parameters = asking.get("parameters")
         checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
@@ -259,33 +258,33 @@ class Agent:
             raise WrongType(f"{verb}: the output is a type; {fault}") from None
         meter = Meter(limits or self.limits, self.session)
         tools = asking.get("tools")
-        speaker = offering(self.speaker, tools, verb) if tools else self.speaker
+        speaker = with_caller_tools(self.speaker, tools, verb) if tools else self.speaker
         return Loop(self.session, speaker, meter, parameters=parameters, answer=answer)
 
 
 def while_busy_of(asking: Asking, default: WhileBusy, *, is_streamed: bool = False) -> WhileBusy:
-    """What a message does while a turn runs; one that steers it is answered with it, so it has no options."""
-    given = asking.get("while_busy", default)
-    if given not in get_args(WhileBusy):
-        raise InvalidValue(f"while_busy is one of {', '.join(get_args(WhileBusy))}, not {cut(str(given))!r}")
-    if given == "steer" and is_streamed:
+    """The option `while_busy`, checked. A steering message is part of a turn, so it has no other options."""
+    mode = asking.get("while_busy", default)
+    if mode not in get_args(WhileBusy):
+        raise InvalidValue(f"while_busy is one of {', '.join(get_args(WhileBusy))}, not {cut(str(mode))!r}")
+    if mode == "steer" and is_streamed:
         raise InvalidValue("a message that steers a turn has no stream of its own: use the verb without one")
     options = ", ".join(name for name, value in asking.items() if name != "while_busy" and value is not None)
-    if given == "steer" and options:
+    if mode == "steer" and options:
         raise InvalidValue(f"a message that steers a turn is answered as the turn is: it has no {options}")
-    return given
+    return mode
 
 
-def _way(question: Question, asking: Asking) -> WhileBusy:
-    """What a turn does with one that runs. Only a message or another answer takes its place."""
-    given = while_busy_of(asking, "interrupt")
-    if given == "steer" and not isinstance(question, Message):
+def _busy_mode(question: Question, asking: Asking) -> WhileBusy:
+    """What a question does to a running turn. Decisions never interrupt one."""
+    mode = while_busy_of(asking, "interrupt")
+    if mode == "steer" and not isinstance(question, Message):
         raise InvalidValue("only a message steers a turn")
-    return "refuse" if isinstance(question, Mapping) else given
+    return "refuse" if isinstance(question, Mapping) else mode
 
 
-async def _replied(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
-    """One turn: how it begins, the loop, and whatever ends it."""
+async def _run_turn(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
+    """Record the question, run the loop, and leave a valid history whatever ends it."""
     loop.emit, loop.take_steering = emit, turn.take_steering
     with loop.meter:
         try:

@@ -1,4 +1,4 @@
-"""Answers of a type: the JSON schema that the model is given, and reading its text as a value."""
+"""Typed answers: the JSON schema that is sent to the model, and its text read as a value."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -12,13 +12,13 @@ from quire.models import AnswerShape, schema_message
 from quire.sections import Instructions
 
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_WITHIN = re.compile(r"[{\[].*[}\]]", re.DOTALL)
+_JSON_INSIDE = re.compile(r"[{\[].*[}\]]", re.DOTALL)
 _WRAPPER = "value"
-"""The field around a value that is no object: providers require an object at the top."""
+"""The field that wraps a value that is not an object: providers require an object at the top."""
 
 
 class AnswerType:
-    """The type of an answer, or its JSON schema. `schema` is what the model is held to; `None`: any text."""
+    """The type of an answer. `schema` is the JSON schema that it must fit; `None` allows any text."""
 
     def __init__(self, kind: Any) -> None:
         self.name = getattr(kind, "__name__", str(kind))
@@ -34,13 +34,13 @@ class AnswerType:
             raise WrongType(f"the output of an answer is a type, such as a dataclass, not {kind!r:.80}")
         schema = schema_of(kind)
         self._is_object = schema.get("type") == "object" and "properties" in schema
-        self.schema = schema if self._is_object else _wrapped(schema)
+        self.schema = schema if self._is_object else _wrap(schema)
 
     def read(self, text: str) -> Any:
-        """The value of a model's text; `InvalidValue` with all faults, worded for the model."""
+        """Read a model's text as a value. `InvalidValue` tells the model what is wrong."""
         if self.schema is None:
             return text
-        value = _json_in(text)
+        value = _read_json_answer(text)
         if not self._is_object and isinstance(value, dict):
             fields = cast("dict[str, Any]", value)
             value = fields[_WRAPPER] if set(fields) == {_WRAPPER} else fields
@@ -50,7 +50,7 @@ class AnswerType:
             raise InvalidValue(str(fault)) from None
 
     def in_template(self, template: Template, shape: AnswerShape) -> Template:
-        """The template, with the schema in words if nothing else holds the model to it."""
+        """The template, with the schema in words if the provider does not enforce it."""
         if self.schema is None or shape.is_enforced:
             return template
         if self._with_schema is None or self._with_schema[0] is not template:
@@ -59,28 +59,28 @@ class AnswerType:
 
 
 def with_schema(template: Template, schema: Mapping[str, Any]) -> Template:
-    """A template that says the schema of the answer in words, at its end, so that caches of the rest hold."""
+    """The template with the schema of the answer in words, at its end: what comes before stays cached."""
     return template.add(Instructions([schema_message(schema)], "schema of the answer", stability="volatile"))
 
 
 def unfenced(text: str) -> str:
-    """A text without the code fence around all of it, if there is one."""
+    """A text without the code fence that encloses it, if there is one."""
     fenced = _FENCED.match(text)
     return fenced.group(1) if fenced else text
 
 
-def _json_in(text: str) -> Any:
-    """The value of a JSON text; models also write a sentence before or after it."""
+def _read_json_answer(text: str) -> Any:
+    """Read a JSON text; models also write a sentence before or after it."""
     try:
         return read_value(unfenced(text))
     except Misfit as fault:
-        if found := _WITHIN.search(text):
+        if inside := _JSON_INSIDE.search(text):
             with suppress(Misfit):
-                return read_value(found.group())
+                return read_value(inside.group())
         raise InvalidValue(str(fault).replace("the arguments are", "the answer is", 1)) from None
 
 
-def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+def _wrap(schema: dict[str, Any]) -> dict[str, Any]:
     definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
     return {
         "type": "object",

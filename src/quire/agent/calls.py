@@ -1,10 +1,10 @@
-"""Tool calls: approval, running one call, and running the calls of one response side by side.
+"""Tool calls: approval, running one call, and running the calls of one response concurrently.
 
 Every call passes through these steps:
 
 1. It is approved, refused, or waits for a person.
 2. The session notes that it begins. After a crash such a call is uncertain: it may have run.
-3. The tool runs. Hooks hear of it before and after.
+3. The tool runs. Hooks are called before and after.
 4. Its result is recorded when it arrives. A request shows the results in the order of the calls.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from quire.agent.repeats import Earlier, earlier_call, given_again, may_repeat, with_repeat
+from quire.agent.repeats import Earlier, copied_result, earlier_call, may_repeat, repeated_result
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -32,8 +32,8 @@ from quire.agent.tools import (
     Tool,
     call_tool,
     failed,
-    given_now,
     read_json,
+    with_new_id,
 )
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import narrowed, room_for
@@ -58,8 +58,8 @@ from quire.tokens import MAY_HAVE_RUN
 
 logger = logging.getLogger("quire.agent")
 
-_MOST_NAMED = 100
-"""So many untrusted items are named in a call."""
+_MAX_UNTRUSTED = 100
+"""Untrusted items that a call names at most."""
 
 FORGOTTEN = "its content was forgotten"
 """Why a call whose content was forgotten is not run."""
@@ -74,8 +74,8 @@ def uncertain(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.call_id, call.name, text, is_error=True, extras={UNCERTAIN: True})
 
 
-def _not_recorded(result: ToolResult, fault: Exception) -> ToolResult:
-    """What is recorded in place of a result that a hook refuses, or that cannot be recorded."""
+def _refused_result(result: ToolResult, fault: Exception) -> ToolResult:
+    """The result to record in place of one that a hook refuses, or that cannot be recorded."""
     text = f"The result of this call was refused: {type(fault).__name__}."
     marks = {name: True for name, value in result.extras.items() if value is True}
     return ToolResult(result.call_id, result.name, text, is_error=True, extras=marks)
@@ -84,13 +84,13 @@ def _not_recorded(result: ToolResult, fault: Exception) -> ToolResult:
 # Approval
 
 
-def is_callers(call: ToolCall) -> bool:
-    """Whether a call is run by the caller of the agent, who gives its result."""
+def is_run_by_caller(call: ToolCall) -> bool:
+    """Whether the caller of the agent runs a call, and gives its result."""
     return CALLERS in call.extras
 
 
-def as_callers(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...]:
-    """The items of a response, with the calls of these tools marked as calls that the caller runs."""
+def mark_caller_calls(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...]:
+    """The items of a response, with calls of the named tools marked as calls that the caller runs."""
     return tuple(
         replace(item, extras={**item.extras, CALLERS: True})
         if isinstance(item, ToolCall) and item.name in names
@@ -99,12 +99,12 @@ def as_callers(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...
     )
 
 
-def with_untrusted(
+def name_untrusted(
     items: Iterable[Item], tools: Mapping[str, Tool], untrusted: Callable[[], Sequence[str]]
 ) -> tuple[Item, ...]:
-    """The items of a response; calls of tools that want it name what was untrusted in the request."""
+    """The items of a response, with the untrusted items of the request in calls of tools that need them."""
     return tuple(
-        replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MOST_NAMED])})
+        replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MAX_UNTRUSTED])})
         if isinstance(item, ToolCall) and (tool := tools.get(item.name)) is not None and tool.names_untrusted
         else item
         for item in items
@@ -114,9 +114,9 @@ def with_untrusted(
 def needs_person(tool: Tool | None, call: ToolCall) -> bool:
     """Whether the caller or a person has to answer or approve a call. Wrong arguments fail without asking.
 
-    Where it is not known what was shown before a call, something may have been untrusted.
+    A call without a list of untrusted items may have seen some.
     """
-    if is_callers(call):
+    if is_run_by_caller(call):
         return True
     if tool is not None and tool.approve == IF_UNTRUSTED and not call.extras.get(UNTRUSTED, True):
         return False
@@ -134,11 +134,11 @@ async def approval_of(
 ) -> Literal[True] | str | None:
     """Whether a call may run: True, the reason why not, or `None` if it waits for a person.
 
-    A foreign call, which no turn of an agent made, runs only if a person or the approver says so.
+    A foreign call, which no turn of an agent made, always needs approval.
     """
     if not is_foreign and not needs_person(tool, call):
         return True
-    if approver is None or is_callers(call) or (tool is not None and tool.asks_person):
+    if approver is None or is_run_by_caller(call) or (tool is not None and tool.asks_person):
         return None
     verdict = approver(call)
     return _checked_verdict(await verdict if isawaitable(verdict) else verdict)
@@ -157,28 +157,33 @@ def _checked_verdict(verdict: Any) -> Literal[True] | str | None:
 # One call
 
 
-class CallRecord(NamedTuple):
-    """What is recorded of a call that has ended."""
+class EndedCall(NamedTuple):
+    """A call that has ended, to be recorded."""
 
     result: ToolResult
-    others: tuple[Item, ...] = ()
-    """Items that are recorded behind the result."""
+    following: tuple[Item, ...] = ()
+    """Items to record after the result."""
     pooled: tuple[Note, ...] = ()
-    """Notes that are kept in the pool."""
     outcome: Outcome | None = None
-    """What the tool did; `None` if there is no tool."""
+    """The outcome of the tool; `None` if there is no tool."""
 
 
-Record = Callable[[CallRecord], Coroutine[Any, Any, ToolResult]]
-"""Records a call that has ended, and returns the result as it was recorded."""
+RecordCall = Callable[[EndedCall], Coroutine[Any, Any, ToolResult]]
+"""Records an ended call, and returns its result as recorded."""
 
 
 async def execute_call(
-    session: Session, call: ToolCall, tool: Tool, record: Record, *, to: str = MAIN, room: Room | None = None
+    session: Session,
+    call: ToolCall,
+    tool: Tool,
+    record: RecordCall,
+    *,
+    to: str = MAIN,
+    room: Room | None = None,
 ) -> ToolResult:
-    """Run one call of the transcript `to` with hooks, and record it. A hook of `Calling` may refuse it.
+    """Run one call of the transcript `to` between its hooks, and record it. A `Calling` hook may refuse it.
 
-    Once the tool has ended, a cancellation is raised only after the result was recorded.
+    If it is cancelled after the tool has ended, the result is recorded before the cancellation is raised.
     """
     calling = Calling(session.place, call.name, call.arguments, call.call_id)
     async with AsyncExitStack() as stack:
@@ -186,7 +191,7 @@ async def execute_call(
             done = await stack.enter_async_context(hooks_of(session).around(calling))
         except Exception as fault:
             return await _refuse(call, f"a hook refused it: {type(fault).__name__}", record)
-        if _is_forgotten(session, call, to):  # also while hooks were asked
+        if _is_forgotten(session, call, to):  # perhaps while hooks ran
             return await _refuse(call, FORGOTTEN, record)
         with _tracing(session, call) as sources:
             outcome, cancelled = await call_tool(tool, call.arguments, session=session, room=room)
@@ -194,7 +199,7 @@ async def execute_call(
 
         async def finish() -> ToolResult:
             await done(called)
-            return await record(_record_of(call, outcome, sources, tool.trust))
+            return await record(_ended_call(call, outcome, sources, tool.trust))
 
         result = await shield(finish())
         if cancelled is not None:
@@ -208,32 +213,31 @@ def _fault_of(outcome: Outcome) -> str | None:
     return outcome.stop_reason if outcome.error is None else type(outcome.error).__name__
 
 
-async def _refuse(call: ToolCall, why: str, record: Record) -> ToolResult:
+async def _refuse(call: ToolCall, why: str, record: RecordCall) -> ToolResult:
     result = not_run(call, why)
-    return await shield(record(CallRecord(result, outcome=failed(result.text, "refused"))))
+    return await shield(record(EndedCall(result, outcome=failed(result.text, "refused"))))
 
 
 async def write_result(
-    write: Callable[..., Awaitable[tuple[Item, ...]]], ended: CallRecord
+    write: Callable[..., Awaitable[tuple[Item, ...]]], ended: EndedCall
 ) -> tuple[Item, ...]:
-    """Record a result and what came with it; if a hook refuses any of it, words in place of all of it.
+    """Record a result with its other items; if a hook refuses one of them, record an error instead.
 
     `write` is `Turn.answer` with the call filled in.
     """
     try:
-        return await write(ended.result, *ended.others, pooled=ended.pooled)
+        return await write(ended.result, *ended.following, pooled=ended.pooled)
     except (StoreError, Conflict):
         raise
     except Exception as fault:
         logger.warning("a result of %s was refused: %s", cut(ended.result.name), type(fault).__name__)
-        return await write(_not_recorded(ended.result, fault), asks_hooks=False)
+        return await write(_refused_result(ended.result, fault), asks_hooks=False)
 
 
 def running_call() -> ToolCall | None:
-    """The call that the current code runs for; `None` where it runs for none.
+    """The tool call that the current code runs for, if any.
 
-    Its id is the same when the call is run again after a crash: a key by which a service that the tool asks
-    can tell that it has done this already.
+    A call that runs again after a crash has the same id: give it to a service as an idempotency key.
     """
     return _running.get()
 
@@ -253,14 +257,15 @@ def _tracing(session: Session, call: ToolCall) -> Generator[set[str], None, None
 
 
 def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
-    """Whether the content of an open call was forgotten; the call that the caller holds may be older."""
-    return any(is_tombstone(one) for one in session.view(transcript).pending() if one.id == call.id)
+    """Whether an open call was forgotten after it was read."""
+    pending = session.view(transcript).pending()
+    return any(is_tombstone(item) for item in pending if item.id == call.id)
 
 
-def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str], trust: Origin) -> CallRecord:
+def _ended_call(call: ToolCall, outcome: Outcome, sources: Iterable[str], trust: Origin) -> EndedCall:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
-    found = outcome.value.names if isinstance(outcome.value, FoundTools) else ()
-    extras = {OUTPUTS: list(handles), OF: sorted(sources), FOUND_TOOLS: list(found)}
+    found_tools = outcome.value.names if isinstance(outcome.value, FoundTools) else ()
+    extras = {OUTPUTS: list(handles), OF: sorted(sources), FOUND_TOOLS: list(found_tools)}
     result = ToolResult(
         call.call_id,
         call.name,
@@ -270,20 +275,20 @@ def _record_of(call: ToolCall, outcome: Outcome, sources: Iterable[str], trust: 
         origin=None if trust == "tool" else trust,
     )
     notes = [replace(note, origin=lowest((note.origin or trust, trust))) for note in outcome.notes]
-    shown = tuple(given_now(note) for note in notes if note.key is None)
-    return CallRecord(result, shown, tuple(note for note in notes if note.key is not None), outcome)
+    shown = tuple(with_new_id(note) for note in notes if note.key is None)
+    return EndedCall(result, shown, tuple(note for note in notes if note.key is not None), outcome)
 
 
 # The calls of a response
 
 
 class Batch:
-    """The calls of one response. Each is judged; those that do not wait run side by side."""
+    """The calls of one response. Each is approved, refused, or waits; the approved ones run concurrently."""
 
     def __init__(
         self, session: Session, turn: Turn, speaker: Speaker, emit: Emit, recorded: list[Item]
     ) -> None:
-        """What is recorded is appended to `recorded`, also if the batch is cancelled."""
+        """Make a batch that appends what it records to `recorded`, also if it is cancelled."""
         self.refused: dict[str, str] = {}
         """Why calls may not run, by the ids of their items."""
         self.waiting: list[ToolCall] = []
@@ -291,30 +296,30 @@ class Batch:
         self._session, self._turn = session, turn
         self._speaker = speaker
         self._emit = emit
-        self._running = 0
+        self._running_count = 0
         self._recorded = recorded
-        self._conflict: Conflict | None = None  # another answered a call: raised once all have ended
+        self._conflict: Conflict | None = None  # another process answered a call; raised when all have ended
 
-    async def judge(
+    async def approve(
         self,
         calls: Sequence[ToolCall],
-        decided: Mapping[str, bool | str],
-        most: int | None,
+        decisions: Mapping[str, bool | str],
+        max_calls: int | None,
         foreign: Collection[str] = (),
     ) -> list[ToolCall]:
-        """The calls within the limit, now judged. Refused calls do not count towards it.
+        """Approve or refuse calls, and return those within the limit; refused calls do not count.
 
-        `decided` are decisions of a person, and `foreign` those calls that no turn of an agent made, by the
-        ids of the items of calls.
+        `decisions` are those of a person, by the ids of the calls' items. `foreign` are the ids of calls that
+        no turn of an agent made.
         """
-        within: list[ToolCall] = []
-        left = len(calls) if most is None else most
+        within_limit: list[ToolCall] = []
+        left = len(calls) if max_calls is None else max_calls
         for call in calls:
-            if left == 0 and decided.get(call.id, True) is True:
+            if left == 0 and decisions.get(call.id, True) is True:
                 continue
             tool = self._speaker.tools.get(call.name)
-            if call.id in decided:
-                verdict = _checked_verdict(decided[call.id])
+            if call.id in decisions:
+                verdict = _checked_verdict(decisions[call.id])
             else:
                 approver, is_foreign = self._speaker.approver, call.id in foreign
                 if approver is not None:
@@ -326,29 +331,29 @@ class Batch:
                 self.refused[call.id] = verdict
             else:
                 left -= 1
-            within.append(call)
-        return within
+            within_limit.append(call)
+        return within_limit
 
     async def execute(self, calls: Sequence[ToolCall]) -> None:
-        """Run judged calls, except those that wait."""
+        """Run approved calls, and answer refused ones."""
         speaker = self._speaker
-        left = [call for call in calls if call not in self.waiting]
-        room = room_for(narrowed(speaker.template), speaker.model, len(left))
-        for call in left:  # refusals first: they are not begun, so after a crash they are not uncertain
+        decided = [call for call in calls if call not in self.waiting]
+        room = room_for(narrowed(speaker.template), speaker.model, len(decided))
+        for call in decided:  # refusals first: they are not begun, so after a crash they are not uncertain
             if call.id in self.refused:
                 await self._execute_one(call, room)
-        allowed = [call for call in left if call.id not in self.refused]
-        self._running = len(allowed)
+        approved = [call for call in decided if call.id not in self.refused]
+        self._running_count = len(approved)
         await self._turn.check_claims()
-        async with self._session.calls.running(*allowed):
-            await side_by_side(self._execute_one(call, room) for call in allowed)
+        async with self._session.calls.running(*approved):
+            await run_concurrently(self._execute_one(call, room) for call in approved)
         if self._conflict is not None:
             raise self._conflict
 
-    async def still_wait(self) -> bool:
-        """Whether the turn waits for a person, now that the other calls have run.
+    async def must_wait(self) -> bool:
+        """Whether the turn has to wait for a person after the other calls have run.
 
-        Two processes may decide calls of one response at the same time. The one that records last goes on.
+        If two processes decide calls of one response at the same time, the one that records last continues.
         """
         if not self.waiting:
             return False
@@ -363,7 +368,7 @@ class Batch:
         await self._emit(Began(call))
         try:
             result = await self._result(call, room)
-        except Conflict as conflict:  # another answered it: the other calls run to their end
+        except Conflict as conflict:  # another process answered it; the remaining calls still run
             self._conflict = conflict
         else:
             await self._emit(Ended(result))
@@ -376,45 +381,41 @@ class Batch:
             if may_repeat(session, tool):
                 earlier = await beside_loop(session, lambda: earlier_call(session, call))
             if earlier is not None and tool.once and not earlier.result.is_error:
-                return await shield(self._record(call, CallRecord(given_again(call, earlier))))
+                return await shield(self._record(call, EndedCall(copied_result(call, earlier))))
             record = partial(self._record, call, earlier=earlier)
             return await execute_call(session, call, tool, record, room=room)
         if why_not is None and other is not None:
-            result = ToolResult(call.call_id, call.name, f"{other.name} goes on from here.")
-            ended = CallRecord(result, (Handoff(other.name, speaker.name),))
+            result = ToolResult(call.call_id, call.name, f"{other.name} takes over from here.")
+            ended = EndedCall(result, (Handoff(other.name, speaker.name),))
         else:
             box = speaker.toolbox or ()
             known = ", ".join(sorted(name for name in speaker.tools if name not in box)) or "none"
-            ended = CallRecord(
+            ended = EndedCall(
                 not_run(call, why_not or f"there is no tool {cut(call.name)!r}; the tools are: {known}")
             )
         return await shield(self._record(call, ended))
 
-    async def _record(self, call: ToolCall, ended: CallRecord, earlier: Earlier | None = None) -> ToolResult:
-        if earlier is not None and not earlier.is_seen:
-            ended = ended._replace(result=with_repeat(ended.result, earlier))
+    async def _record(self, call: ToolCall, ended: EndedCall, earlier: Earlier | None = None) -> ToolResult:
+        if earlier is not None and not earlier.is_visible:
+            ended = ended._replace(result=repeated_result(ended.result, earlier))
         if call.id not in self.refused:
-            self._running -= 1
-        is_last = not (self._running or self.waiting or ended.pooled)
-        # The last is stored with the next receipt, unless a reader is told of it before.
+            self._running_count -= 1
+        is_last = not (self._running_count or self.waiting or ended.pooled)
+        # The last result is stored with the next receipt, unless a stream shows it before.
         stages = is_last and self._emit is no_reader
         items = await write_result(partial(self._turn.answer, [call], stages=stages), ended)
         self._recorded += items
-        return _result_in(items)
+        assert isinstance(items[0], ToolResult)
+        return items[0]
 
 
-def _result_in(items: Sequence[Item]) -> ToolResult:
-    assert isinstance(items[0], ToolResult)
-    return items[0]
-
-
-async def side_by_side(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines side by side. If one fails, the others are cancelled and waited for."""
-    each = list(work)
-    if len(each) == 1:
-        await each[0]
+async def run_concurrently(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines concurrently. If one fails, the others are cancelled and waited for."""
+    coroutines = list(work)
+    if len(coroutines) == 1:
+        await coroutines[0]
         return
-    tasks = [asyncio.ensure_future(one) for one in each]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         await asyncio.gather(*tasks)
     except BaseException:

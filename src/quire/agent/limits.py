@@ -1,4 +1,4 @@
-"""Limits of one question, and the meter that is checked against them, across nested agents."""
+"""Limits of one question, and the meter of what it has used, nested agents included."""
 
 from contextvars import ContextVar, Token
 from time import monotonic
@@ -16,10 +16,10 @@ Limit = Literal["requests", "seconds", "calls", "cost"]
 
 
 class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
-    """What one question may use: requests to the model, seconds, tool calls, and USD; `None` means any.
+    """Limits of one question: requests to the model, seconds, tool calls, and USD; `None` is no limit.
 
-    The cost includes that of agents that a tool asks on the way; requests and calls do not. A cost can be
-    limited only where prices are known: after a request with an unknown price the next raises `InvalidValue`.
+    Agents that a tool asks count towards the cost, but not towards requests and calls. A cost limit needs
+    known prices: after a request with an unknown price, the next raises `InvalidValue`.
     """
 
     requests: int | None = 100
@@ -38,9 +38,9 @@ class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
 
 class Meter:
-    """What one question has used while it was entered, including agents that were asked meanwhile.
+    """Measures what one question uses inside its `with` block, nested agents included.
 
-    Entering makes it the current meter of the context; a meter that is entered within it counts for both.
+    A meter that is entered inside the block of another counts for both.
     """
 
     def __init__(self, limits: Limits, session: Session) -> None:
@@ -67,7 +67,7 @@ class Meter:
     def __exit__(self, *_: object) -> None:
         if self._token is not None:
             _current.reset(self._token)
-        self._total = self.spent  # later turns of this conversation are not for the question around it
+        self._total = self.spent  # later turns of the conversation do not count
 
     @property
     def spent(self) -> Spending:
@@ -88,41 +88,41 @@ class Meter:
 
     @property
     def calls_left(self) -> int | None:
-        """How many tool calls may still run; `None` means any."""
+        """How many tool calls may still run; `None` if there is no limit."""
         return None if self._limits.calls is None else max(self._limits.calls - self.calls, 0)
 
     @property
-    def is_spent(self) -> bool:
+    def is_cost_reached(self) -> bool:
         """Whether the cost limit of this question, or of one around it, is reached."""
-        most = self._limits.cost
-        if most is not None and self.spent.cost >= most:
+        max_cost = self._limits.cost
+        if max_cost is not None and self.spent.cost >= max_cost:
             return True
-        return self._outer is not None and self._outer.is_spent
+        return self._outer is not None and self._outer.is_cost_reached
 
     def reached(self) -> Limit | None:
-        """The limit that is reached, if any, before another request."""
+        """The limit that forbids another request, if one does."""
         limits, left = self._limits, self.seconds_left
         if limits.requests is not None and self.requests >= limits.requests:
             return "requests"
-        if self.is_spent:
+        if self.is_cost_reached:
             return "cost"
         return "seconds" if left is not None and left <= 0 else None
 
     def check_prices(self, model: AnyModel) -> None:
-        """Raise `InvalidValue` before a request if a cost limit cannot be enforced: a price is not known.
+        """Raise `InvalidValue` if a cost limit cannot be enforced because a price is not known.
 
         Local models cost nothing.
         """
         is_local = getattr(model, "context", None) is not None
-        for name in self.spent.unknown if self._limits_cost and not is_local else ():
+        for name in self.spent.unknown if self._has_cost_limit and not is_local else ():
             raise InvalidValue(
                 f"Limits.cost cannot be enforced: the price of {cut(name or model.name)!r} is not known; "
                 "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
             )
 
     @property
-    def _limits_cost(self) -> bool:
-        return self._limits.cost is not None or (self._outer is not None and self._outer._limits_cost)
+    def _has_cost_limit(self) -> bool:
+        return self._limits.cost is not None or (self._outer is not None and self._outer._has_cost_limit)
 
 
 _current: ContextVar[Meter | None] = ContextVar("quire.agent.meter", default=None)

@@ -1,12 +1,11 @@
-"""The loop of a turn: build the context, ask the model, record its response, run its calls, and again.
+"""The loop of a turn: build the context, ask the model, record its response, run its calls, and repeat.
 
 Every step is recorded before the next begins. An error, a limit, another message or a cancellation leaves a
 history that every provider accepts.
 
-A process may end between a call and its result. The record says whether the call was begun. One that was not
-can still run; one that was runs again only if its tool is idempotent, and is marked as uncertain otherwise.
-A call that no turn of an agent made, such as one of an imported history, may have run elsewhere: it waits for
-a decision.
+A process may crash between a call and its result. A call that had not begun can still run. A call that had
+begun runs again only if its tool is idempotent; otherwise its result is uncertain. A foreign call, which no
+turn of an agent made (an imported history may have some), may have run elsewhere: it waits for a decision.
 """
 
 import asyncio
@@ -20,12 +19,12 @@ from quire.agent.answer import AnswerType
 from quire.agent.calls import (
     FORGOTTEN,
     Batch,
-    CallRecord,
-    as_callers,
-    is_callers,
+    EndedCall,
+    is_run_by_caller,
+    mark_caller_calls,
+    name_untrusted,
     needs_person,
     uncertain,
-    with_untrusted,
     write_result,
 )
 from quire.agent.limits import Meter
@@ -74,35 +73,35 @@ T = TypeVar("T")
 logger = logging.getLogger("quire.agent")
 
 Decisions = Mapping[str, bool | str | ToolResult]
-"""Verdicts on calls that wait, by their ids: True runs a call, False or a reason refuses it.
+"""Decisions on waiting calls, by their ids: True runs a call, False or a reason refuses it.
 
-A call that the caller runs is answered by its result.
+A `ToolResult` answers a call that the caller runs.
 """
 
 Question = Message | Decisions | None
 """How a turn begins: with a message, with decisions, or by retracting the last answer."""
 
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
-"""Why a turn ends, by why the model stopped; otherwise it is done."""
+"""Why a turn ends, by why the model stopped; for any other finish the turn is done."""
 
 _ENDED = "the process ended while it ran"
 _FOREIGN = "no agent of this conversation has run it"
 _SUPERSEDED = "the user said something else first"
 
-_MOST_SENT = 6
-"""How often a request is sent if the model refuses it as too long."""
+_MAX_SENDS = 6
+"""How often a request is sent at most, if the model refuses it as too long."""
 
-_ANSWER_TRIES = 3
-"""How often an answer of a type is asked for."""
+_MAX_ANSWERS = 3
+"""How often a typed answer is asked for at most."""
 
 
 class Loop:
-    """One turn, from its input to the reply. `items` are what it has recorded so far."""
+    """One turn, from its input to the reply. `items` are the items that it has recorded so far."""
 
     def __init__(
         self,
         session: Session,
-        own: Speaker,
+        own_speaker: Speaker,
         meter: Meter,
         *,
         parameters: Mapping[str, Any] | None = None,
@@ -114,16 +113,16 @@ class Loop:
         self.items: list[Item] = []
         self._session = session
         self._turn = turn_of(session)
-        self._own = own
-        self._speaker = own
+        self._own_speaker = own_speaker
+        self._speaker = own_speaker
         self._parameters = parameters
         self._answer = answer
         self._waiting: list[ToolCall] = []
-        self._left: list[ToolCall] = []  # calls of an earlier turn that may still run
-        self._foreign: set[str] = set()  # those of them that no turn of an agent made, by the ids of items
-        self._decided: Mapping[str, bool | str] = {}  # by the ids of the items of these calls
-        self._final: Message | None = None  # the answer, if the turn that is resumed had ended
-        self._sent = 0  # tokens of the last request, by our count
+        self._open_calls: list[ToolCall] = []  # calls of an earlier turn that may still run
+        self._foreign: set[str] = set()  # the item ids of foreign calls among them
+        self._verdicts: Mapping[str, bool | str] = {}  # of a person, by the item ids of calls
+        self._final_answer: Message | None = None  # of a resumed turn that had ended
+        self._sent_tokens = 0  # of the last request, by our count
 
     # The turn
 
@@ -133,45 +132,42 @@ class Loop:
         `TurnBusy` if another process runs a call of the conversation.
         """
         self._turn.enter()
-        if not self._turn.is_of_job:  # of a job, the first write finds out whether others went on
+        if not self._turn.is_of_job:  # the first write of a job detects writes of other processes
             await self._session.aio.refresh()
-        self._find_speaker()
+        self._update_speaker()
         if isinstance(question, Message):
-            self._left = await self._retried(lambda: self._record_message(question))
+            self._open_calls = await self._retry_on_conflict(lambda: self._record_message(question))
         elif question is None:
             await self._session.aio.retract()
         else:
-            self._left = await self._retried(lambda: self._runnable_calls(question))
-            self._final = None if self._left else self._last_answer()
-        self._find_speaker()
+            self._open_calls = await self._retry_on_conflict(lambda: self._runnable_calls(question))
+            self._final_answer = None if self._open_calls else self._last_answer()
+        self._update_speaker()
 
     async def finish(self) -> Reply:
-        """Run the calls that were left, and ask the model until there is a reply."""
-        if self._final is None:
-            return await self._typed(await self._converse(self._left))
-        self.items.append(self._final)
-        await self.emit(Words(self._final.text))
-        return await self._typed(self.reply("done"))
+        """Run the open calls, and ask the model until there is a reply."""
+        if self._final_answer is None:
+            return await self._with_output(await self._converse(self._open_calls))
+        self.items.append(self._final_answer)
+        await self.emit(Words(self._final_answer.text))
+        return await self._with_output(self.reply("done"))
 
     async def close(self) -> None:
         """Close the open calls of a turn that ends early, except those that wait for a person."""
-        calls = [*self._left, *(item for item in self.items if isinstance(item, ToolCall))]
-        closing = asyncio.ensure_future(self._close_calls(calls, "the turn was broken off"))
-        await wait_ended(closing)  # a second cancellation changes nothing
+        calls = [*self._open_calls, *(item for item in self.items if isinstance(item, ToolCall))]
+        closing = asyncio.ensure_future(self._close_calls(calls, "the turn was aborted"))
+        await wait_ended(closing)  # a second cancellation does not stop it
         try:
             closing.result()
-        except Conflict:  # others keep writing: the next turn closes the calls
-            logger.warning(
-                "calls of a turn that was broken off in %s are left open", self._session.place.digest
-            )
+        except Conflict:  # other processes keep writing: the next turn closes the calls
+            logger.warning("calls of an aborted turn in %s stay open", self._session.place.digest)
 
     async def store(self) -> None:
-        """Store what is staged, unless that is due at the end of a job, and no hook is told before."""
+        """Store staged items now; a job without hooks stores them at its end."""
         if not self._turn.is_of_job or hooks_of(self._session).all:
             await self._turn.flush()
 
     def reply(self, stop: Stop, waiting: Sequence[ToolCall] = ()) -> Reply:
-        """The reply as it is now."""
         spent = self.meter.spent
         return Reply(tuple(self.items), stop, spent.usage, spent.cost, self._speaker.name, tuple(waiting))
 
@@ -195,27 +191,27 @@ class Loop:
                 return self.reply(_STOPS.get(parsed.finish, "done"))
 
     async def _execute(self, calls: Sequence[ToolCall]) -> Stop | None:
-        """Run calls; the reason to stop, if there is one."""
+        """Run calls, and return the reason to stop, if there is one."""
         batch = Batch(self._session, self._turn, self._speaker, self.emit, self.items)
         self._waiting = batch.waiting
-        within = await batch.judge(calls, self._decided, self.meter.calls_left, self._foreign)
-        self.meter.calls += len(within) - len(batch.refused)
+        within_limit = await batch.approve(calls, self._verdicts, self.meter.calls_left, self._foreign)
+        self.meter.calls += len(within_limit) - len(batch.refused)
         try:
-            await batch.execute(within)
+            await batch.execute(within_limit)
         except Cancelled:  # before any of them began
-            await self._close_calls(within, "the job was cancelled")
+            await self._close_calls(within_limit, "the job was cancelled")
             return "cancelled"
-        is_beyond = len(within) < len(calls)
-        if is_beyond:
+        is_over_limit = len(within_limit) < len(calls)
+        if is_over_limit:
             await self._close_calls(calls, "the limit of calls is reached")
-        if await batch.still_wait():
+        if await batch.must_wait():
             return "waiting"
-        self._find_speaker()
-        return "calls" if is_beyond else None
+        self._update_speaker()
+        return "calls" if is_over_limit else None
 
     def waiting(self) -> tuple[ToolCall, ...]:
         """The open calls that the caller or a person has to answer or approve."""
-        self._find_speaker()
+        self._update_speaker()
         tools, waiting = self._speaker.tools, list[ToolCall]()
         for call, progress in self._session.calls.standing():
             is_asked = progress == "foreign" and self._has_tool(call)
@@ -225,15 +221,15 @@ class Loop:
                 waiting.append(call)
         return tuple(waiting)
 
-    def _find_speaker(self) -> None:
-        if self._own.handoffs:
-            self._speaker = speaker_in(self._session.view(), self._own)
+    def _update_speaker(self) -> None:
+        if self._own_speaker.handoffs:
+            self._speaker = speaker_in(self._session.view(), self._own_speaker)
 
-    async def _typed(self, reply: Reply) -> Reply:
-        """The reply with its value. An answer that is not of the type is asked for again, with its faults."""
+    async def _with_output(self, reply: Reply) -> Reply:
+        """The reply with its typed output. A model whose answer does not fit is told why and asked again."""
         if self._answer is None:
             return reply
-        for tries_left in reversed(range(_ANSWER_TRIES)):
+        for tries_left in reversed(range(_MAX_ANSWERS)):
             if reply.stop != "done":
                 break
             try:
@@ -241,88 +237,90 @@ class Loop:
             except InvalidValue as fault:
                 if not tries_left:
                     name = self._speaker.model.name
-                    words = f"{name} gave no {self._answer.name} in {_ANSWER_TRIES} tries"
+                    words = f"{name} gave no {self._answer.name} in {_MAX_ANSWERS} tries"
                     raise ModelFailed(words) from fault
                 words = f"That is not what was asked for: {fault}. Give it again, as JSON and nothing else."
-                # Of the answer, and no word of the user: what led to the answer counts as before.
-                of = [item.id for item in reply.items if isinstance(item, Message)]
-                await self._session.aio.append(Message("user", words, extras={"correction": True, OF: of}))
+                # Derived from the answer, not said by the user: trust and erasure follow the answer.
+                sources = [item.id for item in reply.items if isinstance(item, Message)]
+                correction = Message("user", words, extras={"correction": True, OF: sources})
+                await self._session.aio.append(correction)
                 reply = await self._converse()
         return reply
 
-    # Calls that an earlier turn left
+    # Open calls of earlier turns
 
     async def _record_message(self, message: Message) -> list[ToolCall]:
-        """Record the user's message, and return the calls that wait for approval, or were given it.
+        """Record the user's message, and return the calls that are approved or wait for approval.
 
-        If a tool has asked the user something, the message is its result. Otherwise open calls are closed,
-        except those that were approved.
+        If a tool has asked the user a question, the message is its result. Otherwise open calls are closed,
+        except approved ones.
         """
-        left = await self._runnable_calls({})
-        question = next((call for call in left if self._asks_user(call)), None)
+        runnable = await self._runnable_calls({})
+        question = next((call for call in runnable if self._asks_user(call)), None)
         begun = {call.id for call, progress in self._session.calls.standing() if progress == "begun"}
         waiting: list[ToolCall] = []
         closed: dict[str, Item] = {}
-        for call in left:
+        for call in runnable:
             if call is question:
                 closed[call.id] = ToolResult(call.call_id, call.name, message.content, id=message.id)
             elif call.id in begun:
                 closed[call.id] = uncertain(call, _ENDED)
-            elif call.id in self._decided or (question is not None and self._may_wait(call)):
+            elif call.id in self._verdicts or (question is not None and self._can_wait(call)):
                 waiting.append(call)
             elif call.id in self._foreign:
                 closed[call.id] = uncertain(call, _FOREIGN)
             else:
                 closed[call.id] = not_run(call, _SUPERSEDED)
-        said = [message] if question is None else []
-        calls = [call for call in left if call.id in closed]
-        recorded = await self._turn.answer(calls, *closed.values(), *said, if_unclaimed=True, stages=True)
+        messages = [message] if question is None else []
+        calls = [call for call in runnable if call.id in closed]
+        recorded = await self._turn.answer(calls, *closed.values(), *messages, if_unclaimed=True, stages=True)
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
     async def _runnable_calls(self, decisions: Decisions) -> list[ToolCall]:
-        """The open calls that may still run, once decisions are checked and the other calls are closed.
+        """Check decisions, close the calls that cannot run, and return the others.
 
         A result among the decisions closes its call.
         """
-        left, closed, decided = list[ToolCall](), list[tuple[ToolCall, ToolResult]](), dict[str, bool | str]()
+        runnable, verdicts = list[ToolCall](), dict[str, bool | str]()
+        closed = list[tuple[ToolCall, ToolResult]]()
         standing = self._session.calls.standing()
         self._foreign = {call.id for call, progress in standing if progress == "foreign"}
         for call, progress in standing:
             if progress == "running":
                 place = self._session.place
-                raise TurnBusy(f"the call {cut(call.call_id)!r} of {place} is being run by another")
-            tool, is_gone = self._speaker.tools.get(call.name), is_tombstone(call)
+                raise TurnBusy(f"another process runs the call {cut(call.call_id)!r} of {place}")
+            tool, is_forgotten = self._speaker.tools.get(call.name), is_tombstone(call)
             may_run = progress != "begun" or (tool is not None and tool.is_idempotent)
-            if progress in ("foreign", "approved") and not self._has_tool(call) and not is_gone:
-                closed.append((call, uncertain(call, _FOREIGN)))  # nobody can decide it here
-            elif may_run and not is_gone:
-                left.append(call)
+            if progress in ("foreign", "approved") and not self._has_tool(call) and not is_forgotten:
+                closed.append((call, uncertain(call, _FOREIGN)))  # no agent here can run it
+            elif may_run and not is_forgotten:
+                runnable.append(call)
                 if progress == "approved" and not self._needs_answer(call):
-                    decided[call.id] = True
+                    verdicts[call.id] = True
             else:
                 closed.append(
                     (call, uncertain(call, _ENDED) if progress == "begun" else not_run(call, FORGOTTEN))
                 )
-        for name, decision in self._decisions_by_item(decisions, left).items():
+        for name, decision in self._decisions_by_item(decisions, runnable).items():
             if isinstance(decision, ToolResult):
-                call = next(call for call in left if call.id == name)
-                left.remove(call)
+                call = next(call for call in runnable if call.id == name)
+                runnable.remove(call)
                 closed.append((call, decision))
             else:
-                decided[name] = decision
-        self._decided = decided
+                verdicts[name] = decision
+        self._verdicts = verdicts
         for call, result in closed:
             self.items += await self._close_call(call, result)
-        return left
+        return runnable
 
-    def _decisions_by_item(self, decisions: Decisions, left: Sequence[ToolCall]) -> Decisions:
-        """Decisions by the ids of the items of calls; a person gives either id of a call.
+    def _decisions_by_item(self, decisions: Decisions, runnable: Sequence[ToolCall]) -> Decisions:
+        """Check decisions, and key them by the item ids of the calls; callers may use either id of a call.
 
-        A result that is on record is passed over, so that one may be given again after a crash.
+        A result that is already recorded is ignored, so that a caller may repeat it after a crash.
         """
         view = self._session.view()
-        found: dict[str, bool | str | ToolResult] = {}
+        by_item: dict[str, bool | str | ToolResult] = {}
         for name, decision in decisions.items():
             if isinstance(decision, ToolResult) and view.log.find(decision.id, view.revision) is not None:
                 continue
@@ -337,29 +335,29 @@ class Loop:
                     f"the call {cut(name)!r} is of the tool {cut(call.name)!r}, which "
                     f"{cut(self._speaker.name)!r} does not have: an agent that has it decides it"
                 )
-            if call is None or call not in left:
+            if call is None or call not in runnable:
                 raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
             if self._asks_user(call):
-                raise InvalidValue(f"the call {cut(name)!r} asks the user something: `ask` answers it")
-            if is_callers(call) and decision is True:
-                raise InvalidValue(f"the call {cut(name)!r} is run by the caller: its ToolResult decides it")
+                raise InvalidValue(f"the call {cut(name)!r} is a question to the user: `ask` answers it")
+            if is_run_by_caller(call) and decision is True:
+                raise InvalidValue(f"the caller runs the call {cut(name)!r}: decide it with its ToolResult")
             if isinstance(decision, ToolResult):
                 _check_result(decision, call)
-            if call.id in found:
+            if call.id in by_item:
                 raise InvalidValue(f"the call {cut(call.call_id)!r} is decided twice, by both of its ids")
-            found[call.id] = decision
-        return found
+            by_item[call.id] = decision
+        return by_item
 
     def _needs_answer(self, call: ToolCall) -> bool:
-        """Whether a call needs an answer: whatever a person has approved, it is not run here."""
-        return is_callers(call) or self._asks_user(call)
+        """Whether a call needs an answer from the caller or the user: approval alone does not run it."""
+        return is_run_by_caller(call) or self._asks_user(call)
 
     def _has_tool(self, call: ToolCall) -> bool:
-        """Whether the speaker, or its caller, can run a call."""
-        return is_callers(call) or call.name in self._speaker.tools or call.name in self._speaker.handoffs
+        speaker = self._speaker
+        return is_run_by_caller(call) or call.name in speaker.tools or call.name in speaker.handoffs
 
-    def _may_wait(self, call: ToolCall) -> bool:
-        """Whether a call waits for a decision, and an answer to another leaves it waiting."""
+    def _can_wait(self, call: ToolCall) -> bool:
+        """Whether a call keeps waiting for a decision while another one is answered."""
         return call.id in self._foreign or needs_person(self._speaker.tools.get(call.name), call)
 
     def _asks_user(self, call: ToolCall) -> bool:
@@ -367,7 +365,7 @@ class Loop:
         return tool is not None and tool.asks_person and needs_person(tool, call)
 
     def _last_answer(self) -> Message | None:
-        """The answer that the conversation ends with, if it is complete: then there is nothing to resume."""
+        """The complete answer that the conversation ends with, if any: then `resume` only returns it."""
         for item in reversed(self._session.view()):
             if isinstance(item, Message):
                 return item if item.role == "assistant" and not item.interrupted else None
@@ -378,26 +376,26 @@ class Loop:
     # Closing calls
 
     async def _close_calls(self, calls: Sequence[ToolCall], why: str) -> None:
-        """Give open calls a result that says why there is none.
+        """Close open calls with a result that gives the reason.
 
-        Calls that wait for a person, and those that another runs, stay open.
+        Calls that wait for a person, or that another process runs, stay open.
         """
-        own = {call.id for call in calls} - {call.id for call in self._waiting}
+        closing = {call.id for call in calls} - {call.id for call in self._waiting}
 
         async def close() -> None:
             for call, progress in self._session.calls.standing():
-                if call.id in own and progress != "running":
+                if call.id in closing and progress != "running":
                     is_unknown = progress in ("begun", "foreign")
                     result = uncertain(call, why) if is_unknown else not_run(call, why)
                     self.items += await self._close_call(call, result)
 
-        await self._retried(close)
+        await self._retry_on_conflict(close)
 
     async def _close_call(self, call: ToolCall, result: ToolResult) -> tuple[Item, ...]:
-        return await write_result(partial(self._turn.answer, [call], if_unclaimed=True), CallRecord(result))
+        return await write_result(partial(self._turn.answer, [call], if_unclaimed=True), EndedCall(result))
 
-    async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work on open calls again for as long as others answer or begin some of them meanwhile."""
+    async def _retry_on_conflict(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Repeat work on open calls when another process answered or began one of them meanwhile."""
         while True:
             before = self._session.calls.standing()
             try:
@@ -409,24 +407,25 @@ class Loop:
     # Requests
 
     async def _ask_model(self) -> Parsed:
-        """Ask the model, and record its response. If it refuses the request as too long, it is sent less."""
+        """Ask the model, and record its response. If a request is refused as too long, send a shorter one."""
         full = self._speaker.template
         template, exceeded = narrowed(full), None
-        tries_left = _MOST_SENT
+        sends_left = _MAX_SENDS
         while True:
-            self._sent, before, tries_left = 0, len(self.items), tries_left - 1
+            self._sent_tokens, before, sends_left = 0, len(self.items), sends_left - 1
             try:
                 parsed = await self._request(template)
             except Outdated:  # nothing was sent
-                tries_left += 1
+                sends_left += 1
                 self.meter.requests -= 1
             except WindowExceeded as refusal:
-                smaller = narrow(full, self._sent, refusal) if self._sent and tries_left else None
+                can_retry = self._sent_tokens and sends_left
+                smaller = narrow(full, self._sent_tokens, refusal) if can_retry else None
                 if smaller is None:
                     raise
                 template, exceeded = smaller, refusal
                 calls = [item for item in self.items[before:] if isinstance(item, ToolCall)]
-                await self._close_calls(calls, "the response broke off before its end")
+                await self._close_calls(calls, "the response ended early")
             except OverBudget:
                 if exceeded is not None:
                     raise exceeded from None  # it cannot be made smaller
@@ -439,10 +438,10 @@ class Loop:
                 return parsed
 
     async def _steer(self) -> bool:
-        """Record the messages that came meanwhile for the next request; whether there were any."""
-        said = await self._turn.steer(self.take_steering())
-        self.items += said
-        return bool(said)
+        """Record the steering messages for the next request; return whether there were any."""
+        messages = await self._turn.steer(self.take_steering())
+        self.items += messages
+        return bool(messages)
 
     async def _request(self, template: Template) -> Parsed:
         if self._turn.is_cancelled:
@@ -452,7 +451,7 @@ class Loop:
         model = self._speaker.model
         self.meter.check_prices(model)
         self.meter.requests += 1
-        context, rendered = await self._rendered(template)
+        context, rendered = await self._render(template)
         # A local model writes to the end of its context unless it is given a limit.
         is_local = getattr(model, "context", None) is not None
         terms = Terms(
@@ -470,28 +469,28 @@ class Loop:
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
             except Outdated:
-                await answering.close()  # what a model says that was never asked is no answer
+                await answering.close()  # the request was not sent, so there is nothing to record
                 raise
             except BaseException:
-                came = await answering.close()  # by the task that reads the stream
-                answered(came)
-                if came.items or came.usage is not None:
-                    await shield(self._record(came._replace(error=None), sent))  # the error itself is raised
+                received = await answering.close()  # in the task that reads the stream
+                answered(received)
+                if received.items or received.usage is not None:
+                    await shield(self._record(received._replace(error=None), sent))  # the error is raised
                 raise
             answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed, sent))
         if self.emit is not no_reader:
-            await self._turn.flush()  # a reader is told of what is stored
+            await self._turn.flush()  # a stream shows only stored responses
         await self.emit(Recorded(recorded.items))
         return recorded
 
     async def _record(self, parsed: Parsed, sent: Request) -> Parsed:
-        if self._speaker.callers:
-            parsed = parsed._replace(items=as_callers(parsed.items, self._speaker.callers))
+        if self._speaker.caller_tools:
+            parsed = parsed._replace(items=mark_caller_calls(parsed.items, self._speaker.caller_tools))
         if sent.sent is not None:
             shown, tools = sent.sent.context.items, self._speaker.tools
-            found = cache(partial(untrusted_in, shown))
-            parsed = parsed._replace(items=with_untrusted(parsed.items, tools, found))
+            untrusted = cache(partial(untrusted_in, shown))
+            parsed = parsed._replace(items=name_untrusted(parsed.items, tools, untrusted))
         recorded = await self._turn.record(parsed, sent)
         self.items += recorded.items
         return recorded
@@ -499,28 +498,24 @@ class Loop:
     # Contexts
 
     async def preview(self) -> Context:
-        """The context that the model would see now."""
         await self._session.aio.refresh()
-        self._find_speaker()
+        self._update_speaker()
         return await self._build(narrowed(self._speaker.template))
 
-    async def _rendered(self, template: Template) -> tuple[Context, Rendered]:
-        """The context and the request. It is built again if something was forgotten since it was built."""
+    async def _render(self, template: Template) -> tuple[Context, Rendered]:
+        """The context and the request, built again if one of its items was forgotten meanwhile."""
         model = self._speaker.model
         while True:
-            context = await self._fitted(template)
+            context = await self._build_within_budget(template)
             with suppress(Forgotten):
                 caches = getattr(model, "caches", True)
                 render = partial(context.render, model.wire, model=model.name, cache=caches)
                 rendered = await self._turn.render(context, render)
-                self._sent = context.receipt.tokens
+                self._sent_tokens = context.receipt.tokens
                 return context, rendered
 
-    async def _fitted(self, template: Template) -> Context:
-        """The context. If new tool results make it too large, some of them are moved to the pool.
-
-        If there are none, the pins of the model are taken back.
-        """
+    async def _build_within_budget(self, template: Template) -> Context:
+        """The context. If it is over budget, move tool results to the pool, then release the model's pins."""
         while True:
             try:
                 return await self._build(template)
@@ -542,10 +537,10 @@ class Loop:
 
 
 def _check_result(result: ToolResult, call: ToolCall) -> None:
-    """Refuse a result that a caller gives for a call that it does not run, or for another call."""
-    if not is_callers(call):
+    """Refuse a result for a call that the caller does not run, or that names another call."""
+    if not is_run_by_caller(call):
         raise InvalidValue(
-            f"the call {cut(call.call_id)!r} is run by the agent: True, False or a reason decides it"
+            f"the agent runs the call {cut(call.call_id)!r}: decide it with True, False or a reason"
         )
     if (result.call_id, result.name) != (call.call_id, call.name):
         raise InvalidValue(f"the result for the call {cut(call.call_id)!r} is of another call or tool")

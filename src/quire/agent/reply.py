@@ -9,9 +9,14 @@ from quire.tokens import Usage
 Stop = Literal[
     "done", "waiting", "interrupted", "cancelled", "requests", "seconds", "calls", "cost", "length", "refused"
 ]
-"""Why a turn ended: the model was done, the caller or a person has to answer or approve a call, the turn was
-interrupted, or its job cancelled, a limit was reached, the model ran out of output tokens, or its provider
-refused to answer."""
+"""Why a turn ended.
+
+- "done": the model has answered.
+- "waiting": the caller or a person has to answer or approve a call.
+- "interrupted": another message or `Agent.interrupt` stopped it; "cancelled": its job was cancelled.
+- "requests", "seconds", "calls", "cost": a limit was reached.
+- "length": the model ran out of output tokens; "refused": the provider refused to answer.
+"""
 
 
 @hint_attributes
@@ -19,8 +24,8 @@ class Reply(NamedTuple):
     """The reply to a question. `str(reply)` is its text.
 
     `items` are all items that the turn recorded, except the message that it answers. `waiting` are calls that
-    the caller or a person has to answer or approve. `output` is the value if a type was asked for. `agent` is
-    the name of the agent that replied.
+    the caller or a person has to answer or approve. `output` is the value of a typed answer. `agent` is the
+    name of the agent that replied.
     """
 
     items: tuple[Item, ...]

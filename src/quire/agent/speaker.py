@@ -1,4 +1,4 @@
-"""Speakers: what an agent is made of, and which agent of a conversation speaks after hand-offs."""
+"""Speakers: the parts of an agent, and which agent of a conversation speaks after hand-offs."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ _NO_PARAMETERS: Definition = {"type": "object", "properties": {}, "additionalPro
 
 
 class Speaker(NamedTuple):
-    """A name, a model, what it sees, its tools, the agents it may hand over to, and its approver."""
+    """The parts of an agent: its name, model, template, tools, handoffs and approver."""
 
     name: str
     model: AnyModel
@@ -36,18 +36,17 @@ class Speaker(NamedTuple):
     tools: Mapping[str, Tool]
     definitions: tuple[Definition, ...]
     handoffs: "Mapping[str, Speaker]" = MappingProxyType({})
-    """The agents it may hand over to, by the name of the tool that does it."""
+    """The agents that it may hand over to, by the names of the tools for it."""
     approver: Approver | None = None
-    callers: frozenset[str] = frozenset()
-    """The names of definitions without a function: the caller of the agent runs these tools."""
+    caller_tools: frozenset[str] = frozenset()
+    """The names of tools that the caller of the agent runs."""
     toolbox: Toolbox | None = None
-    """Those of its tools that are shown when they are needed."""
+    """The tools that are shown only when they are needed."""
 
     def shown_definitions(self, view: View) -> tuple[Definition, ...]:
-        """The definitions that the next request has."""
-        box = self.toolbox
-        defers = self.model.wire == "anthropic"  # its results load definitions, and the cache holds
-        return self.definitions if box is None else box.shown_of(self.definitions, view, defers=defers)
+        toolbox = self.toolbox
+        defers = self.model.wire == "anthropic"  # a result can load definitions without breaking the cache
+        return self.definitions if toolbox is None else toolbox.select(self.definitions, view, defers=defers)
 
 
 def speaker_of(
@@ -73,14 +72,14 @@ def speaker_of(
         sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
         template = Template(*sections, budget=budget_for(model), model=model.name)
     listed = list(tools)
-    boxes = [one for one in listed if isinstance(one, Toolbox)]
-    if len(boxes) > 1:
+    toolboxes = [one for one in listed if isinstance(one, Toolbox)]
+    if len(toolboxes) > 1:
         raise InvalidValue("Agent(tools=…) has one Toolbox at most: put all tools into it")
-    box = boxes[0] if boxes else None
-    if box is not None:
-        listed.remove(box)
-        listed += box.offered
-        template = box.in_template(template)
+    toolbox = toolboxes[0] if toolboxes else None
+    if toolbox is not None:
+        listed.remove(toolbox)
+        listed += toolbox.all_tools
+        template = toolbox.in_template(template)
     others: dict[str, Speaker] = {}
     definitions: list[Definition] = []
     for agent in handoffs:
@@ -90,44 +89,44 @@ def speaker_of(
         if tool_name in others:
             raise InvalidValue(f"two agents to hand over to are called {cut(other.name)!r}")
         others[tool_name] = other
-        description = f"Give the conversation to {other.name}, who goes on from here."
+        description = f"Hand the conversation over to {other.name}."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
     own = tools_of([*listed, *definitions])
-    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver, toolbox=box)
-    return speaker._replace(callers=_callers(speaker))
+    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver, toolbox=toolbox)
+    return speaker._replace(caller_tools=_caller_tools(speaker))
 
 
-def offering(speaker: Speaker, tools: Sequence[Definition], verb: str) -> Speaker:
-    """A speaker, and those it may hand over to, with more tools that the caller runs."""
-    for one in checked_type(tools, Sequence, f"{verb}: tools are a list of definitions"):
-        checked_type(one, Mapping, f"{verb}: the tools that the caller runs are definitions")
+def with_caller_tools(speaker: Speaker, tools: Sequence[Definition], verb: str) -> Speaker:
+    """A speaker with more tools that the caller runs; its handoffs have them too."""
+    for definition in checked_type(tools, Sequence, f"{verb}: tools are a list of definitions"):
+        checked_type(definition, Mapping, f"{verb}: the tools that the caller runs are definitions")
     own = tools_of([*speaker.tools.values(), *speaker.definitions[len(speaker.tools) :], *tools])
-    handoffs = {name: offering(other, tools, verb) for name, other in speaker.handoffs.items()}
+    handoffs = {name: with_caller_tools(other, tools, verb) for name, other in speaker.handoffs.items()}
     more = speaker._replace(definitions=own.definitions, handoffs=handoffs)
-    return more._replace(callers=_callers(more))
+    return more._replace(caller_tools=_caller_tools(more))
 
 
-def _callers(speaker: Speaker) -> frozenset[str]:
+def _caller_tools(speaker: Speaker) -> frozenset[str]:
     names = {one.name for one in read_tools(speaker.definitions)}
     return frozenset(names.difference(speaker.tools, speaker.handoffs))
 
 
 def speaker_in(view: View, own: Speaker) -> Speaker:
-    """The agent that made the open calls of a conversation, or else the one that it was handed to last."""
-    crew, pending = _crew(own), view.pending()
+    """The agent that made the open calls of a conversation, or else that of its last hand-off."""
+    reachable, pending = _reachable_speakers(own), view.pending()
     items: Iterable[Item] = reversed(view)
     if pending:
         items = dropwhile(lambda item: item.id != pending[0].id, items)
     handed_to = (item.to_agent for item in items if isinstance(item, Handoff))
-    return next((crew[name] for name in handed_to if name in crew), own)
+    return next((reachable[name] for name in handed_to if name in reachable), own)
 
 
-def _crew(own: Speaker) -> dict[str, Speaker]:
-    """All agents that the conversation can be handed to, directly or by others, by name."""
-    found, left = {own.name: own}, [own]
+def _reachable_speakers(own: Speaker) -> dict[str, Speaker]:
+    """All agents that the conversation can be handed over to, directly or through others, by name."""
+    speakers, left = {own.name: own}, [own]
     while left:
         for other in left.pop().handoffs.values():
-            if other.name not in found:
-                found[other.name] = other
+            if other.name not in speakers:
+                speakers[other.name] = other
                 left.append(other)
-    return found
+    return speakers

@@ -1,10 +1,10 @@
-"""A toolbox: many tools, of which a model is shown a few. It reads the names of the others, and finds them.
+"""A toolbox: many tools, of which a model is shown a few. It reads the names of the others and searches them.
 
-Definitions come before the messages, so each change of them makes the provider read the whole request anew.
-A definition of 400 tokens that stays costs as much in 450 requests as one change does with 20,000 tokens. So
-definitions come together, when a search has found them, and leave only when others need their place.
+Definitions come before the messages, so each change of them invalidates the provider's cache of the whole
+request. A definition of 400 tokens that stays costs as much in 450 requests as one change does with 20,000
+tokens. So definitions are added together, after a search, and leave only when others need their place.
 
-What is shown is a function of the record: a restart, a fork and a resumed turn show the same.
+The shown tools are a function of the record: a restart, a fork and a resumed turn show the same.
 """
 
 import re
@@ -35,17 +35,17 @@ FIND = "find_tools"
 """The name of the tool that finds others."""
 
 _TOKENS = 6_000
-_FOUND, _FOUND_FIRST = 3, 8
-"""Tools that one search finds, and that the first message of a conversation does, if there is room."""
+_MAX_FOUND, _MAX_FOUND_FIRST = 3, 8
+"""Tools that one search finds at most, and that the first message of a conversation finds at most."""
 
-_STRIDE = 500
-"""A tool that is not used in so many items may leave; at multiples of it, so that several leave at once."""
+_IDLE_ITEMS = 500
+"""After so many items a tool that was not used may leave; at multiples, so that several leave at once."""
 
-_LINES = (100, 60, 30, 0)
-"""Characters of a description in the catalogue: as many as there is room for."""
+_LINE_LENGTHS = (100, 60, 30, 0)
+"""Characters of a description in the catalogue: the first that fits."""
 
-_CATALOGUE = 2
-"""The catalogue may take one part in so many of the tokens."""
+_CATALOGUE_SHARE = 2
+"""The catalogue takes at most the toolbox's tokens divided by this."""
 
 _NAMES = re.compile(r"[\w.:/-]+")
 
@@ -56,17 +56,17 @@ _INTRODUCTION = (
 
 
 class FoundTools(str):
-    """What a search tells the model, and the names of the tools that it has found."""
+    """The text of a search result, with the names of the tools in it."""
 
     names: tuple[str, ...] = ()
 
 
 class Toolbox:
-    """Many tools in few tokens. It goes among the tools of an agent, beside those that are always shown.
+    """Many tools in few tokens. Give it to an agent among its tools; the other tools are always shown.
 
-    `tokens` is what the toolbox adds to a request at most: a catalogue of all tools, with a line each, the
-    tool that searches them, and the definitions that were found or called last. If all definitions fit,
-    they are all shown, and there is nothing to search.
+    A toolbox adds at most `tokens` to a request: a catalogue of all tools with a line each, the tool that
+    searches them, and the definitions that were found or called last. If all definitions fit, all are shown
+    and none is searched.
     """
 
     def __init__(self, tools: Iterable[Any], *, tokens: int = _TOKENS) -> None:
@@ -74,136 +74,136 @@ class Toolbox:
         self.tools, self.definitions = tools_of(tools)
         definitions = single_definitions(self.definitions)
         read = sorted((read_definition(one) for one in definitions), key=itemgetter(0))
-        self._read = {name: (description, schema) for name, description, schema in read}
+        self._described = {name: (description, schema) for name, description, schema in read}
         self._costs = {read_definition(one)[0]: _cost(one) for one in definitions}
-        self.catalogue, self._room = "", self.tokens
+        self.catalogue, self._free_tokens = "", self.tokens
         if sum(self._costs.values()) > self.tokens:
             self.catalogue = self._catalogue()
-            self._room -= _cost_of_text(self.catalogue) + _cost(self.search_tool.definition)
+            self._free_tokens -= _cost_of_text(self.catalogue) + _cost(self.search_tool.definition)
             largest = max(self._costs, key=self._costs.__getitem__)
-            if self._costs[largest] > self._room:
-                least = self.tokens - self._room + self._costs[largest]
+            if self._costs[largest] > self._free_tokens:
+                least = self.tokens - self._free_tokens + self._costs[largest]
                 raise InvalidLimit(f"a toolbox with the tool {largest!r} takes at least {least:,} tokens")
 
     def __repr__(self) -> str:
         return f"<Toolbox of {len(self.definitions)} tools in {self.tokens:,} tokens>"
 
     def __contains__(self, name: object) -> bool:
-        """Whether a tool is one of those that are searched."""
-        return bool(self.catalogue) and name in self._read
+        """Whether a tool is found by search, not always shown."""
+        return bool(self.catalogue) and name in self._described
 
     @property
-    def offered(self) -> tuple[Any, ...]:
-        """All tools, and the one that searches them if not all are shown."""
+    def all_tools(self) -> tuple[Any, ...]:
+        """All tools, with the tool that searches them if not all are shown."""
         functions = self.tools.values()
         others = self.definitions[len(self.tools) :]
         return (*functions, *([self.search_tool] if self.catalogue else ()), *others)
 
     @cached_property
     def search_tool(self) -> Tool:
-        """The tool that finds others."""
         return tool(self.find_tools, idempotent=True)
 
     def find_tools(self, query: str) -> FoundTools:
-        """Find tools that are not shown yet. Those that are found can be called next.
+        """Find tools that are not shown yet, so that you can call them next.
 
         Args:
-            query: What is to be done, or the names of tools; more than one tool may be found.
+            query: What you want to do, or the names of tools; several may be found at once.
         """
         found = self.matches(query)
         if not found:
-            return FoundTools("No tool was found: use other words, or names of the list.")
-        lines = (self._line(name, _LINES[0]) for name in found)
-        told = FoundTools("\n".join(("These tools can be called now:", *lines)))
-        told.names = tuple(found)
-        return told
+            return FoundTools("No tool was found: use other words, or names from the list.")
+        lines = (self._line(name, _LINE_LENGTHS[0]) for name in found)
+        answer = FoundTools("\n".join(("These tools can be called now:", *lines)))
+        answer.names = tuple(found)
+        return answer
 
-    def matches(self, query: str, limit: int = _FOUND, room: int | None = None) -> list[str]:
-        """The names of the tools that a query finds, the best first, as many as can be shown together."""
-        named = [name for name in dict.fromkeys(_NAMES.findall(query)) if name in self._read]
+    def matches(self, query: str, limit: int = _MAX_FOUND, tokens: int | None = None) -> list[str]:
+        """The names of the tools that match a query, the best first, as many as fit together."""
+        named = [name for name in dict.fromkeys(_NAMES.findall(query)) if name in self._described]
         hits = (hit.leaf.key for hit in self._index.search(Question.of(query, 0.0), limit=limit).hits)
         found = list(dict.fromkeys((*named, *hits)))[: max(limit, len(named))]
-        return self._within_room(found, room)
+        return self._fitting(found, tokens)
 
-    def shown_of(
+    def select(
         self, definitions: Sequence[Definition], view: View, *, defers: bool = False
     ) -> tuple[Definition, ...]:
-        """Those of an agent's definitions that are shown after what a transcript has recorded.
+        """Those of an agent's definitions that the next request of a transcript shows.
 
-        If the provider `defers` definitions, those that were not shown from the beginning say so: then the
-        result that has found them loads them, and what was cached stays so.
+        If the provider `defers` definitions, those that a search found are marked: the result of the search
+        loads them, and the cached beginning stays valid.
         """
         if not self.catalogue:
             return tuple(definitions)
-        first = self._of_first_message(view, defers)
-        shown = self._within_room(dict.fromkeys((*self._used(view), *first)))
+        first = self._first_found(view, defers)
+        shown = self._fitting(dict.fromkeys((*self._recently_used(view), *first)))
         chosen: list[Definition] = []
         for one in single_definitions(definitions):
             name = read_definition(one)[0]
-            if name in shown or name not in self._read:
-                is_found = defers and name in self._read and name not in first
+            if name in shown or name not in self._described:
+                is_found = defers and name in self._described and name not in first
                 chosen.append({**one, "defer_loading": True} if is_found else one)
         return tuple(chosen)
 
     def in_template(self, template: Template) -> Template:
-        """The template with the catalogue behind the static sections at its beginning."""
+        """The template with the catalogue after the static sections at its beginning."""
         if not self.catalogue:
             return template
         section = Instructions(self.catalogue, "toolbox")
         names = (one.name for one in map(settings_of, template.sections) if one.stability != "static")
         return template.add(section, before=next(names, None))
 
-    def _used(self, view: View) -> Sequence[str]:
-        """The tools that were found or called, the most needed first.
+    def _recently_used(self, view: View) -> Sequence[str]:
+        """The tools that were found or called, by priority.
 
-        The last search comes first, then what was called, newest first, then what was found before and not
-        called. So a call of a tool that is shown changes nothing.
+        First those of the last search, then called tools, newest first, then tools that earlier searches
+        found and nobody called. So a call of a shown tool changes nothing.
         """
-        start = max(view.end // _STRIDE - 1, 0) * _STRIDE
+        start = max(view.end // _IDLE_ITEMS - 1, 0) * _IDLE_ITEMS
         found, called, uncalled, is_last = list[str](), list[str](), list[str](), True
         for item in reversed(view.log.items(start, view.end)):
             if isinstance(item, ToolResult) and item.name == FIND and not item.is_error:
-                listed = [name for name in item.extras.get(FOUND_TOOLS, ()) if name in self._read]
+                listed = [name for name in item.extras.get(FOUND_TOOLS, ()) if name in self._described]
                 (found if is_last else uncalled).extend(listed)
             elif isinstance(item, ToolCall | Message):
                 is_last &= not found or (isinstance(item, ToolCall) and item.name == FIND)
-                if isinstance(item, ToolCall) and item.name in self._read:
+                if isinstance(item, ToolCall) and item.name in self._described:
                     called.append(item.name)
         return (*found, *called, *uncalled)
 
-    def _of_first_message(self, view: View, defers: bool) -> list[str]:
-        """What the first message of a conversation finds: nothing is cached yet, so it costs nothing.
+    def _first_found(self, view: View, defers: bool) -> list[str]:
+        """The tools that match the first message of a conversation: nothing is cached yet, so they are cheap.
 
-        If the provider defers definitions, a later change costs only where there is no room left.
+        If the provider defers definitions, half of the room stays free for later searches, which are cheap.
         """
-        items = view.log.items(0, min(view.end, _STRIDE)) if view.end < 2 * _STRIDE else []
-        room = self._room // 2 if defers else self._room
+        items = view.log.items(0, min(view.end, _IDLE_ITEMS)) if view.end < 2 * _IDLE_ITEMS else []
+        tokens = self._free_tokens // 2 if defers else self._free_tokens
         first = next((item for item in items if isinstance(item, Message) and item.role == "user"), None)
-        return [] if first is None else self.matches(first.text, _FOUND_FIRST, room)
+        return [] if first is None else self.matches(first.text, _MAX_FOUND_FIRST, tokens)
 
-    def _within_room(self, names: Iterable[str], room: int | None = None) -> list[str]:
-        ordered, room = list(names), self._room if room is None else room
-        taken = accumulate(self._costs[name] for name in ordered)
-        return [name for name, tokens in zip(ordered, taken, strict=True) if tokens <= room]
+    def _fitting(self, names: Iterable[str], tokens: int | None = None) -> list[str]:
+        """The first of some tools, as many as fit."""
+        ordered, limit = list(names), self._free_tokens if tokens is None else tokens
+        totals = accumulate(self._costs[name] for name in ordered)
+        return [name for name, total in zip(ordered, totals, strict=True) if total <= limit]
 
-    def _line(self, name: str, letters: int) -> str:
-        about = " ".join(self._read[name][0].partition("\n")[0].split())
-        about = about if len(about) <= letters else f"{about[: letters - 1].rsplit(' ', 1)[0]}…"
-        return f"- {one_line(name)}: {escape(about)}" if letters and about else f"- {one_line(name)}"
+    def _line(self, name: str, length: int) -> str:
+        text = " ".join(self._described[name][0].partition("\n")[0].split())
+        text = text if len(text) <= length else f"{text[: length - 1].rsplit(' ', 1)[0]}…"
+        return f"- {one_line(name)}: {escape(text)}" if length and text else f"- {one_line(name)}"
 
     def _catalogue(self) -> str:
-        """All tools, a line each; the lines are as long as there is room for."""
-        for letters in _LINES:
-            lines = "\n".join(self._line(name, letters) for name in self._read)
+        """All tools, a line each, as long as the room allows."""
+        for length in _LINE_LENGTHS:
+            lines = "\n".join(self._line(name, length) for name in self._described)
             text = f"{_INTRODUCTION}\n{element('tools', lines)}"
-            if _cost_of_text(text) <= self.tokens // _CATALOGUE:
+            if _cost_of_text(text) <= self.tokens // _CATALOGUE_SHARE:
                 return text
-        return f"{len(self._read):,} more tools can be called once `{FIND}` has found them."
+        return f"{len(self._described):,} more tools can be called once `{FIND}` has found them."
 
     @cached_property
     def _index(self) -> Index:
         index = Index()
-        index.put(_leaf(name, *about) for name, about in self._read.items())
+        index.put(_leaf(name, *described) for name, described in self._described.items())
         return index
 
 
@@ -216,7 +216,7 @@ def _cost_of_text(text: str) -> int:
 
 
 def _leaf(name: str, description: str, schema: Mapping[str, Any]) -> Leaf:
-    """A tool as the search reads it: its name, its description, and the names of its parameters."""
+    """A tool as a document of the index: its name, its description, and the names of its parameters."""
     words = f"{name}\n"
     parameters = " ".join(schema.get("properties", ()))
     return Leaf(

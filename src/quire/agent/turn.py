@@ -1,6 +1,6 @@
 """One turn at a time in a conversation: its task, interruption, streams, and shielded work.
 
-A turn is written down step by step. A cancellation waits for the step that is being written.
+Each step of a turn is recorded. A cancellation waits for a step that is being recorded.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from quire.stores.threads import STORE
 T = TypeVar("T")
 
 Emit = Callable[[Delta], Awaitable[None]]
-"""Passes a delta to the reader of a stream; it waits while the reader is slow."""
+"""Passes a delta to the reader of a stream, and waits for a slow reader."""
 
 WhileBusy = Literal["interrupt", "queue", "refuse", "steer"]
-"""What a message does while a turn runs: it ends the turn, waits for its end, or raises `TurnBusy`; or it is
-shown to the model with the next request of that turn, which answers both."""
+"""What a message does to a running turn: it ends the turn, waits for its end, or raises `TurnBusy`; or it
+steers the turn: the next request of the turn shows it, and the reply answers both."""
 
-_AHEAD = 32
-"""Deltas that may wait for a reader before the model waits for it."""
+_MAX_QUEUED = 32
+"""Deltas in the queue of a stream; when it is full, the model waits for the reader."""
 
 _POLL = 0.01
-"""Seconds between two looks at a turn of another event loop, which cannot be awaited here."""
+"""Seconds between polls of a turn of another event loop, which cannot be awaited here."""
 
 
 async def no_reader(_: Delta) -> None:
@@ -41,7 +41,7 @@ async def no_reader(_: Delta) -> None:
 
 
 async def keep_receipts(context: Context, rendered: Rendered, answering: Answering, terms: Terms) -> None:
-    """Keep a receipt of each request of an answer, just before it is sent."""
+    """Keep a receipt of each request of an answer just before the request is sent."""
 
     async def keep(request: Mapping[str, Any]) -> None:
         await STORE.do(partial(context.sent, rendered.wire, parameters=request))
@@ -55,7 +55,7 @@ class Turn:
     def __init__(self) -> None:
         self.is_interrupted = False
         self.has_begun = asyncio.Event()
-        """Set once the input is recorded; a turn is interrupted after that, not before."""
+        """Set once the input is recorded; an interruption waits for it."""
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Reply] | None = None
         self._has_ended = False
@@ -68,7 +68,7 @@ class Turn:
         return self._has_ended or not self._loop.is_running()
 
     def start(self, work: Coroutine[Any, Any, Reply]) -> "asyncio.Task[Reply]":
-        """Do the work in a task; code that it calls can tell that it runs within this turn."""
+        """Run the work in a task whose code can tell that it runs within this turn."""
         context = copy_context()
         context.run(_turns.set, (*_turns.get(), self))
         self._task = task = self._loop.create_task(work, context=context)
@@ -82,12 +82,12 @@ class Turn:
             self._reply = task.exception() or task.result()
         self._has_ended = True
         self._task = None  # it holds its context, and that holds this object
-        self.has_begun.set()  # wakes whoever waits to interrupt a turn that failed before it began
+        self.has_begun.set()  # wakes an interruption that waits for a turn that failed to begin
 
     async def stream(self, work: Callable[[Emit], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
         """The deltas of the work, `Done` last. Closing the generator cancels the work, and waits for it."""
         deltas: asyncio.Queue[Delta | None] = asyncio.Queue()
-        room = asyncio.Semaphore(_AHEAD)
+        room = asyncio.Semaphore(_MAX_QUEUED)
 
         async def emit(delta: Delta) -> None:
             await room.acquire()
@@ -105,22 +105,22 @@ class Turn:
             await asyncio.wait([task])
 
     def steer(self, message: Message) -> Callable[[], bool]:
-        """Let the model see a message with its next request; returns what tells whether it did."""
-        taken = asyncio.Event()
-        self._steering.append((message, taken))
-        return taken.is_set
+        """Show the model a message with its next request; the returned function says whether it was shown."""
+        was_delivered = asyncio.Event()
+        self._steering.append((message, was_delivered))
+        return was_delivered.is_set
 
     def take_steering(self) -> list[Message]:
-        """The messages that came since this was called last; they will be in the next request."""
-        came: list[Message] = []
+        """Take the messages for the next request."""
+        messages: list[Message] = []
         while self._steering:
-            message, taken = self._steering.popleft()
-            taken.set()
-            came.append(message)
-        return came
+            message, was_delivered = self._steering.popleft()
+            was_delivered.set()
+            messages.append(message)
+        return messages
 
     async def wait_over(self) -> Reply:
-        """The reply, once the turn has ended. Raises what has ended it."""
+        """Wait for the end of the turn; return its reply, or raise its error."""
         task = self._task
         if task is not None and self._loop is asyncio.get_running_loop():
             await asyncio.wait([task])
@@ -131,7 +131,7 @@ class Turn:
         raise self._reply or TurnBusy("the event loop of the turn was closed")
 
     async def interrupt(self) -> None:
-        """Stop the turn, and wait until it is recorded; code that runs within the turn does not wait."""
+        """Stop the turn, and wait until its end is recorded; code within the turn does not wait."""
         is_within = self in _turns.get()
         if self._loop is asyncio.get_running_loop():
             if is_within:
@@ -157,17 +157,17 @@ class Turn:
 
 
 _turns: ContextVar[tuple[Turn, ...]] = ContextVar("quire.agent.turns", default=())
-"""The turns that the current code runs within, the outermost first."""
+"""The turns that the current code runs in, the outermost first."""
 
 
 def refuse_from_within(session: Session) -> None:
-    """Raise `InvalidValue` if the current code, such as a tool, runs within a turn of this conversation."""
+    """Raise `InvalidValue` if the current code, such as a tool, runs in a turn of this conversation."""
     if log_of(session).at_work in _turns.get():
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
 async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
-    """A new turn of a conversation, once one that is on its way has ended; see `WhileBusy`."""
+    """Begin a turn of a conversation once the running one has ended; see `WhileBusy`."""
     refuse_from_within(session)
     turn = Turn()
     while (other := log_of(session).take_turn(turn)) is not None:
@@ -176,33 +176,33 @@ async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
         if while_busy == "interrupt":
             await other.interrupt()
         else:
-            with suppress(Exception):  # who asked for it is told
+            with suppress(Exception):  # raised to the caller of that turn
                 await other.wait_over()
     return turn
 
 
-async def steered(session: Session, message: Message) -> Reply | None:
-    """The reply of a turn that was shown a message on its way; `None` if none runs, or it ended before."""
-    work = log_of(session).at_work
-    if work is None:
+async def steer_turn(session: Session, message: Message) -> Reply | None:
+    """Show a message to the running turn, and return its reply; `None` if no turn took the message."""
+    turn = log_of(session).at_work
+    if turn is None:
         return None
     refuse_from_within(session)
     (ready,) = parts_of(session).writer.ready([message])
-    is_taken = work.steer(cast(Message, ready))
+    was_delivered = turn.steer(cast(Message, ready))
     try:
-        reply: Reply = await work.wait_over()
+        reply: Reply = await turn.wait_over()
     except Exception:
-        if is_taken():
+        if was_delivered():
             raise
         return None
-    return reply if is_taken() else None
+    return reply if was_delivered() else None
 
 
-# Work that a cancellation does not stop
+# Shielded work
 
 
 async def shield(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that is finished in any case. A cancellation is raised after it."""
+    """Finish work in any case, and return its result. A cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
     cancelled = await wait_ended(task)
     if cancelled is not None:
@@ -211,7 +211,7 @@ async def shield(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def wait_ended(*tasks: "asyncio.Future[Any]") -> asyncio.CancelledError | None:
-    """Wait until tasks have ended, through cancellations; the last of these is returned."""
+    """Wait until tasks have ended, whatever is cancelled meanwhile; return the last cancellation."""
     cancelled: asyncio.CancelledError | None = None
     for task in tasks:
         while not task.done():

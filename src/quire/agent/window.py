@@ -1,7 +1,7 @@
 """The context window of a model: its budget, smaller requests if the model refuses one, and room for outputs.
 
-A window may be smaller than the facts of the model say. A model that refuses a request as too long is sent
-less until it answers, and from then on no more than that with the same template.
+A window may be smaller than the facts of the model say. If a model refuses a request as too long, it is sent
+smaller ones until it answers; later requests with the same template keep that size.
 """
 
 import logging
@@ -25,41 +25,41 @@ logger = logging.getLogger("quire.agent")
 _UNKNOWN_WINDOW = 32_000
 """The window of a model without facts."""
 
-_RESERVED = 8
-"""One part in so many of a window is reserved for the answer."""
+_RESERVE_SHARE = 8
+"""The window divided by this is reserved for the answer."""
 
-_SMALLEST_RESERVE = 256
+_MIN_RESERVE = 256
 
-_LESS = 0.8
-"""The part of a request that is sent next if the model does not say how much was too much."""
+_RETRY_FRACTION = 0.8
+"""The size of the next request, as a fraction, if the model does not say how far the last was over."""
 
-_LEAST = 0.3
-"""The smallest part that is sent next: counts of providers may be far from ours."""
+_MIN_FRACTION = 0.3
+"""The smallest such fraction: a provider's counts may differ far from ours."""
 
 _MARGIN = 0.95
-"""The part of a computed window that is used: counts of providers are never quite ours."""
+"""The fraction of a computed window that is used: a provider's counts differ slightly from ours."""
 
 
 def budget_for(model: AnyModel) -> Budget:
     """The budget of a model: its window, an eighth of it reserved for the answer."""
     facts = facts_for(model.name)
     window = getattr(model, "context", None) or facts.window or _UNKNOWN_WINDOW
-    reserve = max(window // _RESERVED, _SMALLEST_RESERVE)
+    reserve = max(window // _RESERVE_SHARE, _MIN_RESERVE)
     return Budget(window=window, reserve=min(reserve, facts.output or window))
 
 
-# Windows that are smaller than they should be
+# Windows that are smaller than the facts say
 
 _narrowed: "WeakKeyDictionary[Template, Template]" = WeakKeyDictionary()
 
 
 def narrowed(template: Template) -> Template:
-    """The template within the window that was found for it, or the template itself."""
+    """The smaller template that the model has answered, or the template itself."""
     return _narrowed.get(template, template)
 
 
 def keep_narrowed(template: Template, smaller: Template, model: AnyModel) -> None:
-    """Use a smaller template in place of another from now on: the model has answered with it."""
+    """Use a smaller template from now on, because the model has answered with it."""
     window, expected = smaller.budget.window, template.budget.window
     logger.warning(
         "%s reads at most %d tokens, not %d: give it a smaller Budget", model.name, window, expected
@@ -73,11 +73,11 @@ def forget_narrowed(template: Template) -> bool:
 
 
 def narrow(template: Template, sent: int, exceeded: WindowExceeded) -> Template | None:
-    """A template for less than a request of so many tokens that was refused; `None` if there is no less."""
+    """A template for less than the `sent` tokens of a refused request; `None` if it cannot be smaller."""
     budget, window = template.budget, _next_window(sent, exceeded)
-    promised = sum(share.minimum for share in budget.shares.values())
-    reserve = min(budget.reserve, window // _RESERVED)
-    budget = replace(budget, window=max(window, reserve + max(promised, 1)), reserve=reserve)
+    minimum = sum(share.minimum for share in budget.shares.values())
+    reserve = min(budget.reserve, window // _RESERVE_SHARE)
+    budget = replace(budget, window=max(window, reserve + max(minimum, 1)), reserve=reserve)
     if budget.available >= sent:
         return None
     return Template(*template.sections, budget=budget, model=template.model)
@@ -86,56 +86,56 @@ def narrow(template: Template, sent: int, exceeded: WindowExceeded) -> Template 
 def _next_window(sent: int, exceeded: WindowExceeded) -> int:
     """The window of the next try, by our count."""
     over, limit = exceeded.over, exceeded.limit
-    tokens = (sent - over) * _MARGIN if 0 < over < sent else sent * _LESS
+    tokens = (sent - over) * _MARGIN if 0 < over < sent else sent * _RETRY_FRACTION
     if limit:
         tokens = min(tokens, sent * limit / (limit + over if over else max(limit, sent)) * _MARGIN)
-    return max(int(tokens), int(sent * _LEAST), 1)
+    return max(int(tokens), int(sent * _MIN_FRACTION), 1)
 
 
 # Room for tool outputs
 
-_ONE_OUTPUT = 4
-"""One output may take one part in so many of a request."""
+_OUTPUT_SHARE = 4
+"""One output takes at most the available tokens divided by this."""
 
-_ALL_OUTPUTS = 2
-"""All outputs of one reply may take one part in so many."""
+_OUTPUTS_SHARE = 2
+"""All outputs of one reply take at most the available tokens divided by this."""
 
-_LEAST_OUTPUT = 64
-"""Tokens that every output may take; the line that says where the rest is kept takes as many."""
+_MIN_OUTPUT = 64
+"""Tokens that every output may take; the line about the rest takes as many."""
 
-_MOST_BYTES = 4  # of a character: no counter finds more tokens in a text than it has bytes
+_BYTES_PER_CHARACTER = 4  # at most; no counter counts more tokens than bytes
 
 
 def room_for(template: Template, model: AnyModel, calls: int) -> Room:
-    """The room for the output of each of so many calls of one reply."""
+    """The room for the output of each of the calls of one reply."""
     available = template.budget.available
-    tokens = min(available // _ONE_OUTPUT, available // (_ALL_OUTPUTS * max(calls, 1)))
-    return partial(characters_within, _counter(template, model), max(tokens, _LEAST_OUTPUT))
+    tokens = min(available // _OUTPUT_SHARE, available // (_OUTPUTS_SHARE * max(calls, 1)))
+    return partial(characters_within, _counter(template, model), max(tokens, _MIN_OUTPUT))
 
 
-def characters_within(counter: Counter, tokens: int, text: str, most: int) -> int:
-    """How many characters of a text, as beginning and end, take at most so many tokens."""
-    most = min(most, len(text))
-    while most > tokens // _MOST_BYTES:
-        counted = counter.count(ToolResult("call", "tool", "".join(ends(text, most))))
+def characters_within(counter: Counter, tokens: int, text: str, characters: int) -> int:
+    """How many characters of a text, its beginning and its end together, fit into `tokens`."""
+    characters = min(characters, len(text))
+    while characters > tokens // _BYTES_PER_CHARACTER:
+        counted = counter.count(ToolResult("call", "tool", "".join(ends(text, characters))))
         if counted <= tokens:
             break
-        most = most * tokens * 9 // (counted * 10)
-    return most
+        characters = characters * tokens * 9 // (counted * 10)
+    return characters
 
 
 async def make_room(session: Session, template: Template, model: AnyModel, over: int) -> bool:
-    """Move tool results that must be shown to the pool until so many tokens are free; False if none can."""
+    """Move required tool results to the pool until `over` tokens are free; False if none can be moved."""
     view, counter = session.view(), _counter(template, model)
     results = sum(isinstance(item, ToolResult) for item in view)
     room = HistoryRoom(max(_protected(view, counter) - over - over // 8, 0), counter)
-    moving = Offload(larger_than=_LEAST_OUTPUT, keep=results, ceiling=0)
+    moving = Offload(larger_than=_MIN_OUTPUT, keep=results, ceiling=0)
     compactions = parts_of(session).compactions
     return bool(await compactions.make_room(*compactions.shown(), room, moving))
 
 
 MODEL = "model"
-"""The `agent_id` of the edits that a model has made of its own context."""
+"""The `agent_id` of edits by which a model changes its own context."""
 
 
 def pins_of_model(view: View) -> set[int]:
@@ -144,7 +144,7 @@ def pins_of_model(view: View) -> set[int]:
 
 
 async def release_pins(session: Session) -> bool:
-    """Take back what the model has pinned; False if it has pinned nothing."""
+    """Undo the pins of the model; False if there are none."""
     undos = [Undo(pin.id, agent_id=MODEL, origin="model") for pin in _own_pins(session.view())]
     if undos:
         await rewrite_with(session, lambda _: undos)
@@ -157,7 +157,7 @@ def _own_pins(view: View) -> list[Pin]:
 
 
 def _protected(view: View, counter: Counter) -> int:
-    """The tokens of what a history must show."""
+    """The tokens of the items that a history must show."""
     shown = map(view.shown_at, set(protected_positions(view)))
     return counter.total(sum(counter.count(item) for item in shown if item is not None))
 

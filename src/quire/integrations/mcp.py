@@ -227,8 +227,8 @@ class _Described(Signature):
     def schema(self) -> Json:
         return dict(self._schema)
 
-    def read(self, given: Mapping[str, Any]) -> Json:
-        return {"arguments": dict(given)}
+    def read(self, arguments: Mapping[str, Any]) -> Json:
+        return {"arguments": dict(arguments)}
 
 
 async def _listed(client: Client) -> list[Offered]:

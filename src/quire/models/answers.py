@@ -1,4 +1,4 @@
-"""An answer on its way: the pieces of a stream, and what they add up to."""
+"""Answers: the deltas of a stream, and the whole answer that they form."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
@@ -11,7 +11,7 @@ from quire.providers import Parsed, Provider, Rendered, entries_in, fields_in, p
 _Event = Mapping[str, Any]
 
 OnSend = Callable[[Mapping[str, Any]], Awaitable[None]]
-"""Is called with a request: the arguments of the SDK's method, as they are in the body."""
+"""Called with a request: the arguments of the SDK's method, which form the body."""
 
 
 class Delta(NamedTuple):
@@ -22,23 +22,22 @@ class Delta(NamedTuple):
 
 
 class Sending:
-    """Calls a function just before each request is sent, if one was given, with all that is sent."""
+    """Calls a function, if it is set, just before each request is sent."""
 
     def __init__(self) -> None:
         self.on_send: OnSend | None = None
 
     async def announce(self, request: Mapping[str, Any]) -> None:
-        """Call the function with a request."""
         if self.on_send is not None:
             await self.on_send(request)
 
 
 class Answering:
-    """An answer on its way: an async iterator over its text, then the whole of it as `parsed`.
+    """An answer that arrives: an async iterator over its text, then the whole answer as `parsed`.
 
-    `deltas` iterates over thinking and calls too. `async with` stops the answer if it is left early. However
-    it ends, by its end, an error or a cancellation, `parsed` has what came; a message that is not complete is
-    marked as interrupted.
+    `deltas` iterates over thinking and calls too. `async with` stops the answer if the block is left early.
+    After an error or a cancellation, `parsed` has what arrived until then; an incomplete message is marked as
+    interrupted.
     """
 
     def __init__(
@@ -47,13 +46,13 @@ class Answering:
         parsed: Callable[[], Parsed],
         sending: Sending | None = None,
     ) -> None:
-        """Make an answer of its pieces; `parsed` returns what they add up to once they ended.
+        """Make an answer of its deltas; `parsed` returns the whole answer after the last delta.
 
-        `sending` is that of a model that can say what it sends.
+        `sending` is for models that can report their requests.
         """
         self._sending = sending
         self._deltas = deltas
-        self._make_parsed = parsed
+        self._combine = parsed
         self._parsed: Parsed | None = None
 
     def __repr__(self) -> str:
@@ -75,9 +74,9 @@ class Answering:
         await self.close()
 
     async def on_send(self, call: OnSend, terms: Mapping[str, Any]) -> None:
-        """Call a function just before each request is sent, with all that is sent.
+        """Call a function with each request just before it is sent.
 
-        If the model cannot say what it sends, the function is called now, with the terms that were given.
+        If the model cannot report its requests, the function is called now, with `terms`.
         """
         if self._sending is not None:
             self._sending.on_send = call
@@ -86,27 +85,27 @@ class Answering:
 
     @property
     def parsed(self) -> Parsed:
-        """The answer, once it ended or was closed."""
+        """The whole answer, once it has ended or was closed."""
         if self._parsed is None:
-            raise InvalidValue("the answer is still coming: read it to its end, or close it")
+            raise InvalidValue("the answer is incomplete: read it to its end, or close it")
         return self._parsed
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """The pieces from here on, of every kind."""
+        """The remaining deltas of every kind."""
         while (delta := await self._next()) is not None:
             yield delta
 
     async def whole(self) -> Parsed:
-        """The answer, read to its end."""
+        """Read the answer to its end, and return it."""
         while await self._next() is not None:
             pass
         return self.parsed
 
     async def close(self) -> Parsed:
-        """Stop the answer if it is still coming; returns what came."""
+        """Stop the answer if it has not ended; return what has arrived."""
         await self._deltas.aclose()
         if self._parsed is None:
-            self._parsed = self._make_parsed()
+            self._parsed = self._combine()
         return self._parsed
 
     async def _next(self) -> Delta | None:
@@ -115,7 +114,7 @@ class Answering:
         try:
             return await anext(self._deltas)
         except StopAsyncIteration:
-            self._parsed = self._make_parsed()
+            self._parsed = self._combine()
             return None
         except BaseException:
             await self.close()
@@ -128,7 +127,7 @@ def answer_text(parsed: Parsed) -> str:
 
 
 def deltas_of(item: Item) -> Iterator[Delta]:
-    """The pieces of a whole item."""
+    """A whole item as deltas."""
     if isinstance(item, Message) and item.text:
         yield Delta("text", item.text)
     elif isinstance(item, Reasoning) and item.text:
@@ -157,45 +156,45 @@ class AnswerReader:
         self._whole: Parsed | None = None
 
     def feed(self, event: Any) -> list[Delta]:
-        """Take an event, or a whole response; returns what it adds, in the order of an answer."""
+        """Read an event, or a whole response; return its deltas, in the order of an answer."""
         try:
-            deltas = self._added(event if isinstance(event, dict) else plain_json(event))
+            deltas = self._deltas_in(event if isinstance(event, dict) else plain_json(event))
         except (CodecError, WrongType) as fault:
             raise ModelFailed(f"the answer of {self.model} could not be read") from fault
         self._has_deltas = self._has_deltas or bool(deltas)
         return deltas
 
     def failure(self) -> Failure | None:
-        """What is wrong with the answer, if nothing more comes."""
+        """Why the answer is not valid as it is now, or None."""
         return failure_in(self.model, self.close())
 
     def has_begun(self) -> bool:
-        """Whether a piece was handed on, or is worth keeping; asked after a failure."""
+        """Whether a delta was returned or content has arrived, so that a retry would lose or repeat it."""
         return self._has_deltas or not all(map(_is_empty, self.close().items))
 
     def close(self) -> Parsed:
-        """The answer so far; one that cannot be put together is an error and nothing else."""
+        """The answer so far; an answer that cannot be read has only an error."""
         try:
-            return self._whole or (self._stream.close() if self.is_stream else self._nothing())
+            return self._whole or (self._stream.close() if self.is_stream else self._empty())
         except (CodecError, WrongType):
-            return self._nothing("unreadable")
+            return self._empty("unreadable")
 
-    def _added(self, event: Any) -> list[Delta]:
+    def _deltas_in(self, event: Any) -> list[Delta]:
         if not self.is_stream:
             self._whole = self._provider.parse(event, sent=self._sent, model=self.model)
             return [delta for item in self._whole.items for delta in deltas_of(item)]
         text, names = self._stream.feed(event), self._sent.names
-        found = [(kind, told) for kind, told in _FINDERS[self._provider.name](event) if told]
-        thinking = [Delta("thinking", told) for kind, told in found if kind == "thinking"]
-        calls = [Delta("call", names.get(told, told)) for kind, told in found if kind == "call"]
+        pieces = [(kind, piece) for kind, piece in _PIECE_FINDERS[self._provider.name](event) if piece]
+        thinking = [Delta("thinking", piece) for kind, piece in pieces if kind == "thinking"]
+        calls = [Delta("call", names.get(piece, piece)) for kind, piece in pieces if kind == "call"]
         return [*thinking, *([Delta("text", text)] if text else []), *calls]
 
-    def _nothing(self, error: str | None = None) -> Parsed:
+    def _empty(self, error: str | None = None) -> Parsed:
         return Parsed((), model=self.model, error=error)
 
 
 def _is_empty(item: Item) -> bool:
-    """Whether an item is thinking that has begun and has no text yet."""
+    """Whether an item is thinking without text so far."""
     return isinstance(item, Reasoning) and not item.text and item.state is None
 
 
@@ -234,7 +233,7 @@ def _gemini(event: _Event) -> Iterator[tuple[str, Any]]:
             yield "call", fields_in(part.get("functionCall")).get("name")
 
 
-_FINDERS: dict[str, Callable[[_Event], Iterator[tuple[str, Any]]]] = {
+_PIECE_FINDERS: dict[str, Callable[[_Event], Iterator[tuple[str, Any]]]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,

@@ -1,8 +1,8 @@
-"""How models are reached: limits of time, an adapter for each official SDK, and asking again.
+"""Clients of models: timeouts, an adapter for each official SDK, and retries.
 
-An SDK is imported when it is first needed, and retries nothing. The SDKs send through an HTTP client of ours,
-which each of them takes as an option. It recognizes bodies with a good status that are no answer, and closes
-what a stream that is left keeps open. A client that the caller made is used as it is.
+An SDK is imported when it is first needed, and its own retries are off. The SDKs send through our HTTP
+client, which recognizes bodies with a success status that are not answers, and closes the connections of
+abandoned streams. A client of the caller is used unchanged.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ _SSE = re.compile(rb"\s*(:|(data|event|id|retry)\s*:)")
 
 
 class Timeouts(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
-    """Limits in seconds: to `connect`, `idle` between two pieces of a stream, and `total`.
+    """Timeouts in seconds: to `connect`, `idle` between two events of a stream, and `total`.
 
-    `total` is for a whole call, retries included. None is no limit.
+    `total` is for a whole call, retries included. None is no timeout.
     """
 
     connect: float | None = 10.0
@@ -54,23 +54,23 @@ class Timeouts(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True)
 
     @classmethod
     def of(cls, timeout: "float | Timeouts") -> "Timeouts":
-        """The limits for an argument `timeout`: a number of seconds is all three."""
+        """The timeouts for an argument `timeout`: a number of seconds sets all three."""
         if isinstance(timeout, Timeouts):
             return timeout
         seconds = number(timeout, "timeout", 0)
         return cls(connect=min(seconds, 10.0), idle=seconds, total=seconds)
 
     def limits(self, *, stream: bool) -> dict[str, float | None]:
-        """The limits of httpx. An answer in one piece is silent until it is complete."""
+        """The timeouts for httpx. An answer in one piece sends nothing until it is complete."""
         read = self.idle if stream else self.total
         return {"connect": self.connect, "read": read, "write": self.idle, "pool": self.total}
 
 
 class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
-    """How often a failed request is sent again, and after how many seconds.
+    """How often a failed request is retried, and after how many seconds.
 
-    The wait starts at `first` and doubles up to `longest`, with random jitter. A service that says when to
-    ask again is obeyed; if that is later than `longest`, the error is raised at once.
+    The wait starts at `first` and doubles up to `longest`, with random jitter. A wait that the service names
+    is used instead; if it is more than `longest`, the error is raised at once.
     """
 
     times: int = 3
@@ -84,11 +84,11 @@ class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, retries: "int | Retries") -> "Retries":
-        """The retries for an argument `retries`, which may be a number of times."""
+        """The retries for an argument `retries`, which may be a number."""
         return retries if isinstance(retries, Retries) else cls(times=whole(retries, "retries", least=0))
 
     def wait(self, tried: int, after: float | None) -> float | None:
-        """Seconds until the next try, after so many; None if there is to be none."""
+        """Seconds until the next try after `tried` tries; None for no retry. The service asks for `after`."""
         if tried > self.times or (after is not None and after > self.longest):
             return None
         if after is not None:
@@ -97,7 +97,7 @@ class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
 
 class Endpoint(NamedTuple):
-    """Where a model is, with which key it is asked, and the limits of time."""
+    """The address of a model, its key and its timeouts."""
 
     model: str
     base_url: str | None
@@ -106,29 +106,27 @@ class Endpoint(NamedTuple):
     variable: str | None = None
     """The environment variable of the key, if the SDK does not know it."""
     client: Any = None
-    """A client of the SDK that the caller made."""
+    """The caller's own client of the SDK."""
 
 
 # --- HTTP ------------------------------------------------------------------------------------------------
 
 
 class _Call:
-    """One request through an SDK, and what the HTTP client finds out about its response."""
-
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
         self.opened: list[Any] = []
 
-    async def look(self, response: Any) -> None:
-        """Read a response that is no stream; raise `NoAnswer` if it is no answer."""
+    async def check(self, response: Any) -> None:
+        """Read a response that is not a stream; raise `NoAnswer` if it is not an answer."""
         self.opened.append(response)
         kind = response.headers.get("content-type", "").lower()
         if not response.is_success or not any(word in kind for word in ("json", "html", "text/plain")):
             return
-        found = _decoded(await response.aread())
-        if not isinstance(found, dict) or _ANSWER_FIELDS.isdisjoint(cast(_Json, found)):
-            raise NoAnswer(found, response.request)
+        body = _decoded(await response.aread())
+        if not isinstance(body, dict) or _ANSWER_FIELDS.isdisjoint(cast(_Json, body)):
+            raise NoAnswer(body, response.request)
         if self.is_stream:
             raise NoAnswer("a stream was asked for, and the answer came in one piece", response.request)
 
@@ -146,20 +144,20 @@ def _http_client(*, for_google: bool = False) -> Any:
                 return await super().send(request, **options)
             request.extensions = {**request.extensions, "timeout": dict(call.limits)}
             response = await super().send(request, **options)
-            await call.look(response)
+            await call.check(response)
             if not (for_google and call.is_stream and response.is_success):
                 return response
-            return httpx2.Response(response.status_code, content=_fixed_lines(response), request=request)
+            return httpx2.Response(response.status_code, content=_google_lines(response), request=request)
 
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
     return Http(follow_redirects=True, limits=limits)
 
 
-async def _fixed_lines(response: Any) -> AsyncIterator[bytes]:
-    """The lines of a stream as Google's SDK reads them.
+async def _google_lines(response: Any) -> AsyncIterator[bytes]:
+    """The lines of a stream, rewritten for Google's SDK.
 
-    It fails on `data:` without a space (googleapis/python-genai#2584), on comments and on other fields, and
-    makes an empty chunk of an error.
+    The SDK fails on `data:` without a space (googleapis/python-genai#2584), on comments and on other fields,
+    and turns an error into an empty chunk.
     """
     async for line in response.aiter_lines():
         if line.startswith("data:"):
@@ -185,7 +183,7 @@ def _decoded(body: bytes) -> Any:
 
 
 class Client(ABC):
-    """Sends requests of one wire through an SDK. It belongs to the event loop in which it was made."""
+    """Sends requests of one wire through an SDK, in the event loop in which it was made."""
 
     module: str
     variable: str
@@ -214,7 +212,6 @@ class Client(ABC):
         return api_key or ("none" if self.endpoint.base_url else None)
 
     def no_key(self) -> NotAuthorized:
-        """The error for a missing key."""
         variable = self.endpoint.variable or self.variable
         return NotAuthorized(f"there is no key for {self.endpoint.model}: set {variable}, or give api_key")
 
@@ -224,11 +221,11 @@ class Client(ABC):
 
     @abstractmethod
     def arguments(self, request: _Json, *, stream: bool) -> _Json:
-        """The arguments of the SDK's method, but for a limit of time."""
+        """The arguments of the SDK's method, without a timeout."""
 
     @abstractmethod
     async def _sent(self, arguments: _Json, *, stream: bool) -> Any:
-        """What the SDK returns: a response, or a stream of events."""
+        """Send a request; returns the SDK's response, or its stream of events."""
 
     async def events(self, arguments: _Json, *, stream: bool) -> AsyncGenerator[Any, None]:
         """The events of a stream, or the whole response as the only one."""
@@ -243,7 +240,7 @@ class Client(ABC):
                 async for event in response:
                     yield event
         finally:
-            # Google's SDK nests generators, and the outer one does not close those within.
+            # Google's SDK nests generators, and the outer one does not close the inner ones.
             for opened in call.opened:
                 await opened.aclose()
             close = getattr(response, "aclose", None) or getattr(response, "close", None)
@@ -251,7 +248,7 @@ class Client(ABC):
                 await close()
 
     def explain(self, fault: Exception) -> Failure:
-        """What an exception of the SDK means; Anthropic's raises a TypeError if it finds no key."""
+        """The failure for an exception of the SDK; Anthropic's SDK raises a TypeError if it finds no key."""
         if isinstance(fault, TypeError) and "authentication" in str(fault):
             return Failure(self.no_key())
         return failure_from(self.endpoint.model, fault, (self.endpoint.api_key,))
@@ -331,7 +328,6 @@ class _GoogleClient(Client):
         return await call(**arguments)
 
     async def close(self) -> None:
-        """Close the connections, unless the caller made them."""
         await super().close()
         if self.endpoint.client is None:
             self.client.close()
@@ -343,10 +339,10 @@ CLIENTS: dict[str, Callable[[Endpoint], Client]] = {
     "anthropic": _AnthropicClient,
     "gemini": _GoogleClient,
 }
-"""By the wire. Making one imports its SDK."""
+"""The clients by wire. Making one imports its SDK."""
 
 
-# --- asking again: before the first piece of an answer has come, and never after -------------------------
+# --- retries: only before the first delta of an answer ----------------------------------------------------
 
 
 async def answer_deltas(
@@ -358,10 +354,10 @@ async def answer_deltas(
     total: float | None,
     sending: Sending,
 ) -> AsyncGenerator[Delta, None]:
-    """Send a request and read its answer; send it again if it fails before the first piece of an answer.
+    """Send a request and read its answer; retry if it fails before the first delta.
 
-    A service that refuses the schema of the answer is sent the `plain` request without one, if there is one.
-    All ends after `total` seconds. A request is announced once, though it may be sent again.
+    If the service refuses the schema of the answer, the `plain` request without it is sent, if there is one.
+    `total` is the timeout in seconds. A request is announced once, even if it is retried.
     """
     client = await connect()
     until = None if total is None else asyncio.get_running_loop().time() + total
@@ -389,8 +385,8 @@ async def answer_deltas(
             request = other
             reader.start_again()
             continue
-        may_pass = failure.retry and not reader.has_begun()
-        wait = retries.wait(tried, failure.after) if may_pass else None
+        can_retry = failure.retry and not reader.has_begun()
+        wait = retries.wait(tried, failure.after) if can_retry else None
         if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
             raise failure.error from fault
         logger.info("%s: %s, retry in %.1f s", reader.model, type(failure.error).__name__, wait)
@@ -405,66 +401,66 @@ _RETRIED: ContextVar[list[str]] = ContextVar("the errors after which requests we
 
 @contextmanager
 def noting_retries() -> Generator[list[str], None, None]:
-    """Give a list to which each request of the block that is sent again adds the name of the error."""
-    noted: list[str] = []
-    token = _RETRIED.set(noted)
+    """Collect the names of the errors after which requests of the block are retried."""
+    errors: list[str] = []
+    token = _RETRIED.set(errors)
     try:
-        yield noted
+        yield errors
     finally:
         _RETRIED.reset(token)
 
 
 def _note_retry(failure: Failure) -> None:
-    noted = _RETRIED.get(None)
-    if noted is not None:
-        noted.append(type(failure.error).__name__)
+    errors = _RETRIED.get(None)
+    if errors is not None:
+        errors.append(type(failure.error).__name__)
 
 
 async def _next(events: AsyncGenerator[Any, None], until: float | None) -> Any:
-    await asyncio.sleep(0)  # many events may be there at once, and others want to run
-    # A limit around each step: the reader may be another task each time.
+    await asyncio.sleep(0)  # many events may be ready at once, and other tasks need to run
+    # A timeout around each step, because the reader may be another task each time.
     async with asyncio.timeout_at(until):
         return await anext(events, None)
 
 
-# --- one for each event loop -----------------------------------------------------------------------------
+# --- one client for each event loop ----------------------------------------------------------------------
 
 
 class _Closes(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-_Held = TypeVar("_Held", bound=_Closes)
+_Resource = TypeVar("_Resource", bound=_Closes)
 _Loop = asyncio.AbstractEventLoop
 
 
-class PerLoop(Generic[_Held]):
-    """Makes one object for each event loop, and closes it when that loop ends, or before."""
+class PerLoop(Generic[_Resource]):
+    """One object for each event loop, closed at the latest when the loop ends."""
 
-    def __init__(self, make: Callable[[], _Held]) -> None:
+    def __init__(self, make: Callable[[], _Resource]) -> None:
         self._make = make
-        self._held = WeakKeyDictionary[_Loop, tuple[_Held, AsyncGenerator[None, None]]]()
+        self._open = WeakKeyDictionary[_Loop, tuple[_Resource, AsyncGenerator[None, None]]]()
 
-    async def get(self) -> _Held:
+    async def get(self) -> _Resource:
         """The object of the running loop."""
         loop = asyncio.get_running_loop()
-        if loop in self._held:
-            return self._held[loop][0]
-        made = self._make()
-        self._held[loop] = made, _keeper(made)
-        await anext(self._held[loop][1])
-        return made
+        if loop in self._open:
+            return self._open[loop][0]
+        opened = self._make()
+        self._open[loop] = opened, _close_with_loop(opened)
+        await anext(self._open[loop][1])
+        return opened
 
     async def close(self) -> None:
         """Close the object of the running loop; others are closed when their loops end."""
-        held = self._held.pop(asyncio.get_running_loop(), None)
-        if held is not None:
-            await held[1].aclose()
+        open_item = self._open.pop(asyncio.get_running_loop(), None)
+        if open_item is not None:
+            await open_item[1].aclose()
 
 
-async def _keeper(held: _Closes) -> AsyncGenerator[None, None]:
-    # A loop that ends closes the generators that are open in it; nothing else announces its end.
+async def _close_with_loop(open_item: _Closes) -> AsyncGenerator[None, None]:
+    # When a loop ends it closes its open generators; nothing else announces the end.
     try:
         yield
     finally:
-        await held.close()
+        await open_item.close()

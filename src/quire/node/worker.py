@@ -9,7 +9,7 @@ from weakref import WeakSet
 from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.agent import message_of, while_busy_of
 from quire.agent.builtin import sub_agents
-from quire.agent.turn import WhileBusy, refuse_from_within, steered
+from quire.agent.turn import WhileBusy, refuse_from_within, steer_turn
 from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
 from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
@@ -137,7 +137,7 @@ class Worker:
         asking.pop("while_busy", None)
         if while_busy == "steer" and self._pending:
             session = (await self.open()).session
-            if (reply := await steered(session, message_of(input, "Node.send"))) is not None:
+            if (reply := await steer_turn(session, message_of(input, "Node.send"))) is not None:
                 return reply
         return await self._answer(lambda agent: agent.ask(input, **asking), while_busy)
 

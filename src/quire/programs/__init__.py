@@ -1,12 +1,12 @@
 """Programs: a model answers with code that is checked, priced, run in a sandbox, and kept."""
 
-from quire.programs.calls import INTERMEDIATE, PROGRAM, Finished
 from quire.programs.check import check
-from quire.programs.coder import Answer, Coder, ProgramFailed, Tried
-from quire.programs.kept import KeptProgram
+from quire.programs.coder import Answer, AttemptReport, Coder, ProgramFailed
+from quire.programs.library import KeptProgram
 from quire.programs.price import Price, estimate
 from quire.programs.replay import REPLAYED
-from quire.programs.sandbox import Bounds, Ran, Sandbox
+from quire.programs.runner import INTERMEDIATE, PROGRAM, FinishedRun
+from quire.programs.sandbox import Bounds, Sandbox, SandboxResult
 from quire.programs.source import ProgramFault
 from quire.programs.task import Task
 
@@ -15,17 +15,17 @@ __all__ = [
     "PROGRAM",
     "REPLAYED",
     "Answer",
+    "AttemptReport",
     "Bounds",
     "Coder",
-    "Finished",
+    "FinishedRun",
     "KeptProgram",
     "Price",
     "ProgramFailed",
     "ProgramFault",
-    "Ran",
     "Sandbox",
+    "SandboxResult",
     "Task",
-    "Tried",
     "check",
     "estimate",
 ]

@@ -1,7 +1,7 @@
 """Checks of a program before it runs: its syntax and size, its names, calls without `await`, its types.
 
-The type checker is Monty's. It reads the loose stubs of the task, and diagnostics that right programs cause
-too are ignored. A fault that is not found here is met in the run.
+The type checker is Monty's. It reads the loose stubs of the task. Diagnostics that correct programs also
+cause are ignored: the run finds the remaining faults.
 """
 
 import ast
@@ -30,21 +30,24 @@ from quire.stores.threads import COMPUTING
 _MAX_SHOWN = 8
 _MAX_NAMES = 30
 
-_BY_TEXT = frozenset(("eval", "exec", "locals"))
-"""Functions that find names by text: what a program rebinds or calls through them cannot be checked."""
+_DYNAMIC = frozenset(("eval", "exec", "locals"))
+"""Functions that look up names by text, which cannot be checked."""
 
-_Found = tuple[int, Kind, str]
+_Fault = tuple[int, Kind, str]
 """A line, the kind of the fault, and what is wrong."""
 
 
 async def check(code: str, task: Task) -> None:
-    """Raise the `ProgramFault` that is found without running the program, if there is one."""
+    """Raise a `ProgramFault` if the program has a fault that can be found without running it."""
     known = _known(task)
     await COMPUTING.do(_check_tree, code, known)
     diagnostics = await shared_sandbox().diagnose(code, task.checker_stubs)
-    found = [one for one in diagnostics if _counts(one, parse(code), known)]
+    tree = parse(code)
+    found = [diagnostic for diagnostic in diagnostics if _is_fault(diagnostic, tree, known)]
     if found:
-        texts = [at_line(code, one.line, _explained(one, known)) for one in found[:_MAX_SHOWN]]
+        texts = [
+            at_line(code, diagnostic.line, _explained(diagnostic, known)) for diagnostic in found[:_MAX_SHOWN]
+        ]
         texts += ["and more"] if len(found) > _MAX_SHOWN else []
         raise ProgramFault(_kind(found[0], texts[0]), "\n".join(texts), found[0].line)
 
@@ -63,7 +66,7 @@ def _check_tree(code: str, known: "_Known") -> None:
 
 
 class _Known(NamedTuple):
-    """The names of a task. `types` are known to the type checker alone."""
+    """The names of a task. Only the type checker knows `types`."""
 
     functions: Collection[str]
     variables: Collection[str]
@@ -76,34 +79,38 @@ def _known(task: Task) -> _Known:
     return _Known(functions, others, frozenset(names_in(task.checker_stubs)).difference(functions, others))
 
 
-def _name_faults(tree: ast.Module, known: _Known) -> Iterator[_Found]:
-    """Tools that a program defines itself, names of the sandbox, and types that it needs when it runs."""
-    bound, used = [*bindings(tree)], [*_uses(tree)]
+def _name_faults(tree: ast.Module, known: _Known) -> Iterator[_Fault]:
+    """Definitions that hide a tool, names of the sandbox, and types that a program uses at run time."""
+    bound, used = [*bindings(tree)], [*_lookups(tree)]
     defined = {"Any", *known.functions, *known.variables, *(name for _, name in bound)}
     for line, name in bound:
-        if name in known.functions:  # its results would be taken for results of the tool
+        if name in known.functions:  # its results would look like results of the tool
             yield line, "names", f"`{name}` exists already; do not define it"
     for line, name in (*bound, *used):
         if name.startswith(RESERVED):
             yield line, "names", f"`{name}` is a name of the sandbox; choose one without `{RESERVED}`"
     for line, name in used:
-        if name in _BY_TEXT and name not in known.variables:
-            yield line, "names", f"`{name}` is not for programs: write out what it would do"
+        if name in _DYNAMIC and name not in known.variables:
+            yield line, "names", f"`{name}` is not allowed: write the code itself"
         elif name in known.types and name not in defined:
-            yield line, "names", f"`{name}` is a type, for annotations alone: write a plain value, as a dict"
+            yield (
+                line,
+                "names",
+                f"`{name}` is a type for annotations only: write a plain value, as a dict",
+            )
 
 
-def _uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every name that a program looks up when it runs, with its line: annotations are not looked up."""
-    waiting = deque([tree])
-    while waiting:
-        node = waiting.popleft()
+def _lookups(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a program looks up at run time, with its line; annotations are not looked up."""
+    pending = deque([tree])
+    while pending:
+        node = pending.popleft()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.lineno, node.id
         for field, found in ast.iter_fields(node):
             if field not in ("annotation", "returns"):
                 several = cast("list[object]", found) if isinstance(found, list) else [found]
-                waiting.extend(child for child in several if isinstance(child, ast.AST))
+                pending.extend(child for child in several if isinstance(child, ast.AST))
 
 
 # Calls without `await`
@@ -112,13 +119,13 @@ _USING = (
     *(ast.Expr, ast.FormattedValue, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Attribute, ast.Subscript),
     *(ast.For, ast.comprehension, ast.If, ast.While),
 )
-"""Nodes that use, or drop, the values of their direct children at once."""
+"""Nodes that use or drop the values of their children at once."""
 
 
-def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Found]:
+def _unawaited(tree: ast.Module, functions: Collection[str]) -> Iterator[_Fault]:
     """Calls of async functions whose coroutine is dropped, or used as if it were the result.
 
-    A call that is stored may be awaited later. The sandbox counts those that never are.
+    A stored call may be awaited later; the sandbox reports calls that never are.
     """
     awaited = {"asyncio.gather", *functions, *async_functions(tree)}
     for node in ast.walk(tree):
@@ -140,9 +147,9 @@ _IGNORED = frozenset(
         "unsupported-operator",
     }
 )
-"""Rules that right programs break as often as wrong ones: the values in question are known in the run."""
+"""Rules that correct programs break as often as wrong ones."""
 
-_UNLISTED = frozenset(
+_NOT_IN_STUBS = frozenset(
     ("ImportError", "PermissionError", "callable", "filter", "format", "getattr", "hasattr", "map", "setattr")
 )
 """Builtins that the sandbox has and the stubs of its checker lack."""
@@ -150,31 +157,30 @@ _UNLISTED = frozenset(
 _PART_OF_PYTHON = "the sandbox has only a part of Python: write it another way"
 _UNKNOWN_NAME = re.compile(r"Name `(\w+)` used when not defined")
 _CONVERTED = re.compile(r"\b(tuple|set|frozenset|date|datetime|time|Decimal|dict|None|Any)\b")
-"""Types of values that JSON turns into others, or whose content the checker does not know."""
+"""Types that JSON turns into others, or whose content the checker does not know."""
 
 _EMPTY = ("list[Unknown]", 'Literal[""]')
 _ASSIGNED = re.compile(r"`([^`]*)` is not")
 
 
-def _counts(one: Diagnostic, tree: ast.Module, known: _Known) -> bool:
-    """Whether a diagnostic is a fault of the program."""
-    match one.rule:
+def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _Known) -> bool:
+    match diagnostic.rule:
         case "invalid-argument-type":
-            return _is_wrong_argument(one.message, known)
+            return _is_wrong_argument(diagnostic.message, known)
         case "invalid-assignment":
-            return one.line in _answer_lines(tree) and not _is_converted(one.message)
+            return diagnostic.line in _answer_lines(tree) and not _is_converted(diagnostic.message)
         case "invalid-key":  # a program may add keys to a record, and compute keys
-            key = re.search(r'[Uu]nknown key "([^"]*)"', one.message)
+            key = re.search(r'[Uu]nknown key "([^"]*)"', diagnostic.message)
             is_added = key is not None and key[1] in _assigned_keys(tree)
-            return not is_added and "can only be subscripted" not in one.message
-        case "unresolved-attribute":  # of records alone: a program means their keys
-            first = {re.split(r"\W", text)[0] for text in re.findall(r"`([^`]*)`", one.message)}
+            return not is_added and "can only be subscripted" not in diagnostic.message
+        case "unresolved-attribute":  # only of records, where the program means a key
+            first = {re.split(r"\W", text)[0] for text in re.findall(r"`([^`]*)`", diagnostic.message)}
             return bool(first & known.types - {"Any"})
         case "unresolved-reference":
-            unknown = _UNKNOWN_NAME.search(one.message)
-            return unknown is None or unknown[1] not in _UNLISTED
+            unknown = _UNKNOWN_NAME.search(diagnostic.message)
+            return unknown is None or unknown[1] not in _NOT_IN_STUBS
         case _:
-            return one.rule not in _IGNORED and "__future__" not in one.message
+            return diagnostic.rule not in _IGNORED and "__future__" not in diagnostic.message
 
 
 def _is_wrong_argument(message: str, known: _Known) -> bool:
@@ -193,13 +199,12 @@ def _is_wrong_argument(message: str, known: _Known) -> bool:
 
 
 def _is_converted(message: str) -> bool:
-    """Whether an answer may become one of the right type, or begins empty."""
+    """Whether an answer starts empty, or may be converted to the right type."""
     found = _ASSIGNED.search(message)
     return found is not None and (found[1] in _EMPTY or _CONVERTED.search(found[1]) is not None)
 
 
 def _answer_lines(tree: ast.Module) -> Collection[int]:
-    """The lines that set the answer."""
     last = answer_of(tree)
     if last is not None:
         return range(last.lineno, (last.end_lineno or last.lineno) + 1)
@@ -208,20 +213,20 @@ def _answer_lines(tree: ast.Module) -> Collection[int]:
 
 def _assigned_keys(tree: ast.Module) -> set[Any]:
     stored = (n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
-    return {one.slice.value for one in stored if isinstance(one.slice, ast.Constant)}
+    return {diagnostic.slice.value for diagnostic in stored if isinstance(diagnostic.slice, ast.Constant)}
 
 
-def _kind(one: Diagnostic, text: str) -> Kind:
-    if one.rule == "unresolved-import" or _PART_OF_PYTHON in text:
+def _kind(diagnostic: Diagnostic, text: str) -> Kind:
+    if diagnostic.rule == "unresolved-import" or _PART_OF_PYTHON in text:
         return "missing"
     kinds: dict[str, Kind] = {"unresolved-reference": "names", "invalid-syntax": "syntax"}
-    return kinds.get(one.rule, "types")
+    return kinds.get(diagnostic.rule, "types")
 
 
-def _explained(one: Diagnostic, known: _Known) -> str:
-    unknown = _UNKNOWN_NAME.search(one.message)
+def _explained(diagnostic: Diagnostic, known: _Known) -> str:
+    unknown = _UNKNOWN_NAME.search(diagnostic.message)
     if unknown is None:
-        return one.message
+        return diagnostic.message
     if hasattr(builtins, unknown[1]):
         return f"there is no `{unknown[1]}`: {_PART_OF_PYTHON}"
     names = [*known.functions, *known.variables]

@@ -1,5 +1,6 @@
-"""The coder: from a task to an answer by programs that a model writes, or to a program that is kept."""
+"""The coder: a model writes programs that answer a task, or one program that is kept."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,16 +8,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from quire.agent import Approver
-from quire.agent.calls import side_by_side
+from quire.agent.calls import run_concurrently
 from quire.errors import InvalidValue, ModelFailed, OverBudget, QuireError, cut
 from quire.items import Message
 from quire.models import AnyModel, model_of
-from quire.programs.calls import ATTEMPT, Calls, Finished, Runner, ask, begin
 from quire.programs.check import check
-from quire.programs.kept import KeptProgram, find, keep, path_of
+from quire.programs.library import KeptProgram, find_program, path_of, save_program
 from quire.programs.price import Price, estimate
-from quire.programs.prompts import RUN, calls_message, fault_message, program_in, prompt_for, written_by
-from quire.programs.replay import CallLog
+from quire.programs.prompts import RUN, calls_message, complete_text, fault_message, program_in, prompt_for
+from quire.programs.replay import PastCall
+from quire.programs.runner import ATTEMPT, Calls, FinishedRun, Runner, ask, begin
 from quire.programs.sandbox import Bounds
 from quire.programs.source import ProgramFault
 from quire.programs.task import Task
@@ -26,11 +27,11 @@ from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
 from quire.tokens import whole
 
-_TASK = "a coder is given a Task"
+_TASK = "a coder takes a Task"
 
 
-class Tried(NamedTuple):
-    """An attempt by the name of its transcript, its faults in order, and how often it called each tool.
+class AttemptReport(NamedTuple):
+    """The transcript of an attempt, its faults in order, and how often it called each tool.
 
     Replayed calls are not counted.
     """
@@ -50,36 +51,36 @@ def _kind(fault: QuireError) -> str:
 
 
 class ProgramFailed(QuireError, RuntimeError):
-    """No program came to an answer; `attempts` has the faults of each.
+    """No program found an answer; `attempts` has the faults of each.
 
-    `has_acted` says that tools were called: asking again calls them again.
+    `has_acted` says that tools were called: a new try calls them again.
     """
 
-    def __init__(self, task: str, attempts: tuple[Tried, ...]) -> None:
+    def __init__(self, task: str, attempts: tuple[AttemptReport, ...]) -> None:
         super().__init__(task, attempts)
         self.attempts = attempts
-        self.has_acted = any(tried.calls for tried in attempts)
+        self.has_acted = any(report.calls for report in attempts)
 
     def __str__(self) -> str:
         return "\n  ".join([f"no program did {cut(self.args[0])!r}", *map(str, self.attempts)])
 
 
 class Answer(NamedTuple):
-    """The answer of a program; `attempts` are all that were begun for it."""
+    """The answer of a program, with the reports of all attempts."""
 
     value: Any
     code: str
     printed: str
     price: Price
-    attempts: tuple[Tried, ...]
+    attempts: tuple[AttemptReport, ...]
 
 
 class Coder:
-    """Answers tasks with programs: a model writes several, they are checked, and the cheapest is run first.
+    """Answers tasks with programs: a model writes several, they are checked, and the cheapest runs first.
 
-    Attempts are recorded in transcripts `attempt_a`, `attempt_b`, … of the session. A successful run is
-    recorded in the transcript `main`, which may be a function that names it at that time. `kept` is the
-    folder of kept programs.
+    Attempts are recorded in the transcripts `attempt_a`, `attempt_b`, … of the session. A successful run is
+    recorded in the transcript `main`; a function returns its name at that time. `kept` is the folder of kept
+    programs.
     """
 
     def __init__(
@@ -109,47 +110,47 @@ class Coder:
         name = "no model" if self.model is None else self.model.name
         return f"<Coder of {self.session.place}, {name}>"
 
-    async def answer(self, task: Task, given: Mapping[str, Any]) -> Answer:
-        """The answer of a program written for this input; `ProgramFailed` if none comes to one."""
-        values = checked_type(task, Task, _TASK).read(given)
+    async def answer(self, task: Task, input: Mapping[str, Any]) -> Answer:
+        """The answer of a program written for this input; `ProgramFailed` if none finds one."""
+        values = checked_type(task, Task, _TASK).read(input)
         attempts = await self._attempts(task, values)
         while ready := await _ready(attempts):
             for attempt, code, price in ready:
-                done = await attempt.run(code, values)
-                if done is not None:
-                    await self._runner.record(values, done)
-                    return Answer(done.value, code, done.printed, price, _tried(attempts))
-        raise ProgramFailed(task.name, _tried(attempts))
+                finished = await attempt.run(code, values)
+                if finished is not None:
+                    await self._runner.record(values, finished)
+                    return Answer(finished.value, code, finished.printed, price, _reports(attempts))
+        raise ProgramFailed(task.name, _reports(attempts))
 
-    async def run(self, task: Task, code: str, given: Mapping[str, Any]) -> Answer:
-        """The answer of a given program: it is checked and run, and no model writes."""
+    async def run(self, task: Task, code: str, input: Mapping[str, Any]) -> Answer:
+        """Check and run a program of the caller, and return its answer."""
         checked_type(code, str, "Coder.run: the program is a text")
-        values = checked_type(task, Task, _TASK).read(given)
+        values = checked_type(task, Task, _TASK).read(input)
         await check(code, task)
-        done = await self._runner.run(task, code, values)
-        await self._runner.record(values, done)
-        return Answer(done.value, code, done.printed, estimate(code, task), ())
+        finished = await self._runner.run(task, code, values)
+        await self._runner.record(values, finished)
+        return Answer(finished.value, code, finished.printed, estimate(code, task), ())
 
     async def keep(self, task: Task) -> KeptProgram:
-        """A program for any input, as a tool. One that was kept for the same task is used without a model."""
+        """A program for any input, as a tool. A program that was kept for the same task is used again."""
         checked_type(task, Task, _TASK)
         writer = "" if self.model is None else self.model.name
         path = None if self._folder is None else path_of(self._folder, task, writer)
-        code = None if path is None else await find(path, task)
+        code = None if path is None else await find_program(path, task)
         if code is None:
             attempts = await self._attempts(task, None)
             ready = await _ready(attempts)
             if not ready:
-                raise ProgramFailed(task.name, _tried(attempts))
+                raise ProgramFailed(task.name, _reports(attempts))
             code = ready[0][1].strip("\n")
             if path is not None:
-                await keep(path, task, writer, code, estimate(code, task))
+                await save_program(path, task, writer, code, estimate(code, task))
         return KeptProgram(task, code, estimate(code, task), path, self._runner)
 
     async def _attempts(self, task: Task, values: dict[str, Any] | None) -> list["Attempt"]:
         if self.model is None:
-            raise InvalidValue("a program is written by a model: the coder was given none")
-        log, attempts = CallLog(), list[Attempt]()
+            raise InvalidValue("the coder has no model to write programs")
+        log, attempts = list[PastCall](), list[Attempt]()
         for _ in range(self._candidates):
             name, _ = await begin(self.session, ATTEMPT, *prompt_for(task, values))
             attempts.append(Attempt(self.model, self._runner, name, task, self._rounds, log))
@@ -158,39 +159,40 @@ class Coder:
 
 @dataclass
 class Attempt:
-    """One candidate: it writes until a program passes the checks, and again after a failed run."""
+    """One candidate: the model writes until a program passes the checks, and again after a failed run."""
 
     model: AnyModel
     runner: Runner
     name: str
     task: Task
     rounds_left: int
-    log: CallLog
+    log: list[PastCall]
     ready: tuple[str, Price] | None = None
     """The program that passed the checks, with its price."""
     faults: list[QuireError] = field(default_factory=list)
     reported: int = 0
-    """How many calls of the log the model has read."""
+    """How many calls of the log were reported to the model."""
 
     @property
-    def tried(self) -> Tried:
+    def report(self) -> AttemptReport:
         """The attempt so far."""
-        return Tried(self.name, tuple(self.faults), MappingProxyType(self.log.counted(self.name)))
+        calls = Counter(past.call.name for past in self.log if past.attempt == self.name)
+        return AttemptReport(self.name, tuple(self.faults), MappingProxyType(calls))
 
     async def write(self) -> None:
         """Write until a program passes the checks, or no round is left."""
         while self.ready is None and self.rounds_left:
             self.rounds_left -= 1
             try:
-                self.ready = await self._written()
+                self.ready = await self._write_once()
             except ProgramFault as fault:
                 await self._fail(fault)
             except (ModelFailed, OverBudget) as fault:  # the next request would fail as well
                 self.rounds_left = 0
                 self.faults.append(fault)
 
-    async def run(self, code: str, values: dict[str, Any]) -> Finished | None:
-        """Run the program; None if it failed, which the model reads in the next round."""
+    async def run(self, code: str, values: dict[str, Any]) -> FinishedRun | None:
+        """Run the program; None if it failed. The model reads the fault in the next round."""
         await self.runner.session.aio.append(Message("user", RUN), to=self.name)
         calls = Calls(self.runner, self.task, self.name, self.log)
         try:
@@ -200,12 +202,12 @@ class Attempt:
             await self._fail(fault)
             return None
 
-    async def _written(self) -> tuple[str, Price]:
-        calls = self.log.since(self.reported)
+    async def _write_once(self) -> tuple[str, Price]:
+        calls = self.log[self.reported :]
         if calls:
             self.reported += len(calls)
             await self.runner.session.aio.append(calls_message(calls), to=self.name)
-        text = written_by(await ask(self.runner.session, self.model, self.name))
+        text = complete_text(await ask(self.runner.session, self.model, self.name))
         code = program_in(text)
         await check(code, self.task)
         return code, estimate(code, self.task)
@@ -216,11 +218,11 @@ class Attempt:
 
 
 async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:
-    """Let the attempts write that have no program; those that have one now, the cheapest first."""
-    await side_by_side(attempt.write() for attempt in attempts)
-    ready = [(one, *one.ready) for one in attempts if one.ready is not None]
-    return sorted(ready, key=lambda one: one[2])
+    """Let attempts without a program write one; return all that have one, the cheapest first."""
+    await run_concurrently(attempt.write() for attempt in attempts)
+    ready = [(attempt, *attempt.ready) for attempt in attempts if attempt.ready is not None]
+    return sorted(ready, key=lambda candidate: candidate[2])
 
 
-def _tried(attempts: Sequence[Attempt]) -> tuple[Tried, ...]:
-    return tuple(attempt.tried for attempt in attempts)
+def _reports(attempts: Sequence[Attempt]) -> tuple[AttemptReport, ...]:
+    return tuple(attempt.report for attempt in attempts)

@@ -12,8 +12,8 @@ from quire.tokens import Usage, cost, facts_for
 
 _TYPICAL_REQUEST = Usage(input=1_000, output=300)
 _UNKNOWN_MODEL_MONEY = 0.01
-_TIMES = 10
-"""How often a loop counts: its length is seldom in the text."""
+_LOOP_COUNT = 10
+"""How often the body of a loop counts: the text rarely shows its length."""
 
 _MAX_PRICE = 1e12
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -21,7 +21,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Price(msgspec.Struct, frozen=True, order=True):
-    """An estimate: US dollars for models, and calls. Prices are compared by dollars first."""
+    """An estimate: US dollars for models, and calls. Prices compare by dollars first."""
 
     money: float
     calls: float
@@ -51,35 +51,35 @@ def _counts(tree: ast.Module, functions: Collection[str]) -> Mapping[str, float]
     own = {node.name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
     known: dict[str, Mapping[str, float]] = {name: {name: 1.0} for name in functions}
 
-    def mentioned(nodes: Iterable[ast.AST]) -> Mapping[str, float]:
+    def count_in(nodes: Iterable[ast.AST]) -> Mapping[str, float]:
         counts: dict[str, float] = {}
-        for name, times in _mentions(nodes):
+        for name, times in _lookups(nodes):
             if name in own and name not in known:
-                known[name] = {}  # while its own body is read: how often it calls itself is not in the text
-                known[name] = mentioned(own[name].body)
+                known[name] = {}  # so that recursive calls in its body count nothing
+                known[name] = count_in(own[name].body)
             for one, count in known.get(name, {}).items():
                 counts[one] = min(counts.get(one, 0.0) + count * times, _MAX_PRICE)
         return counts
 
-    return mentioned(tree.body)
+    return count_in(tree.body)
 
 
-def _mentions(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, float]]:
-    """Each name that is looked up, and how often; bodies of functions count where they are mentioned."""
-    waiting, once = [(node, 1.0) for node in nodes], dict[ast.AST, float]()
-    while waiting:
-        node, times = waiting.pop()
+def _lookups(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, float]]:
+    """Each name that is looked up, and how often; the body of a function counts where its name is used."""
+    pending, once = [(node, 1.0) for node in nodes], dict[ast.AST, float]()
+    while pending:
+        node, times = pending.pop()
         times = once.get(node, times)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id, times
         if isinstance(node, _LOOPS):
             once[_evaluated_once(node)] = times
-            times *= _TIMES
+            times *= _LOOP_COUNT
         if not isinstance(node, _FUNCTIONS):
-            waiting += ((child, times) for child in ast.iter_child_nodes(node))
+            pending += ((child, times) for child in ast.iter_child_nodes(node))
 
 
 def _evaluated_once(loop: ast.AST) -> ast.AST:
-    """The values that a loop runs over, which are evaluated once; a `while` has none."""
+    """The iterable of a loop, which is evaluated once; a `while` has none."""
     first = cast("Any", loop).generators[0] if hasattr(loop, "generators") else loop
     return getattr(first, "iter", loop)

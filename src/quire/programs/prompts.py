@@ -39,30 +39,30 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
   `datetime.now(timezone.utc)`, and `datetime(1970, 1, 1) + timedelta(seconds=n)`.
 - Each call costs time and money: make no more calls than the task needs."""
 
-_MADE = """\
-These effects are done. A program that makes the same call again receives the earlier result, and the call is
-not made a second time. Calls that failed are made again, and so are calls of functions that may be repeated.
-A call that was stopped may have had its effect, and one that failed after it had acted has had a part of it:
-these are not made again, and fail again."""
+_REPLAY_RULES = """\
+These effects are done. A program that makes the same call again receives the earlier result; the call does
+not run a second time. Failed calls run again, and so do calls of functions that may be repeated. A stopped
+call may have had its effect, and a call that failed after it had acted has had a part of it: these do not run
+again, and fail again."""
 
 RUN = "The program passed the checks, and is run."
-"""Stands between a program and its calls, which are not calls of the model's reply."""
+"""Separates a program from its calls, which the model did not make."""
 
 _MAX_SHOWN = 4_000
-"""Characters of an input, of printed text, and of the calls that were made."""
+"""Characters of an input, of printed text, and of the report of calls."""
 
-_MAX_OF_CALL = 300
+_MAX_CALL = 300
 
 _INCOMPLETE: Mapping[Finish, str] = {
-    "length": "it was cut off at the most tokens that an answer may have",
-    "refused": "the model was not to say more",
-    "paused": "it was broken off",
+    "length": "it was cut off at the limit of output tokens",
+    "refused": "the model refused to continue",
+    "paused": "it was interrupted",
 }
 
 _PYTHON = frozenset(("python", "py", "python3"))
 _OPENING = re.compile(r"^[ \t]*+(```++|~~~++)[ \t]*+([\w+-]*+)[^\n]*+\n", re.MULTILINE)
 _MAX_CLOSINGS = 20
-"""Lines of backticks that are tried as the end of one block."""
+"""Lines of backticks that are tried as the end of a block."""
 
 
 # --- messages to the model -----------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def prompt_for(task: Task, values: Mapping[str, Any] | None = None) -> tuple[Mes
 
 
 def fault_message(fault: ProgramFault) -> Message:
-    """The report of a program that was refused or failed."""
+    """The report of a program that failed the checks or the run."""
     parts = [f"This program does not work ({fault.kind}):\n\n{frame('fault', str(fault))}"]
     if fault.printed:
         parts.append(f"It had printed:\n\n{frame('printed', _shortened(fault.printed))}")
@@ -90,25 +90,25 @@ def fault_message(fault: ProgramFault) -> Message:
 
 
 def calls_message(calls: Sequence[PastCall]) -> Message:
-    """The report of calls that failed programs have made."""
+    """The report of calls that failed programs made."""
     lines: list[str] = []
-    for one in calls:
-        line = _call_line(one)
+    for call in calls:
+        line = _call_line(call)
         if sum(map(len, lines)) + len(line) > _MAX_SHOWN:
             lines.append(f"- and {len(calls) - len(lines)} more")
             break
         lines.append(line)
     heading = f"Programs that failed have made calls, {len(calls)} since you wrote:"
-    return Message("user", "\n".join([heading, frame("calls", "\n".join(lines)), _MADE]))
+    return Message("user", "\n".join([heading, frame("calls", "\n".join(lines)), _REPLAY_RULES]))
 
 
 def code_message(code: str) -> Message:
-    """A program as a model replies with it."""
+    """A program as the reply of a model."""
     return Message("assistant", f"```python\n{code}\n```")
 
 
 def _call_line(past: PastCall) -> str:
-    arguments, result = (_shortened(text, _MAX_OF_CALL) for text in (past.call.arguments, past.result.text))
+    arguments, result = (_shortened(text, _MAX_CALL) for text in (past.call.arguments, past.result.text))
     if not past.result.is_error:
         ending = "gave"
     elif not past.has_effect:
@@ -118,11 +118,11 @@ def _call_line(past: PastCall) -> str:
     return f"- {past.call.name} {arguments} {ending}: {result}"
 
 
-def _shortened(text: str, most: int = _MAX_SHOWN) -> str:
-    if len(text) <= most:
+def _shortened(text: str, limit: int = _MAX_SHOWN) -> str:
+    if len(text) <= limit:
         return text
-    beginning, ending = ends(text, most)
-    return f"{beginning}\n[{len(text) - most:,} characters are left out here]\n{ending}"
+    beginning, ending = ends(text, limit)
+    return f"{beginning}\n[{len(text) - limit:,} characters are left out here]\n{ending}"
 
 
 # --- the program in a reply ----------------------------------------------------------------------------
@@ -137,12 +137,12 @@ class _Block(NamedTuple):
 
 
 def incomplete(parsed: Parsed) -> str | None:
-    """Why a reply is not complete, if it is not."""
+    """Why a reply is incomplete, or None if it is complete."""
     return _INCOMPLETE.get(parsed.finish)
 
 
-def written_by(parsed: Parsed) -> str:
-    """The text of a complete reply, or a fault: a part of a program is often a program too."""
+def complete_text(parsed: Parsed) -> str:
+    """The text of a complete reply, or a fault: a part of a program may run as well."""
     text, why = answer_text(parsed), incomplete(parsed)
     if why is None and parsed.finish != "stop":
         blocks = [*_blocks(text)]
@@ -150,7 +150,7 @@ def written_by(parsed: Parsed) -> str:
     if why is not None:
         shorter = ": write a shorter one" if parsed.finish == "length" else ""
         raise ProgramFault(
-            "syntax", f"there is no whole program in the answer, and nothing was run: {why}{shorter}"
+            "syntax", f"the answer has no complete program, and nothing was run: {why}{shorter}"
         )
     return text
 
@@ -158,18 +158,18 @@ def written_by(parsed: Parsed) -> str:
 def program_in(reply: str) -> str:
     """The program of a reply: its only block of Python, its only block, or all of it.
 
-    A draft before the program would have the same effects, so several blocks are refused.
+    Several blocks are refused, because a draft would have effects as well.
     """
     reply = reply.replace("\r\n", "\n")
     blocks = [*_blocks(reply)]
-    chosen = [block for block in blocks if block.language in _PYTHON] or blocks
-    written = [text for text in ([block.text for block in chosen] or [reply]) if text.strip()]
-    if not written:
+    candidates = [block for block in blocks if block.language in _PYTHON] or blocks
+    programs = [text for text in ([block.text for block in candidates] or [reply]) if text.strip()]
+    if not programs:
         raise ProgramFault("syntax", "there is no program in the answer: write one, in one ```python block")
-    if len(written) > 1:
-        several = f"there are {len(written)} blocks in the answer, and none of them was run"
+    if len(programs) > 1:
+        several = f"there are {len(programs)} blocks in the answer, and none of them was run"
         raise ProgramFault("syntax", f"{several}: write the whole program in one ```python block")
-    return written[0].strip("\n").rstrip()
+    return programs[0].strip("\n").rstrip()
 
 
 def _blocks(reply: str) -> Iterator[_Block]:
@@ -177,15 +177,15 @@ def _blocks(reply: str) -> Iterator[_Block]:
     while opening := _OPENING.search(reply, start):
         closing = re.compile(rf"^[ \t]*+{re.escape(opening[1])}[ \t]*+$", re.MULTILINE)
         language, begin = opening[2].lower(), opening.end()
-        ends_at = [found.span() for found in islice(closing.finditer(reply, begin), _MAX_CLOSINGS)]
-        if not ends_at:
+        closings = [found.span() for found in islice(closing.finditer(reply, begin), _MAX_CLOSINGS)]
+        if not closings:
             yield _Block(language, _unindented(reply[begin:]), False)
             return
-        end, start = ends_at[0]
-        if len(ends_at) > 1 and language in {*_PYTHON, ""}:
-            # A line of backticks within a string of the program does not end the block.
-            complete = (span for span in ends_at if _is_program(reply[begin : span[0]]))
-            end, start = next(complete, ends_at[0])
+        end, start = closings[0]
+        if len(closings) > 1 and language in {*_PYTHON, ""}:
+            # Backticks within a string of the program do not end the block.
+            complete = (span for span in closings if _is_program(reply[begin : span[0]]))
+            end, start = next(complete, closings[0])
         yield _Block(language, _unindented(reply[begin:end]), True)
 
 
@@ -198,5 +198,5 @@ def _is_program(text: str) -> bool:
 
 
 def _unindented(text: str) -> str:
-    """The text of a block; one that is indented as a whole, as in a list, is not."""
+    """The text of a block without the indentation that all of it has, as in a list."""
     return dedent(text) if text.startswith(" ") else text

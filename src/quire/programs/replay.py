@@ -1,10 +1,9 @@
-"""Calls that were made for one answer: a later program that makes the same call receives the earlier result.
+"""Calls for one answer: a later program that makes the same call receives the earlier result.
 
-A program that fails leaves the effects of its calls behind. So within one answer a call has its effect once,
-however many programs are run, unless its tool is idempotent or failed without acting.
+The effects of calls outlive a program that fails. So within one answer a call has its effect once, however
+many programs run, unless its tool is idempotent or failed without acting.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,17 +17,17 @@ REPLAYED = "quire.replayed"
 
 
 class PastCall(msgspec.Struct, kw_only=True):
-    """A call of a tool, and what the program received: a value or an error."""
+    """A call of a tool, and the value or error that the program received."""
 
     attempt: str
     call: ToolCall
     result: ToolResult
     arguments: Any
-    """What equal calls have in common."""
+    """The validated arguments; equal calls have equal ones."""
     value: Any = None
     error: Exception | None = None
     has_effect: bool = False
-    """Whether the call had its effect, or may have had it, and must not be made again."""
+    """Whether the call had its effect, or may have had it, and must not be repeated."""
     nested: Sequence[Item] = ()
     """Calls and questions of a program that ran within the call."""
 
@@ -40,45 +39,22 @@ class PastCall(msgspec.Struct, kw_only=True):
         )
 
 
-def validated(tool: Tool, given: Mapping[str, Any]) -> Any:
-    """The arguments of a call as the tool reads them, to be compared with those of other calls.
+def validated(tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    """The arguments as the tool reads them, for comparison with other calls.
 
-    Arguments that differ each time they are read (a record that draws an id) and arguments that do not fit
-    are compared as they were given.
+    Arguments that do not fit, or that differ each time they are read (a record that draws an id), are
+    compared unread.
     """
     try:
-        first, second = tool.signature.read(given), tool.signature.read(given)
-        return first if first == second else given
-    except Exception:  # the types of a tool have code of their own
-        return given
+        first, second = tool.signature.read(arguments), tool.signature.read(arguments)
+        return first if first == second else arguments
+    except Exception:  # the tool's types may raise any error
+        return arguments
 
 
-class CallLog:
-    """All calls made for one answer, in order, by any of its programs."""
-
-    def __init__(self) -> None:
-        self._calls: list[PastCall] = []
-
-    def add(self, call: PastCall) -> None:
-        """Add a call."""
-        self._calls.append(call)
-
-    def since(self, count: int) -> Sequence[PastCall]:
-        """The calls after the first `count`."""
-        return self._calls[count:]
-
-    def counted(self, attempt: str) -> Mapping[str, int]:
-        """How often each tool was called in an attempt."""
-        return Counter(one.call.name for one in self._calls if one.attempt == attempt)
-
-    def with_effects(self) -> list[PastCall]:
-        """The calls that one more program must not make again."""
-        return [one for one in self._calls if one.has_effect]
-
-
-def take_equal(calls: list[PastCall], name: str, arguments: Any) -> PastCall | None:
-    """The first call of a tool with equal arguments, removed from the list: each is replayed once."""
-    for place, one in enumerate(calls):
-        if one.call.name == name and one.arguments == arguments:
-            return calls.pop(place)
+def take_match(calls: list[PastCall], name: str, arguments: Any) -> PastCall | None:
+    """Remove and return the first call with equal arguments: each is replayed once."""
+    for index, past in enumerate(calls):
+        if past.call.name == name and past.arguments == arguments:
+            return calls.pop(index)
     return None

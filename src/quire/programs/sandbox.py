@@ -1,8 +1,8 @@
-"""The sandbox: runs programs in processes that reach nothing of the machine but the functions they are given.
+"""The sandbox: runs programs in processes that reach nothing of the machine but their functions.
 
-A program is fed to Monty with a prelude and an ending of ours. The prelude defines the functions of the host
-as async functions that count the calls nobody awaits; arguments and the answer leave the sandbox as JSON
-text, so that what cannot be written fails inside the program, at its line and within its limits.
+Monty runs a program between a prelude and an ending of ours. The prelude defines the functions of the host as
+async functions, and counts calls that are never awaited. Arguments and the answer leave the sandbox as JSON
+text, so a value that JSON cannot express fails inside the program, at its line and within its limits.
 """
 
 import ast
@@ -28,7 +28,7 @@ from quire.programs.source import (
     async_functions,
     at_line,
     parse,
-    wrapped,
+    wrap,
 )
 from quire.programs.stubs import names_in
 from quire.programs.values import encodable
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 HostFunction = Callable[..., Awaitable[Any]]
 
-_PATIENCE = 10.0
+_CANCEL_SECONDS = 10.0
 """Seconds that a cancelled host call may take to end."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of one run of a program.
 
-    `seconds` is its computing time, `wall` its whole time with the waiting for tools (None is unlimited),
-    `memory` in bytes, `depth` of nested calls, `calls` of functions that it is given, `printed` characters,
-    `answer` the characters of its answer as JSON, and of the arguments of one call.
+    `seconds` limits its computing time, `wall` its whole time, waiting for tools included (None is no limit),
+    `memory` its bytes, `depth` its nested calls, `calls` its calls of tools and models, `printed` the
+    characters that it prints, `answer` those of its answer as JSON and of the arguments of one call.
     """
 
     seconds: float = 10.0
@@ -75,8 +75,8 @@ _CHECKING = Bounds(seconds=30.0, memory=256 << 20)
 """The limits of the type checker."""
 
 
-class Ran(NamedTuple):
-    """The answer of a program as a JSON value, and what it printed."""
+class SandboxResult(NamedTuple):
+    """The answer of a program as a JSON value, and its printed text."""
 
     value: Any
     printed: str
@@ -93,8 +93,8 @@ class Diagnostic(NamedTuple):
 class Sandbox:
     """Runs programs and checks their types. Processes start when first needed, and end with the event loop.
 
-    At most `programs` may have begun, including those that wait for functions. Others wait for a place, and
-    the waiting counts as their time.
+    At most `programs` run at once, including those that wait for functions. Others wait for a place; the wait
+    counts towards their `wall` time.
     """
 
     def __init__(self, *, programs: int = 64) -> None:
@@ -108,8 +108,8 @@ class Sandbox:
         inputs: Mapping[str, Any] = MappingProxyType({}),
         functions: Mapping[str, HostFunction] = MappingProxyType({}),
         bounds: Bounds = Bounds(),  # noqa: B008  # it is frozen
-    ) -> Ran:
-        """Run a program to its answer or to a `ProgramFault`; no host call is running afterwards."""
+    ) -> SandboxResult:
+        """Run a program to its answer or to a `ProgramFault`; no host call runs afterwards."""
         values, text = await COMPUTING.do(lambda: (_input_values(inputs), _with_ending(code)))
         workers = await self._workers.get()
         worker = workers.worker(_limits(bounds))
@@ -118,12 +118,12 @@ class Sandbox:
 
         def begin(session: "MontySession") -> Any:
             session.feed_run(_PRELUDE + "".join(_FUNCTION.format(name=name) for name in functions))
-            return session.feed_start(text, inputs=values, print_callback=printed.take)
+            return session.feed_start(text, inputs=values, print_callback=printed.add)
 
         try:
             async with asyncio.timeout(bounds.wall), workers.place():
                 try:
-                    return Ran(await run.drive(begin), str(printed))
+                    return SandboxResult(await run.drive(begin), str(printed))
                 except BaseException:
                     worker.stop()
                     raise
@@ -136,17 +136,17 @@ class Sandbox:
             raise run.fault_of(error) from None
 
     async def diagnose(self, code: str, stubs: str) -> list[Diagnostic]:
-        """The findings of Monty's parser and type checker; nothing of the program runs."""
+        """The findings of Monty's parser and type checker; the program does not run."""
         from pydantic_monty import MontyError, MontyTypingError
 
-        text = await COMPUTING.do(_declared, code)
+        text = await COMPUTING.do(_with_output_type, code)
         workers = await self._workers.get()
 
         def findings(session: "MontySession") -> str:
             try:
                 snapshot: Any = session.feed_start(text)
                 while getattr(snapshot, "function_name", _STOP) != _STOP:
-                    snapshot = snapshot.resume_not_handled()  # it asks for stubs of a module
+                    snapshot = snapshot.resume_not_handled()  # a request for stubs of a module
             except MontyTypingError as found:
                 return found.display()
             except MontyError as error:
@@ -169,7 +169,7 @@ class Sandbox:
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """The sandbox that is used if none is given."""
+    """The sandbox of all runners."""
     return Sandbox()
 
 
@@ -182,14 +182,14 @@ def _limits(bounds: Bounds) -> Any:
     }
 
 
-# The text that is fed
+# The text for Monty
 
 _PRELUDE_FILE = "<python-input-0>"
 _STOP = "quire_stop"
 _LAST = "_quire_last"
 _HOST = "_quire_host"
 _PRELUDE_DEPTH = 4
-"""How many calls of the prelude may stand on top of those of a program."""
+"""Nested calls of the prelude on top of those of a program."""
 
 _PRELUDE = """
 from typing import Any
@@ -240,7 +240,7 @@ def next(iterator, *default):
         return default[0]
     raise _quire_StopIteration
 """
-"""`next` is there because Monty's generator expressions, `zip` and the like are lists."""
+"""It defines `next` because Monty's generator expressions, `zip` and the like are lists."""
 
 _FUNCTION = """
 async def {name}(*given, **named):
@@ -251,39 +251,39 @@ _ENDING = "\n[_quire_text({answer}), _quire_left]\n"
 
 
 def _with_ending(code: str) -> str:
-    """The program with an ending that hands out its answer as JSON, and the calls that were not awaited."""
+    """The program with an ending that returns its answer as JSON, and the calls that were not awaited."""
     tree = parse(code)
     last = answer_of(tree)
     wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST} = (", ")")]
-    wraps += ((node, f'_quire_counted("{node.id}", ', ")") for node in _own_functions(tree))
-    return wrapped(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST)
+    wraps += ((node, f'_quire_counted("{node.id}", ', ")") for node in _uses_of_own_functions(tree))
+    return wrap(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST)
 
 
-def _own_functions(tree: ast.Module) -> Iterator[ast.Name]:
-    """Where a program uses its own async functions, so that calls of them are counted too."""
-    own, waiting = async_functions(tree), list[ast.AST]([tree])
-    while waiting:
-        node = waiting.pop()
+def _uses_of_own_functions(tree: ast.Module) -> Iterator[ast.Name]:
+    """The places where a program uses its own async functions, whose calls are counted too."""
+    own, pending = async_functions(tree), list[ast.AST]([tree])
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in own:
                 yield node
-        elif not isinstance(node, ast.JoinedStr):  # where a tree knows no places in the text
-            waiting += ast.iter_child_nodes(node)
+        elif not isinstance(node, ast.JoinedStr):  # nodes inside have no positions in the text
+            pending += ast.iter_child_nodes(node)
 
 
-def _declared(code: str) -> str:
-    """The program with its answer declared as `Output`, after one line of ours that stops it."""
+def _with_output_type(code: str) -> str:
+    """The program for the type checker: its answer has the type `Output`, and a first line stops its run."""
     tree = parse(code)
     last = answer_of(tree)
     if last is not None:
-        return f"{_STOP}()\n{wrapped(code, [(last, f'{_LAST}: Output = (', ')')])}"
+        return f"{_STOP}()\n{wrap(code, [(last, f'{_LAST}: Output = (', ')')])}"
     annotated = [node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
     is_declared = any(isinstance(target, ast.Name) and target.id == "output" for target in annotated)
     return f"{_STOP}()\n{code}" if is_declared else f"output: Output; {_STOP}()\n{code}"
 
 
 def _exporting(stubs: str) -> str:
-    """The stubs with a list of all their names: without it, those with an underscore are private."""
+    """The stubs with `__all__`: without it, names with an underscore are private."""
     return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP]}\n"
 
 
@@ -292,7 +292,7 @@ def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {name: encodable(msgspec.to_builtins(value)) for name, value in inputs.items()}
     except (TypeError, ValueError, RecursionError) as error:
-        raise WrongType(f"an input of a program is no plain value: {cut(str(error))}") from None
+        raise WrongType(f"an input of a program is not a plain value: {cut(str(error))}") from None
 
 
 # One run
@@ -305,23 +305,23 @@ class _Printed:
         self._left = limit
         self._stop = stop
         self._texts: list[str] = []
-        self._is_over = False
+        self._is_full = False
 
     def __str__(self) -> str:
         return "".join(self._texts)
 
-    def take(self, _stream: str, text: str) -> None:
-        """Keep what there is room for; beyond it the program is stopped."""
-        kept = text[: self._left]
-        self._left -= len(kept)
-        self._texts.append(kept)
-        if len(kept) < len(text):
-            self._is_over = True
+    def add(self, _stream: str, text: str) -> None:
+        """Add text up to the limit; beyond it the program is stopped."""
+        fitting = text[: self._left]
+        self._left -= len(fitting)
+        self._texts.append(fitting)
+        if len(fitting) < len(text):
+            self._is_full = True
             self._stop()
 
     def fault(self) -> ProgramFault | None:
-        """The fault of a program that printed more than it may."""
-        return ProgramFault("limit", "it printed more than it may") if self._is_over else None
+        """The fault of a program that printed more than the limit."""
+        return ProgramFault("limit", "it printed more than the limit") if self._is_full else None
 
 
 @dataclass
@@ -335,7 +335,7 @@ class _Run:
     printed: _Printed
     running: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
     raised: set[str] = field(default_factory=set)
-    """Messages of errors that host functions raised: the program may end with one of them."""
+    """Messages of errors that host functions raised, which the program may end with."""
     calls: int = 0
 
     async def drive(self, begin: "Callable[[MontySession], Any]") -> Any:
@@ -349,22 +349,22 @@ class _Run:
             elif isinstance(snapshot, FutureSnapshot):
                 snapshot = await self._wait(snapshot)
             elif isinstance(snapshot, NameLookupSnapshot):
-                snapshot = await self.worker.turn(snapshot.resume)  # there is no other name
+                snapshot = await self.worker.turn(snapshot.resume)  # the name is not defined
             else:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
-        text, left = cast("tuple[Any, Any]", snapshot.output)
-        if not isinstance(text, str) or not isinstance(left, dict):  # the program has rebound our names
+        text, unawaited = cast("tuple[Any, Any]", snapshot.output)
+        if not isinstance(text, str) or not isinstance(unawaited, dict):  # the program has rebound our names
             raise ProgramFault("answer", "the answer cannot be taken: it is no JSON")
         if len(text) > self.bounds.answer:
             reason = f"it is larger than {self.bounds.answer} characters"
             raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
         if fault := self.printed.fault():
             raise fault
-        _check_awaited(cast("Mapping[str, int]", left), self.code)
-        return _loaded(text)
+        _check_awaited(cast("Mapping[str, int]", unawaited), self.code)
+        return _read_json(text)
 
     def fault_of(self, error: Exception) -> Exception:
-        """An error that ended the run, as a fault with what was printed, if it is one of the program."""
+        """The error that ended the run; a fault of the program has the printed text."""
         from pydantic_monty import MontyError
 
         if isinstance(error, TimeoutError):
@@ -381,7 +381,7 @@ class _Run:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_PATIENCE)
+            await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
         for task in self.running.values():
             if task.done() and not task.cancelled():
                 task.exception()  # retrieved, so that asyncio does not log it
@@ -389,7 +389,7 @@ class _Run:
     async def _call(self, snapshot: "FunctionSnapshot") -> Any:
         name = str(snapshot.function_name)
         if snapshot.is_os_function:
-            return await self._machine(snapshot, name)
+            return await self._os_call(snapshot, name)
         if name != _HOST:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
         self.calls += 1
@@ -402,15 +402,15 @@ class _Run:
                 raise ProgramFault("names", f"`{_HOST}` is a name of the sandbox")
         if len(text) > self.bounds.answer:
             reason = f"larger than {self.bounds.answer} characters"
-            raise ProgramFault("limit", f"what a function is given is too large: {reason}")
+            raise ProgramFault("limit", f"the arguments of a function are too large: {reason}")
         function = self.functions.get(name)
         if function is None:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        given, named = _loaded(text)
-        return await self._start(snapshot, _called(function, given, named))
+        args, kwargs = _read_json(text)
+        return await self._start(snapshot, _await_call(function, args, kwargs))
 
-    async def _machine(self, snapshot: "FunctionSnapshot", name: str) -> Any:
-        """Sleeping is waiting here, where it can be stopped; nothing else of the machine is given."""
+    async def _os_call(self, snapshot: "FunctionSnapshot", name: str) -> Any:
+        """Sleep on the host, where it can be stopped; every other call of the machine fails."""
         if name not in ("time.sleep", "asyncio.sleep"):
             return await self.worker.turn(snapshot.resume_not_handled)
         seconds = float(snapshot.args[0])
@@ -432,7 +432,7 @@ class _Run:
         return await self.worker.turn(lambda: snapshot.resume(self._results(done)))
 
     def _results(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
-        """The results of host calls; made in the worker's thread, because large values take time."""
+        """The results of host calls; encoded in the worker's thread, because large values take time."""
         results = {call: _result(task) for call, task in done.items()}
         self.raised.update(one["message"] for one in results.values() if "message" in one)
         return results
@@ -453,15 +453,15 @@ def _check_awaited(unawaited: Mapping[str, int], code: str) -> None:
             raise ProgramFault("types", at_line(code, line, text), line)
 
 
-def _loaded(text: str) -> Any:
+def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:  # the program has rebound what the prelude defines
+    except ValueError:  # the program has redefined names of the prelude
         raise ProgramFault("answer", "the answer cannot be taken: it is no JSON") from None
 
 
-async def _called(function: HostFunction, given: Any, named: Any) -> Any:
-    return await function(*given, **named)
+async def _await_call(function: HostFunction, args: Any, kwargs: Any) -> Any:
+    return await function(*args, **kwargs)
 
 
 def _result(task: asyncio.Task[Any]) -> Any:
@@ -469,16 +469,16 @@ def _result(task: asyncio.Task[Any]) -> Any:
         return _error("RuntimeError", "the call was cancelled")
     error = task.exception()
     if error is not None:
-        return _error_inside(error)
+        return _error_from(error)
     try:
         return {"return_value": encodable(msgspec.to_builtins(task.result()))}
     except (TypeError, ValueError, RecursionError) as wrong:
-        return _error("TypeError", f"the result of the function is no plain value: {wrong}")
+        return _error("TypeError", f"the result of the function is not a plain value: {wrong}")
 
 
 # Errors
 
-_KNOWN = {
+_CATCHABLE = {
     *("ArithmeticError", "OverflowError", "ZeroDivisionError", "LookupError", "IndexError", "KeyError"),
     *("RuntimeError", "NotImplementedError", "AttributeError", "NameError", "ValueError", "OSError"),
     *("FileNotFoundError", "FileExistsError", "IsADirectoryError", "NotADirectoryError", "PermissionError"),
@@ -487,8 +487,8 @@ _KNOWN = {
 """Builtin errors that a program can catch by their names."""
 
 _MAX_MESSAGE = 2_000
-_LIMIT = re.compile("memory limit|time limit|duration|recursion|suspension")
-_MISSING = re.compile(
+_LIMIT_WORDS = re.compile("memory limit|time limit|duration|recursion|suspension")
+_MISSING_WORDS = re.compile(
     r"not (yet )?support|cannot suspend in this synchronous context|^No module named|^cannot import"
     r"|^Wildcard imports|^cannot convert '\w+' object to bytes|^module '\w+' has no attribute"
     r"|^'(function|builtin_function_or_method)' object has no"
@@ -501,13 +501,13 @@ def _error(kind: str, message: str) -> Any:
     return {"exc_type": kind, "message": message}
 
 
-def _error_inside(error: BaseException) -> Any:
-    """An error of a host function as the program gets it: its nearest builtin type, with its message."""
+def _error_from(error: BaseException) -> Any:
+    """An error of a host function for the program: its nearest builtin type, with its message."""
     kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
-    name = next((kind for kind in kinds if kind in _KNOWN), "RuntimeError")
+    name = next((kind for kind in kinds if kind in _CATCHABLE), "RuntimeError")
     try:
         text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
-    except Exception:  # an error of the user's own may fail to describe itself
+    except Exception:  # the error's own code may fail
         text = ""
     return _error(name, encodable(text or type(error).__name__)[:_MAX_MESSAGE])
 
@@ -515,9 +515,9 @@ def _error_inside(error: BaseException) -> Any:
 def _fault_of(
     error: "MontyError", code: str, raised: Collection[str] = (), *, ahead: int = 0
 ) -> ProgramFault:
-    """What a program ended with, and its line. `raised` are messages of host functions.
+    """The fault that a program ended with, and its line. `raised` are messages of host functions.
 
-    `ahead` counts the lines of ours before the program.
+    `ahead` is the number of our lines before the program.
     """
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
 
@@ -545,7 +545,7 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
     if any(one and one in message for one in raised):
         return "raised"
     if name in ("MemoryError", "RecursionError") or (
-        name in ("TimeoutError", "RuntimeError") and _LIMIT.search(message)
+        name in ("TimeoutError", "RuntimeError") and _LIMIT_WORDS.search(message)
     ):
         return "limit"
     undefined = _UNDEFINED.match(message) if name == "NameError" else None
@@ -555,4 +555,4 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
         return "syntax"
     attribute = _NO_ATTRIBUTE.match(message)
     is_pythons = attribute and hasattr(getattr(builtins, attribute[1], None), attribute[2])
-    return "missing" if is_pythons or _MISSING.search(message) else "raised"
+    return "missing" if is_pythons or _MISSING_WORDS.search(message) else "raised"

@@ -1,6 +1,6 @@
-"""JSON schemas that programs give to models as `output_schema`, and the answers that have to fit them.
+"""JSON schemas that programs pass to models as `output_schema`, and the answers that have to fit them.
 
-A program is not trusted: its schema may be no schema, or ask for a comparison that lasts for ever.
+A program is not trusted: its schema may be invalid, or need a comparison without end.
 """
 
 import operator
@@ -16,7 +16,7 @@ from quire.providers import KEYWORDS, schema_errors
 
 _MAX_SCHEMA = 100_000
 _MAX_STEPS = 1_000_000
-_NOTES = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
+_ANNOTATIONS = frozenset(("title", "description", "examples", "default", "$comment", "$id", "$schema"))
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
@@ -38,25 +38,25 @@ _SIZED: Mapping[str, type] = {"Length": str, "Items": list, "Properties": dict}
 
 
 def check_schema(schema: object) -> Mapping[str, Any] | None:
-    """The `output_schema` of a program, if it gave one; a `TypeError` if it cannot be used."""
+    """Check the `output_schema` of a program; a `TypeError` if it is not a schema."""
     if schema is None:
         return None
     if not isinstance(schema, Mapping):
         raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
     given = cast("Mapping[str, Any]", schema)
     if len(msgspec.json.encode(given)) > _MAX_SCHEMA:
-        raise TypeError(f"output_schema has more than the {_MAX_SCHEMA} characters that it may have")
-    unknown = next((name for name in given if name not in KEYWORDS and name not in _NOTES), None)
-    if unknown is not None and KEYWORDS.isdisjoint(given):  # fields by their types: any value fits that
-        raise TypeError(f"output_schema is no JSON schema: {cut(unknown)!r} is no keyword; use `properties`")
+        raise TypeError(f"output_schema has more than {_MAX_SCHEMA} characters")
+    unknown = next((name for name in given if name not in KEYWORDS and name not in _ANNOTATIONS), None)
+    if unknown is not None and KEYWORDS.isdisjoint(given):  # names with types, which any value would fit
+        raise TypeError(f"output_schema is not a JSON schema: no keyword {cut(unknown)!r}; use `properties`")
     error = next(schema_errors(given, "output_schema"), None)
     if error is not None:
-        raise TypeError(f"output_schema is no JSON schema: {cut(error[0])}: {error[1]}")
+        raise TypeError(f"output_schema is not a JSON schema: {cut(error[0])}: {error[1]}")
     return given
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> Any:
-    """The JSON value in a model's answer, which fits the schema; otherwise a `ValueError`."""
+    """Read a model's answer as a JSON value that fits the schema, or raise `ValueError`."""
     try:
         value = read_value(unfenced(text))
         for fault in _Comparison(schema).faults(value, schema, "it"):
@@ -82,7 +82,7 @@ class _Comparison:
             return
         known = cast("Mapping[str, Any]", schema)
         options = [known["const"]] if "const" in known else known.get("enum", [value])
-        self._take_steps(1 + len(options) + len(known.get("required", ())))
+        self._count_steps(1 + len(options) + len(known.get("required", ())))
         if "$ref" in known:
             yield from self.faults(value, self._at(known["$ref"]), path)
         for inner in known.get("allOf", ()):
@@ -94,10 +94,10 @@ class _Comparison:
             yield f"{path} is none of the values of enum"
         kinds = known.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        if kinds and not any(_is_of(value, kind) for kind in kinds):
+        if kinds and not any(_is_type(value, kind) for kind in kinds):
             yield f"{path} is of type {type(value).__name__}, not {' or '.join(kinds)}"
         for word in _BOUNDS:
-            if word in known and not _keeps(value, word, known[word]):
+            if word in known and not _is_within(value, word, known[word]):
                 yield f"{path} breaks {word}, {known[word]}"
         yield from self._faults_inside(value, known, path)
 
@@ -116,10 +116,10 @@ class _Comparison:
                 inner = places[index] if index < len(places) else schema.get("items")
                 yield from self.faults(one, inner, f"{path}[{index}]")
 
-    def _take_steps(self, count: int) -> None:
+    def _count_steps(self, count: int) -> None:
         self._steps += count
         if self._steps > _MAX_STEPS:
-            raise Misfit("it cannot be checked, because the schema is too involved or the answer too long")
+            raise Misfit("it cannot be checked: the schema is too complex, or the answer too long")
 
     def _at(self, reference: str) -> Any:
         found: Any = self._root
@@ -129,14 +129,14 @@ class _Comparison:
         return found
 
 
-def _is_of(value: Any, kind: str) -> bool:
+def _is_type(value: Any, kind: str) -> bool:
     is_number = kind in ("integer", "number")  # in Python true and false are numbers
     return isinstance(value, _TYPES.get(kind, object)) and not (is_number and isinstance(value, bool))
 
 
-def _keeps(value: Any, word: str, bound: Any) -> bool:
-    """Whether a value keeps a bound; bounds for values of other types are kept by every value."""
+def _is_within(value: Any, word: str, bound: Any) -> bool:
+    """Whether a value is within a bound; a bound for another type does not apply."""
     if word.endswith("imum"):
-        return not _is_of(value, "number") or _BOUNDS[word](value, bound)
+        return not _is_type(value, "number") or _BOUNDS[word](value, bound)
     is_sized = isinstance(value, _SIZED[word[3:]])
     return not is_sized or _BOUNDS[word](len(value), bound)

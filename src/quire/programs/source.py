@@ -1,4 +1,4 @@
-"""The text of a program: its syntax tree, its answer and the names that it binds; and its faults."""
+"""The source of a program: its syntax tree, its answer, the names that it binds, and its faults."""
 
 import ast
 import warnings
@@ -8,15 +8,15 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
-from quire.errors import QuireError
+from quire.errors import QuireError, cut
 
 RESERVED = "_quire"
 """The prefix of names that the sandbox keeps for itself."""
 
-LONGEST = 2_000
-"""Characters of a fault: a model reads it, and a program can raise an error with any text."""
+MAX_FAULT = 2_000
+"""Characters of a fault; a program can raise an error of any length, which a model then reads."""
 
-_LONGEST_LINE = 160
+_MAX_LINE = 160
 _MAX_CHARACTERS = 50_000
 _MAX_NODES = 20_000
 _MAX_PARSES = 10
@@ -29,18 +29,18 @@ Kind = Literal["syntax", "names", "types", "missing", "raised", "limit", "answer
 
 
 class ProgramFault(QuireError, RuntimeError):
-    """A program that cannot be run, or that failed, described for the model that wrote it.
+    """Why a program cannot run, or has failed; the text is for the model that wrote it.
 
-    Of the kinds, "missing" is a feature of Python that the sandbox lacks, "raised" an error of the program's
-    own, "limit" a bound that was reached, "answer" an answer that cannot be taken. `line` is the line of the
-    fault if it is known, `printed` what the program had printed. One that `has_acted` had called tools
-    before, and running it again calls them again.
+    Of the kinds, "missing" is a feature of Python that the sandbox lacks, "raised" an error of the program
+    itself, "limit" a bound that was reached, "answer" an answer that is missing or invalid. `line` is the
+    line of the fault if it is known, `printed` the text that the program had printed. `has_acted` says that
+    the program had called tools: a new run calls them again.
     """
 
     def __init__(self, kind: Kind, text: str, line: int | None = None) -> None:
         super().__init__(kind, text, line)
         self.kind: Kind = kind
-        self.text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+        self.text = cut(text, MAX_FAULT)
         self.line = line
         self.printed = ""
         self.has_acted = False
@@ -50,44 +50,42 @@ class ProgramFault(QuireError, RuntimeError):
 
 
 def at_line(code: str, line: int | None, text: str) -> str:
-    """A text about a line of a program, with the number and the content of the line before it."""
+    """A text about a line of a program, after the number and the content of the line."""
     lines = code.split("\n")
     if line is None or not 1 <= line <= len(lines):
         return text
-    content = lines[line - 1].strip()
-    shown = content if len(content) <= _LONGEST_LINE else f"{content[:_LONGEST_LINE]}…"
-    return f"line {line}, `{shown}`: {text}"
+    return f"line {line}, `{cut(lines[line - 1].strip(), _MAX_LINE)}`: {text}"
 
 
 # The tree
 
 
 def parse(code: str) -> ast.Module:
-    """The tree of a program, which must not be changed, or a fault of its syntax or size."""
+    """The tree of a program, which is shared and must not be changed, or a fault of its syntax or size."""
     if len(code) > _MAX_CHARACTERS:
         raise ProgramFault(
             "syntax", f"the program has {len(code)} characters; at most {_MAX_CHARACTERS} are allowed"
         )
-    return _parsed(code)
+    return _parse_cached(code)
 
 
 @lru_cache(4)  # each step of a check reads the same program
-def _parsed(code: str) -> ast.Module:
+def _parse_cached(code: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a program is no concern of the host
-            tree = _parse_again_if_disturbed(code)
+            warnings.simplefilter("ignore")  # warnings about a program are not for the host
+            tree = _parse_with_retry(code)
     except SyntaxError as wrong:
         text = at_line(code, wrong.lineno, f"SyntaxError: {wrong.msg}")
         raise ProgramFault("syntax", text, wrong.lineno) from None
     except (ValueError, RecursionError, MemoryError) as wrong:
-        raise ProgramFault("syntax", f"this is no program: {type(wrong).__name__}: {wrong}") from None
+        raise ProgramFault("syntax", f"this is not a program: {type(wrong).__name__}: {wrong}") from None
     _check_size(tree)
     return tree
 
 
-def _parse_again_if_disturbed(code: str) -> ast.Module:
-    """Parse code again if another thread parsed meanwhile: some CPython count the depth of both as one."""
+def _parse_with_retry(code: str) -> ast.Module:
+    """Parse code, and retry if another thread parsed meanwhile: some versions of CPython add both depths."""
     for _ in range(_MAX_PARSES):
         with suppress(SystemError):
             return ast.parse(code)
@@ -95,7 +93,7 @@ def _parse_again_if_disturbed(code: str) -> ast.Module:
 
 
 def _check_size(tree: ast.Module) -> None:
-    """Refuse a tree that takes long to check, or that recursion cannot walk."""
+    """Refuse a tree that is too large to check, or too deep for recursion."""
     level: list[ast.AST] = [tree]
     nodes = 0
     for _ in range(_MAX_DEPTH):
@@ -119,14 +117,14 @@ def answer_of(tree: ast.Module) -> ast.Expr | None:
 
 
 def _sets_output(tree: ast.Module) -> bool:
-    """Whether the program binds `output` at its top level, perhaps under a condition, or as a global."""
-    waiting: deque[tuple[ast.AST, bool]] = deque([(tree, True)])
-    while waiting:
-        node, is_top = waiting.popleft()
+    """Whether the program binds `output` at its top level, conditionally or not, or as a global."""
+    pending: deque[tuple[ast.AST, bool]] = deque([(tree, True)])
+    while pending:
+        node, is_top = pending.popleft()
         if (is_top or isinstance(node, ast.Global)) and "output" in bound_by(node):
             return True
         is_top = is_top and not isinstance(node, _SCOPES)
-        waiting.extend((child, is_top) for child in ast.iter_child_nodes(node))
+        pending.extend((child, is_top) for child in ast.iter_child_nodes(node))
     return False
 
 
@@ -134,21 +132,21 @@ Wrap = tuple[ast.expr | ast.stmt, str, str]
 """A node, and the texts to put before and after it."""
 
 
-def wrapped(code: str, wraps: Sequence[Wrap]) -> str:
-    """The program with texts around some of its nodes, outer nodes first; all lines stay where they are."""
+def wrap(code: str, wraps: Sequence[Wrap]) -> str:
+    """The program with texts around some of its nodes, outer nodes first; line numbers do not change."""
     data, starts = code.encode(), [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    texts = list[tuple[int, bool, int, str]]()  # at one place, what ends comes first
+    texts = list[tuple[int, bool, int, str]]()  # at one position, ends come first
     for order, (node, before, after) in enumerate(wraps):
         texts.append((starts[node.lineno - 1] + node.col_offset, True, order, before))
         last = starts[(node.end_lineno or node.lineno) - 1]
         texts.append((last + (node.end_col_offset or 0), False, -order, after))
-    pieces, at = list[bytes](), 0
-    for place, _, _, text in sorted(texts):
-        pieces += [data[at:place], text.encode()]
-        at = place
-    return b"".join([*pieces, data[at:]]).decode()
+    pieces, copied = list[bytes](), 0
+    for position, _, _, text in sorted(texts):
+        pieces += [data[copied:position], text.encode()]
+        copied = position
+    return b"".join([*pieces, data[copied:]]).decode()
 
 
 # Names
@@ -160,7 +158,7 @@ def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def async_functions(tree: ast.AST) -> set[str]:
-    """The async functions that a program defines, without those whose names are bound to something else."""
+    """The async functions that a program defines, without those whose names are bound again."""
     bound = Counter(name for _, name in bindings(tree))
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
     return {name for name in own if bound[name] == 1}

@@ -1,9 +1,8 @@
-"""Stubs: Python text that declares what a program may use.
+"""Stubs: Python text that declares the variables, functions and types of a program.
 
-A task has two texts with the same names. The exact one is shown to the model. The loose one is given to the
-type checker: what a program gives (arguments, its answer) is declared exactly, what it receives (inputs,
-results of functions) keeps its keys and leaves the values `Any`, so that a right program is not refused for
-what its tools really return.
+A task has two stubs with the same names. The model sees the exact stubs. The type checker reads loose stubs:
+values that a program sends (arguments, its answer) have exact types; values that it receives (inputs, results
+of functions) have their keys, with `Any` as values. So a correct program passes, whatever its tools return.
 """
 
 import re
@@ -12,6 +11,7 @@ from keyword import iskeyword
 from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
+from quire.errors import cut
 from quire.programs.values import STUB_NAMES
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -41,7 +41,7 @@ def names_in(stubs: str) -> list[str]:
 
 
 class Declared(NamedTuple):
-    """A function as a program sees it, with JSON schemas; `returns` is None if it may return anything."""
+    """A function of a program, with JSON schemas; `returns` is None if it may return any value."""
 
     name: str
     description: str
@@ -58,8 +58,8 @@ def stubs_of(
 ) -> str:
     """Declarations of the functions, of a variable for each input, and of `Output`. All names are legal.
 
-    `inputs` is the schema of an object whose properties become variables. With `loose`, what a program
-    receives is declared without the types of its values.
+    `inputs` is the schema of an object whose properties become variables. With `loose`, values that a program
+    receives are `Any`.
     """
     given = _properties(inputs)
     types = _Types([*(one.name for one in functions), *given], loose=loose)
@@ -73,7 +73,7 @@ def stubs_of(
 
 
 def _output(types: "_Types", schema: Mapping[str, Any] | None) -> str:
-    written = "Any" if schema is None else types.given(schema, "Output", schema)
+    written = "Any" if schema is None else types.sent(schema, "Output", schema)
     note = _format(schema)
     return "" if written == "Output" else f"Output = {written}" + (f"  # {note}" if note else "")
 
@@ -88,10 +88,10 @@ def _function(types: "_Types", declared: Declared) -> str:
 
 
 def _parameters(types: "_Types", function: str, schema: Mapping[str, Any]) -> list[str]:
-    """The parameters of a function, required ones first. Names that Python cannot write are keywords."""
+    """The parameters of a function, required ones first. Illegal names go into `**others`."""
     properties, required = _properties(schema), _required(schema)
     legal = [name for name in properties if _is_parameter(name)]
-    written = {name: types.given(properties[name], f"{function}_{name}", schema) for name in legal}
+    written = {name: types.sent(properties[name], f"{function}_{name}", schema) for name in legal}
     found = [f"{name}: {written[name]}" for name in legal if name in required]
     found += [
         f"{name}: {written[name]} = {_default(properties[name])}" for name in legal if name not in required
@@ -107,7 +107,7 @@ def _is_parameter(name: str) -> bool:
 
 
 def _default(schema: Any) -> str:
-    """A default as Python text; three dots if it has none or is too long for a line."""
+    """A default as Python text; `...` if there is none, or if it is too long for a line."""
     known = cast("Mapping[str, Any]", schema if isinstance(schema, Mapping) else {})
     value: Any = known.get("default", ...)
     is_empty = value in ([], {})
@@ -117,7 +117,7 @@ def _default(schema: Any) -> str:
 
 
 def _docstring(declared: Declared) -> str:
-    """The description of a function, of its parameters and of the format of its result, in quotes."""
+    """The docstring of a function: its description, its parameters and the format of its result."""
     properties = _properties(declared.parameters)
     rows = [f"    {name}: {text}" for name, one in properties.items() if (text := _described(one))]
     notes = ["Args:", *rows] if rows else []
@@ -131,17 +131,17 @@ def _docstring(declared: Declared) -> str:
 
 
 class _Types:
-    """The types of one text: `TypedDict` for objects, `Literal` for enums, unions and lists."""
+    """The types of one set of stubs: `TypedDict` for objects, `Literal` for enums, unions and lists."""
 
-    def __init__(self, taken: Iterable[str], *, loose: bool) -> None:
-        self._used = {*taken, *STUB_NAMES}
+    def __init__(self, reserved: Iterable[str], *, loose: bool) -> None:
+        self._used = {*reserved, *STUB_NAMES}
         self._is_loose = loose
         self._references: dict[str, str] = {}
         self._root: Any = None
         self.definitions: list[str] = []
 
-    def given(self, schema: Any, hint: str, root: Any) -> str:
-        """The type of a value that a program gives. References are looked up in `root`."""
+    def sent(self, schema: Any, hint: str, root: Any) -> str:
+        """The type of a value that a program sends. References are looked up in `root`."""
         return self._start(schema, hint, root, loose=False)
 
     def received(self, schema: Any, hint: str, root: Any) -> str:
@@ -182,7 +182,7 @@ class _Types:
 
     def _union(self, schemas: Sequence[Any], hint: str, depth: int, loose: bool) -> str:
         inner = "Output_case" if hint == "Output" else hint
-        if loose:  # that a value may be None, or is one of several, is met when the program runs
+        if loose:  # the run finds out whether a value is None, and which of several types it has
             schemas = [one for one in schemas if one != {"type": "null"}]
         members = list(dict.fromkeys(self._type(one, inner, depth - 1, loose) for one in schemas))
         if not members or "Any" in members or (loose and len(members) > 1):
@@ -208,13 +208,13 @@ class _Types:
         return f'{name} = TypedDict("{name}", {{\n{"".join(rows)}}})'
 
     def _is_field(self, key: str) -> bool:
-        """Whether a class can declare the key: there it hides a type of its name, and `__` is mangled."""
+        """Whether a class can declare the key: it must not hide a type, nor start with `__`."""
         is_name = key.isidentifier() and key.isascii() and not iskeyword(key)
         return is_name and not key.startswith("__") and key not in self._used
 
     def _reference(self, reference: str, hint: str, depth: int, loose: bool) -> str:
         if reference not in self._references:
-            self._references[reference] = "Any"  # what refers to itself cannot be written in full
+            self._references[reference] = "Any"  # for references inside the definition to itself
             found: Any = self._root
             for part in reference.removeprefix("#").split("/")[1:]:
                 key = part.replace("~1", "/").replace("~0", "~")
@@ -247,13 +247,12 @@ def _described(schema: Any) -> str:
     """The format and the description of a schema, on one short line; empty if it has neither."""
     found = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
     line = " ".join(_encodable(found).split()) if isinstance(found, str) else ""
-    line = "".join(sign for sign in line if sign.isprintable())
-    line = line if len(line) <= _MAX_COMMENT else f"{line[:_MAX_COMMENT]}…"
-    return ": ".join(filter(None, [_format(schema), line]))
+    line = "".join(character for character in line if character.isprintable())
+    return ": ".join(filter(None, [_format(schema), cut(line, _MAX_COMMENT)]))
 
 
 def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
-    """How a date or time is written, here or within a list, a dict or a union; empty if it is none."""
+    """The format of a date or time, also within a list, a dict or a union; empty for other values."""
     if not isinstance(schema, Mapping) or not depth:
         return ""
     known = cast("Mapping[str, Any]", schema)

@@ -1,4 +1,4 @@
-"""Tasks: what a program is to do, its inputs, the functions it may call, and the type of its answer."""
+"""Tasks: a description for programs, their inputs, the functions they may call, the type of the answer."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
@@ -17,8 +17,8 @@ from quire.programs.values import legal_name, plain, returned_by
 from quire.session import checked_type, free_name
 from quire.tokens import named
 
-_FORMAT = 2
-"""Part of each version: a new number makes all kept programs be written again."""
+_VERSION = 2
+"""Part of each task's version: a new number makes kept programs obsolete."""
 
 MODEL_PARAMETERS: Mapping[str, Any] = MappingProxyType(
     {
@@ -40,11 +40,11 @@ _MODEL_DESCRIPTION = (
 
 
 class Task:
-    """What a program is to do. `input` is a type with fields, or a mapping of names to types.
+    """A task for programs. `input` is a type with fields, or a mapping of names to types.
 
     A program has its inputs as variables, calls tools by their names, asks models as `llm_a`, `llm_b` and so
     on (a single model also as `llm`), and answers with a value of the type `output`. `constants` are further
-    variables, for every input the same; one whose name is taken is left out.
+    variables, the same for every input; a constant whose name is used otherwise is left out.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class Task:
         """The JSON schema of the answer."""
         self._variables: dict[str, str] = {}
         for key in self.input["properties"]:
-            taken = {*self.tools, *self.models, *self._variables.values()}
-            self._variables[key] = legal_name(key, taken)
-        taken = {"output", "Output", *self.tools, *self.models, *self._variables.values()}
-        self._constants = {name: value for name, value in constants.items() if name not in taken}
+            reserved = {*self.tools, *self.models, *self._variables.values()}
+            self._variables[key] = legal_name(key, reserved)
+        reserved = {"output", "Output", *self.tools, *self.models, *self._variables.values()}
+        self._constants = {name: value for name, value in constants.items() if name not in reserved}
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {len(self.tools)} tools and {len(self.models)} models>"
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables and functions that a program is given."""
+        """The names of a program's variables and functions."""
         return frozenset((*self._variables.values(), *self._constants, *self.tools, *self.models))
 
     @cached_property
@@ -104,7 +104,7 @@ class Task:
 
     @cached_property
     def checker_stubs(self) -> str:
-        """The same for the type checker, with loose types for what a program receives."""
+        """The stubs for the type checker, with loose types for values that a program receives."""
         return stubs_of(self.declared, self._inputs(), self.output, loose=True)
 
     def _inputs(self) -> Mapping[str, Any]:
@@ -117,7 +117,7 @@ class Task:
     def version(self) -> str:
         """A digest of everything that a program for this task depends on."""
         parts: dict[str, Any] = {
-            "format": _FORMAT,
+            "format": _VERSION,
             "name": self.name,
             "description": self.description,
             "input": self.input,
@@ -134,7 +134,7 @@ class Task:
         properties = self.input["properties"]
         try:
             for key in given:
-                if key not in properties:  # some types would ignore it
+                if key not in properties:  # some types ignore unknown fields
                     raise Misfit(f"there is no input {cut(str(key))!r}; there is {', '.join(properties)}")
             found = plain(self._read_input(plain(dict(given))))
         except Misfit as fault:
@@ -154,9 +154,9 @@ class Task:
 
 
 def _input_of(given: Any) -> tuple[Json, Callable[[Any], Any]]:
-    """The JSON schema of an input, and how it is read. `given` is a type with fields, or types by name."""
+    """The JSON schema of an input, and a function that reads it."""
     if not isinstance(given, Mapping):
-        return _resolved(_schema_of(given)), partial(read_as, given)
+        return _resolve(_schema_of(given)), partial(read_as, given)
     kinds = cast("Mapping[str, Any]", given)
     for kind in kinds.values():
         _schema_of(kind)
@@ -166,15 +166,15 @@ def _input_of(given: Any) -> tuple[Json, Callable[[Any], Any]]:
 
 def _schema_of(kind: Any) -> Json:
     if isinstance(kind, Mapping):
-        raise WrongType("a task has types, such as a TypedDict or a model, and no JSON schemas")
+        raise WrongType("a task takes types, such as a TypedDict or a model, not JSON schemas")
     try:
         return schema_of(kind)
     except NameError as fault:
         raise WrongType(f"a task cannot have a type that is not defined: {fault}") from None
 
 
-def _resolved(schema: Json) -> Json:
-    """A schema whose outermost reference is followed."""
+def _resolve(schema: Json) -> Json:
+    """A schema with its outermost reference resolved."""
     definitions: Json = schema.get("$defs", {})
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     return {**definitions[name], "$defs": definitions} if name in definitions else schema
@@ -190,13 +190,13 @@ def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:
     return MappingProxyType(found)
 
 
-def _by_letter(models: Iterable[AnyModel | str], taken: Mapping[str, Tool]) -> Mapping[str, AnyModel]:
+def _by_letter(models: Iterable[AnyModel | str], reserved: Mapping[str, Tool]) -> Mapping[str, AnyModel]:
     if isinstance(models, str):
         raise WrongType("models are a list, not a text")
     given = [Model(model) if isinstance(model, str) else model for model in models]
     found: dict[str, AnyModel] = {}
     for model in given:
-        found[free_name("llm", {*found, *taken})] = model
-    if len(given) == 1 and "llm" not in taken:
+        found[free_name("llm", {*found, *reserved})] = model
+    if len(given) == 1 and "llm" not in reserved:
         found["llm"] = given[0]
     return MappingProxyType(found)

@@ -27,10 +27,10 @@ _nesting: ContextVar[int] = ContextVar("quire_nesting_of_programs", default=0)
 
 
 class Workers:
-    """The processes of one event loop. One that dies is replaced; all end with the loop.
+    """The processes of one event loop. A process that dies is replaced; all end with the loop.
 
-    One program per processor computes at a time, and at most `programs` have begun: those that wait for the
-    functions they called take little more than their memory.
+    One program per processor computes at a time. At most `programs` run at once, most of which wait for
+    functions and use little more than their memory.
     """
 
     def __init__(self, programs: int) -> None:
@@ -42,17 +42,17 @@ class Workers:
         computing = max(2, os.cpu_count() or 1)
         self._places = asyncio.Semaphore(programs)
         self._computing = asyncio.Semaphore(computing)
-        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # ending needs no turn to compute
+        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # twice, so that ends do not wait
         self._pool = Monty(
             max_processes=_MAX_NESTING * programs,
-            max_checkouts_per_worker=50,  # then it is replaced, with the memory that it still holds
+            max_checkouts_per_worker=50,  # then it is replaced, to free its memory
             feed_duration_limit_grace=0.25,  # seconds after which a process that did not stop is killed
         )
         self._pool.__enter__()
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[None, None]:
-        """Wait for a place. A program that another one calls takes none: the outer one waits for it."""
+        """Wait for a place. A nested program takes none, because the outer program waits for it."""
         _check_process()
         nesting = _nesting.get()
         if nesting >= _MAX_NESTING:
@@ -65,7 +65,7 @@ class Workers:
                 _nesting.reset(token)
 
     def worker(self, limits: Any, **checking: Any) -> "Worker":
-        """A process for one program, with its limits; it is taken from the pool by the first turn."""
+        """A process for one program, with its limits; the first turn takes it from the pool."""
         session = self._pool.checkout(limits=limits, os_policy={"sleep": "call_host"}, **checking)
         return Worker(session, self._threads, self._computing)
 
@@ -78,7 +78,7 @@ class Workers:
 
 @cache
 def _first_process() -> int:
-    """The process that started the first worker. Monty's own threads live there."""
+    """The process that started the first worker, and has Monty's threads."""
     return os.getpid()
 
 
@@ -115,7 +115,7 @@ class Worker:
         return await self.turn(first)
 
     async def turn(self, work: Callable[[], _Result]) -> _Result:
-        """Let the program go on until it asks for something or ends."""
+        """Run the program until it calls the host or ends."""
         async with self._computing:
             running = asyncio.get_running_loop().run_in_executor(self._threads, work)
             try:
@@ -128,14 +128,14 @@ class Worker:
                 raise
 
     def stop(self) -> None:
-        """Kill the process, from any thread. The turn that is running fails."""
+        """Kill the process, from any thread. A running turn fails."""
         self._is_stopped = True
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.kill(self._process, signal.SIGKILL)
 
     async def leave(self) -> None:
-        """Give the process back to the pool, or what is left of it."""
+        """Return the process to the pool, even if it was killed."""
         if self._process is not None:
             self._process = None
             loop = asyncio.get_running_loop()

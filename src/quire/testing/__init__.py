@@ -26,7 +26,7 @@ else:  # so that a failure shows the values that were compared
 
 from quire.testing.broken import BrokenHistory, broken_histories
 from quire.testing.compactors import CompactorLaws
-from quire.testing.compared import Answered, Comparison, Difference, compare
+from quire.testing.comparison import Answered, Comparison, Difference, compare
 from quire.testing.providers import ProviderLaws
 from quire.testing.sections import SectionLaws
 from quire.testing.stores import StoreLaws

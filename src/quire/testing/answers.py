@@ -1,4 +1,4 @@
-"""Answers as the four providers give them: thoughts with their state, words, and calls."""
+"""Responses of the four providers: thoughts with their state, text, and calls."""
 
 from base64 import b64decode, b64encode
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 Json = dict[str, Any]
 
 OPENAIS_OWN = ("gpt-4o", "gpt-5.6", "o1-mini", "azure/gpt-5.6")
-"""Models that give no state over Chat Completions."""
+"""Models that send no state over Chat Completions."""
 CHAT_MODELS = (
     *(*OPENAIS_OWN, "deepseek-v4-pro", "kimi-k2.5", "gemini-3-pro"),
     "openrouter/anthropic/claude-opus-4.8",
@@ -14,25 +14,25 @@ CHAT_MODELS = (
 
 
 def seal(wire: str, model: str, number: int) -> str:
-    """State that says whose it is, in the base64 that all wires take."""
+    """State that contains its wire and model, in base64, which all wires accept."""
     return b64encode(f"{wire} {model} {number}".encode()).decode()
 
 
-def owner(sealed: str) -> tuple[str, str, int]:
-    """Whose a state is."""
+def owner_of(sealed: str) -> tuple[str, str, int]:
+    """The wire, the model and the number of a sealed state."""
     wire, model, number = b64decode(sealed).decode().split()
     return wire, model, int(number)
 
 
 def answer(wire: str, model: str, a: int, b: int, c: int, number: int = 0) -> Json:
-    """A response with up to a thought, words and two calls; never with nothing. `number` is in its state."""
+    """A response with a thought, a text and up to two calls, never empty. `number` is in its state."""
     sealed = seal(wire, model, number)
     thinks, speaks, calls = bool(c & 1), bool(c & 2), c % 3
     if not speaks and not calls:
         speaks = True
-    made = {"openai": _chat, "openai-responses": _responses, "anthropic": _anthropic, "gemini": _gemini}
+    writers = {"openai": _chat, "openai-responses": _responses, "anthropic": _anthropic, "gemini": _gemini}
     ids = [f"k{a}_{b}_{n}" for n in range(calls)]
-    return made[wire](model, sealed if thinks else "", sealed, f"answer {a}" if speaks else "", ids)
+    return writers[wire](model, sealed if thinks else "", sealed, f"answer {a}" if speaks else "", ids)
 
 
 def _letters(text: str) -> str:
@@ -42,13 +42,13 @@ def _letters(text: str) -> str:
 def _chat(model: str, thought: str, sealed: str, text: str, calls: list[str]) -> Json:
     function = {"name": "look_up", "arguments": '{"q": "x"}'}
     message: Json = {"role": "assistant", "content": text or None}
-    made: list[Json] = [{"id": call, "type": "function", "function": function} for call in calls]
+    entries: list[Json] = [{"id": call, "type": "function", "function": function} for call in calls]
     if calls:
-        message["tool_calls"] = made
+        message["tool_calls"] = entries
     if thought:
-        message |= _thought_beside(model, thought)
+        message |= _thought_fields(model, thought)
     if calls and model.startswith("gemini"):
-        made[0]["extra_content"] = {"google": {"thought_signature": sealed}}
+        entries[0]["extra_content"] = {"google": {"thought_signature": sealed}}
     finish = "tool_calls" if calls else "stop"
     return {
         **{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model},
@@ -57,8 +57,8 @@ def _chat(model: str, thought: str, sealed: str, text: str, calls: list[str]) ->
     }
 
 
-def _thought_beside(model: str, thought: str) -> Json:
-    """A thought as services give it that speak OpenAI's wire; OpenAI itself gives none."""
+def _thought_fields(model: str, thought: str) -> Json:
+    """The fields of a thought for services that speak OpenAI's wire; OpenAI itself sends none."""
     if model.startswith(("deepseek", "kimi")):
         return {"reasoning_content": thought}
     if not model.startswith("openrouter"):
@@ -81,11 +81,11 @@ def _responses(model: str, thought: str, _sealed: str, text: str, calls: list[st
         )
     if text:
         part: Json = {"type": "output_text", "text": text, "annotations": []}
-        said: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-        output.append({**said, "content": [part]})
+        message: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        output.append({**message, "content": [part]})
     for number, call in enumerate(calls):
-        made = {"type": "function_call", "id": f"fc_{number}", "call_id": call, "name": "look_up"}
-        output.append({**made, "arguments": '{"q": "x"}', "status": "completed"})
+        entry = {"type": "function_call", "id": f"fc_{number}", "call_id": call, "name": "look_up"}
+        output.append({**entry, "arguments": '{"q": "x"}', "status": "completed"})
     usage = {
         **{"input_tokens": 9, "output_tokens": 3, "total_tokens": 12},
         "input_tokens_details": {"cached_tokens": 2},
@@ -114,11 +114,11 @@ def _gemini(model: str, thought: str, sealed: str, text: str, calls: list[str]) 
     if text:
         parts.append({"text": text} if calls else {"text": text, "thoughtSignature": sealed})
     for number, call in enumerate(calls):
-        made: Json = {"functionCall": {"id": call, "name": "look_up", "args": {"q": "x"}}}
-        parts.append(made if number else {**made, "thoughtSignature": sealed})
+        part: Json = {"functionCall": {"id": call, "name": "look_up", "args": {"q": "x"}}}
+        parts.append(part if number else {**part, "thoughtSignature": sealed})
     if model.endswith("-image") and text:
-        drawn = {"mimeType": "image/png", "data": b64encode(b"\x89PNG\r\n\x1a\n").decode()}
-        parts.append({"inlineData": drawn, "thoughtSignature": sealed})
+        image = {"mimeType": "image/png", "data": b64encode(b"\x89PNG\r\n\x1a\n").decode()}
+        parts.append({"inlineData": image, "thoughtSignature": sealed})
     return {
         "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
         "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12},

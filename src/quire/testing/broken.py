@@ -11,12 +11,12 @@ import msgspec
 
 
 class BrokenHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """A history as programs come to save it, and what its provider makes of it.
+    """A history that programs save by mistake, and the error of its provider.
 
-    `provider` names its format: openai, openai-responses, anthropic or gemini; `model` a model, where only
-    some refuse it. `faults` are names of `quire.providers.RULES`. `story` says how it comes about, `answer`
-    the gist of what the provider answers, and `source` where that is documented or reported. `broken` and
-    `repaired` are lists of messages, or requests.
+    `provider` names its format: openai, openai-responses, anthropic or gemini; `model` is set if only some
+    models refuse it. `faults` are names of `quire.providers.RULES`. `story` is how it happens, `answer` the
+    gist of the provider's error, and `source` where that is documented or reported. `broken` and `repaired`
+    are lists of messages, or requests.
     """
 
     name: str
@@ -31,9 +31,8 @@ class BrokenHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def broken_histories(provider: str | None = None) -> list[BrokenHistory]:
-    """All broken histories, or those in the format of one provider; each call returns fresh ones."""
-    # The decoder of the standard library takes the half of an emoji that one of them holds.
-    found = msgspec.convert(
-        json.loads(Path(__file__).with_name("broken.json").read_bytes()), list[BrokenHistory]
-    )
-    return [one for one in found if provider in (None, one.provider)]
+    """All broken histories, or those in the format of one provider; each call returns new objects."""
+    text = Path(__file__).with_name("broken.json").read_bytes()
+    # The decoder of the standard library accepts the lone surrogate in one of them.
+    histories = msgspec.convert(json.loads(text), list[BrokenHistory])
+    return [history for history in histories if provider in (None, history.provider)]

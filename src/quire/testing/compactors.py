@@ -1,4 +1,4 @@
-"""The laws of a compactor: protected items stay, groups stay whole, and a plan does what it says, once."""
+"""The laws of a compactor: protected items stay, groups stay whole, and a plan does once what it says."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given, strategies as st
 
 from quire.compactors import Compactor, Outcome, Plan, Room, record
-from quire.errors import EditRefused, Irreducible, QuireError
+from quire.errors import EditRefused, Irreducible
 from quire.items import (
     JSON,
     Edit,
@@ -30,7 +30,7 @@ from quire.providers import PROVIDERS
 from quire.state import Pool, Transcript, origin_of, structural
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 from quire.testing.examples import examples
-from quire.testing.histories import OPS, Author, Op
+from quire.testing.histories import OPS, Author, Op, apply_ops
 from quire.testing.plain import FourCharacters, PlainTranscript
 from quire.tokens import counter_for
 
@@ -42,7 +42,7 @@ _LONG = 36
 _TRIES = 200
 
 
-def _many(seed: int) -> list[Op]:
+def _many_ops(seed: int) -> list[Op]:
     random = Random(seed)
     draw = random.randrange
     return [
@@ -51,18 +51,18 @@ def _many(seed: int) -> list[Op]:
     ]
 
 
-# A few operations, which hypothesis can shrink; or enough of them for a view that is too large.
-HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many))
+# A few operations, which hypothesis can shrink; or enough operations to fill a view.
+HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many_ops))
 PERCENT = st.one_of(st.integers(0, 110), st.integers(40, 99))
-"""The room, relative to what is shown."""
+"""The room, in percent of the view."""
 
 WITHIN = st.sampled_from([0.0, 0.5, 1.0])
-"""The length of a summary, relative to the requested size."""
+"""The length of a summary, as a factor of the requested size."""
 
 ANY_LENGTH = st.sampled_from([0.0, 1.0, 1.2, 2.0, 3.0, 40.0])
 
 
-class Wordy(Author):
+class LongWinded(Author):
     """An author with long tool results."""
 
     def item(self, transcript: Transcript, op: Op) -> Item | None:
@@ -72,44 +72,34 @@ class Wordy(Author):
         return item
 
 
-def go_on(transcript: Transcript, plain: PlainTranscript, ops: list[Op], author: Author) -> None:
-    """Apply operations to a transcript, and to the same in the plainest form."""
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
-                plain.append(item)
-
-
-def played(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
-    """A random history, and the same in the plainest form."""
+def random_history(ops: list[Op]) -> tuple[Transcript, PlainTranscript]:
+    """A random history, and its plain counterpart."""
     transcript, plain = Transcript(), PlainTranscript()
-    go_on(transcript, plain, ops, Wordy())
+    apply_ops(ops, transcript, LongWinded(), plain)
     return transcript, plain
 
 
 def room_of(transcript: Transcript, percent: int) -> Room:
-    """So many percent of what is shown."""
+    """A room of `percent` of the view."""
     return Room(transcript.view.tokens(TOKENS) * percent // 100, TOKENS)
 
 
-def planned(compactor: Compactor, transcript: Transcript, room: Room) -> Plan | None:
-    """What the compactor plans, or None if the view is irreducible."""
+def plan_of(compactor: Compactor, transcript: Transcript, room: Room) -> Plan | None:
+    """The plan of a compactor, or None if the view is irreducible."""
     try:
         return compactor.plan(transcript.view, room)
     except Irreducible:
         return None
 
 
-def recorded(transcript: Transcript, plan: Plan, pool: Pool | None = None, much: float = 1.0) -> Outcome:
-    """Record a plan, with a summary of so many times the requested size if it requests one."""
-    text = None if plan.request is None else "w" * max(int(4 * plan.request.size * much), 3)
+def record_plan(transcript: Transcript, plan: Plan, pool: Pool | None = None, length: float = 1.0) -> Outcome:
+    """Record a plan; a requested summary has `length` times the requested size."""
+    text = None if plan.request is None else "w" * max(int(4 * plan.request.size * length), 3)
     return record(transcript, plan, text=text, pool=Pool() if pool is None else pool)
 
 
 def protected(shown: list[Item], plain: PlainTranscript) -> list[Item]:
-    """What a compactor has to leave: pins, waiting calls, the last user message, what holds the structure."""
+    """The items that must stay: pins, waiting calls, the last user message, and structural items."""
     pinned = {plain.log[p].id for p in plain.pinned()}
     waits = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
     users = [item.id for item in shown if isinstance(item, Message) and item.role == "user"]
@@ -121,7 +111,7 @@ class CompactorLaws:
     """The laws of a compactor. A subclass sets `compactors`, and pytest runs them.
 
     The histories are short: most views have less than 1,000 tokens, and the room is up to 110 percent of a
-    view. Give a compactor limits at which it has something to do.
+    view. Give a compactor limits that such views exceed.
     """
 
     compactors: ClassVar[Sequence[Compactor]] = ()
@@ -135,7 +125,8 @@ class CompactorLaws:
     def test_it_has_a_plan_for_some_history(self) -> None:
         """Otherwise the other laws have nothing to test."""
         for compactor in self.compactors:
-            plans = (planned(compactor, t, room_of(t, 50)) for t, _ in map(played, map(_many, range(_TRIES))))
+            histories = map(random_history, map(_many_ops, range(_TRIES)))
+            plans = (plan_of(compactor, history, room_of(history, 50)) for history, _ in histories)
             assert any(plans), f"{compactor} has no plan for any of {_TRIES} histories at half their size"
 
     @examples()
@@ -144,9 +135,9 @@ class CompactorLaws:
         self, data: st.DataObject, ops: list[Op], percent: int
     ) -> None:
         compactor = self.draw(data)
-        transcript, _ = played(ops)
+        transcript, _ = random_history(ops)
         log, shown = transcript.recorded(), list(transcript.view)
-        first, second = (planned(compactor, transcript, room_of(transcript, percent)) for _ in range(2))
+        first, second = (plan_of(compactor, transcript, room_of(transcript, percent)) for _ in range(2))
         assert transcript.recorded() == log and list(transcript.view) == shown, (
             "plan() changed the transcript"
         )
@@ -161,16 +152,16 @@ class CompactorLaws:
     @examples()
     @given(st.data(), HISTORIES, PERCENT, WITHIN)
     def test_protected_items_stay_and_groups_stay_whole(
-        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+        self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
-        """A call is never apart from its result; pins, waiting calls and the last user message are shown."""
+        """A call stays with its result; pins, waiting calls and the last user message stay shown."""
         compactor = self.draw(data)
-        transcript, plain = played(ops)
+        transcript, plain = random_history(ops)
         before = list(transcript.view)
-        plan = planned(compactor, transcript, room_of(transcript, percent))
+        plan = plan_of(compactor, transcript, room_of(transcript, percent))
         if plan is None:
             return
-        outcome = recorded(transcript, plan, much=much)
+        outcome = record_plan(transcript, plan, length=length)
         assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         shown = {item.id: item for item in transcript.view}
         for item in protected(before, plain):
@@ -186,19 +177,19 @@ class CompactorLaws:
     @examples()
     @given(st.data(), HISTORIES, PERCENT, WITHIN)
     def test_a_plan_does_exactly_what_it_says(
-        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+        self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
         compactor = self.draw(data)
-        transcript, plain = played(ops)
-        plan = planned(compactor, transcript, room_of(transcript, percent))
+        transcript, plain = random_history(ops)
+        plan = plan_of(compactor, transcript, room_of(transcript, percent))
         if plan is None:
             return
         pool = Pool()
-        outcome = recorded(transcript, plan, pool, much)
+        outcome = record_plan(transcript, plan, pool, length)
         assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         assert list(pool) == list(plan.notes), "the pool does not have the notes of the plan"
         left = transcript.view.tokens(TOKENS)
-        is_exact = plan.request is None or much == 1
+        is_exact = plan.request is None or length == 1
         assert left <= plan.after, f"plan.after is {plan.after}, and the view then has {left} tokens"
         assert left == plan.after or not is_exact, f"plan.after is {plan.after}, and the view then has {left}"
         restored = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
@@ -215,44 +206,44 @@ class CompactorLaws:
     @examples()
     @given(st.data(), HISTORIES, PERCENT, ANY_LENGTH)
     def test_a_summary_of_any_length_makes_nothing_larger(
-        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+        self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
         compactor = self.draw(data)
-        transcript, _ = played(ops)
+        transcript, _ = random_history(ops)
         room = room_of(transcript, percent)
         before, log = transcript.view.tokens(TOKENS), transcript.recorded()
-        plan = planned(compactor, transcript, room)
+        plan = plan_of(compactor, transcript, room)
         if plan is None:
             return
         pool = Pool()
-        outcome = recorded(transcript, plan, pool, much)
+        outcome = record_plan(transcript, plan, pool, length)
         left = transcript.view.tokens(TOKENS)
         if outcome.fate == "discarded":
-            assert much > 1, f"a summary of the requested size is discarded: {outcome.reason}"
+            assert length > 1, f"a summary of the requested size is discarded: {outcome.reason}"
             assert transcript.recorded() == log and not list(pool), "a discarded plan changed something"
         else:
             assert left < before, f"{before} tokens were shown before the plan, and {left} after it"
-            fits = left <= room.tokens or plan.after > room.tokens or much > 1
+            fits = left <= room.tokens or plan.after > room.tokens or length > 1
             assert fits, f"plan.after is {plan.after}; the view has {left} tokens, more than the room"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, WITHIN)
     def test_compacting_twice_changes_nothing(
-        self, data: st.DataObject, ops: list[Op], percent: int, much: float
+        self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
         compactor = self.draw(data)
-        transcript, _ = played(ops)
+        transcript, _ = random_history(ops)
         room = room_of(transcript, percent)
-        plan = planned(compactor, transcript, room)
+        plan = plan_of(compactor, transcript, room)
         if plan is None:
             return
-        outcome = recorded(transcript, plan, much=much)
+        outcome = record_plan(transcript, plan, length=length)
         assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         shown = list(transcript.view)
         assert compactor.plan(transcript.view, room) is None, (
             "right after a plan was recorded, there is another"
         )
-        assert recorded(transcript, plan, much=much).fate == "discarded", "a plan was recorded twice"
+        assert record_plan(transcript, plan, length=length).fate == "discarded", "a plan was recorded twice"
         assert list(transcript.view) == shown, "a discarded plan changed the view"
 
     @examples()
@@ -261,12 +252,12 @@ class CompactorLaws:
         self, data: st.DataObject, past: list[Op], later: list[Op], percent: int
     ) -> None:
         compactor = self.draw(data)
-        transcript, plain = played(past)
-        for author in (Wordy("y"), Wordy("z")):
+        transcript, plain = random_history(past)
+        for author in (LongWinded("y"), LongWinded("z")):
             shown = {item.id for item in transcript.view}
-            plan = planned(compactor, transcript, room_of(transcript, percent))
+            plan = plan_of(compactor, transcript, room_of(transcript, percent))
             if plan is not None:
-                recorded(transcript, plan)
+                record_plan(transcript, plan)
                 asked = () if plan.request is None else plan.request.items
                 folded = {item for item in asked if isinstance(transcript.get(item), Summary)}
                 now = {item.id for item in transcript.view}
@@ -276,7 +267,7 @@ class CompactorLaws:
                 )
                 for item in transcript.recorded(since=len(plain.log)):
                     plain.append(item)
-            go_on(transcript, plain, later, author)
+            apply_ops(later, transcript, author, plain)
         assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
     @examples()
@@ -285,8 +276,8 @@ class CompactorLaws:
         self, data: st.DataObject, ops: list[Op], percent: int, text: str | None
     ) -> None:
         compactor = self.draw(data)
-        transcript, _ = played(ops)
-        plan = planned(compactor, transcript, room_of(transcript, percent))
+        transcript, _ = random_history(ops)
+        plan = plan_of(compactor, transcript, room_of(transcript, percent))
         if plan is None or plan.request is None:
             return
         log, pool = transcript.recorded(), Pool()
@@ -302,8 +293,8 @@ class CompactorLaws:
         self, data: st.DataObject, ops: list[Op], percent: int, code: int, pick: int
     ) -> None:
         compactor = self.draw(data)
-        transcript, _ = played(ops)
-        plan = planned(compactor, transcript, room_of(transcript, percent))
+        transcript, _ = random_history(ops)
+        plan = plan_of(compactor, transcript, room_of(transcript, percent))
         if plan is None or plan.request is None:
             return
         transcript.append(Message("user", "meanwhile", created_at=1e6))
@@ -329,7 +320,7 @@ class CompactorLaws:
 
     @examples()
     @given(st.data(), STEPS, STEPS, st.integers(10, 120))
-    def test_no_provider_refuses_what_is_left(
+    def test_no_provider_refuses_a_compacted_view(
         self, data: st.DataObject, past: list[Step], later: list[Step], percent: int
     ) -> None:
         compactor = self.draw(data)
@@ -343,7 +334,7 @@ class CompactorLaws:
             except Irreducible:
                 continue
             if plan is not None:
-                outcome = recorded(talk.transcript, plan, pool, much=0.0)
+                outcome = record_plan(talk.transcript, plan, pool, length=0.0)
                 is_tiny = plan.request is not None and plan.request.size < 4
                 assert outcome.fate == "kept" or is_tiny, f"the plan is discarded: {outcome.reason}"
             for wire, models in MODELS.items():

@@ -1,6 +1,6 @@
 """Random conversations for the wires: odd ids, names, arguments and media, edits, forks, merges and answers.
 
-Hypothesis draws numbers; what they mean is decided here, against the transcript at hand.
+Hypothesis draws numbers; this module turns them into steps, depending on the transcript.
 """
 
 from copy import deepcopy
@@ -84,7 +84,7 @@ NAMES = ("look_up", "weather.today", "mcp__a__b", "1st tool", "ünïcode", "n" *
 
 
 def wide_png(side: int) -> bytes:
-    """The head of a picture that is so wide."""
+    """The header of a PNG of this width."""
     return PNG[:8] + b"\0\0\0\rIHDR" + side.to_bytes(4, "big") + (9).to_bytes(4, "big") + b"\x08\2\0\0\0"
 
 
@@ -139,30 +139,30 @@ STATES = (
     "[1]",
     "not json",
 )
-"""State of all wires, and what is none; any of it may come under the name of any wire."""
+"""States of all wires, and invalid ones; any wire may name any of them."""
 
 KINDS = 24
 Step = tuple[int, int, int, int]
-_LONG = 60
+_MAX_STEPS = 60
 
 
-def many_steps(seed: int) -> list[Step]:
+def _many_steps(seed: int) -> list[Step]:
     draw = Random(seed).randrange
-    return [(draw(KINDS), draw(64), draw(64), draw(10)) for _ in range(draw(_LONG))]
+    return [(draw(KINDS), draw(64), draw(64), draw(10)) for _ in range(draw(_MAX_STEPS))]
 
 
-# Few steps, of which hypothesis can leave out those that do not matter; or many, of which it cannot.
+# Few steps, which hypothesis can shrink; or many, which it cannot.
 STEPS = st.one_of(
     st.lists(
         st.tuples(st.integers(0, KINDS - 1), st.integers(0, 63), st.integers(0, 63), st.integers(0, 9)),
         max_size=30,
     ),
-    st.integers(0, 2**32).map(many_steps),
+    st.integers(0, 2**32).map(_many_steps),
 )
 
 
 def content_of(a: int, b: int) -> Content:
-    """Text, parts, or both, odd ones among them."""
+    """A text or parts, some of them odd."""
     text = TEXTS[a % len(TEXTS)]
     if b % 3:
         return text
@@ -179,15 +179,15 @@ def note_of(a: int, b: int) -> Note:
 
 
 class Talk:
-    """A transcript to which steps happen."""
+    """A transcript that plays random steps."""
 
     def __init__(self) -> None:
         self.transcript = Transcript()
-        self.asked: list[Any] = []  # the payloads that models were asked with
+        self.payloads: list[Any] = []  # of the requests to models
         self._children: list[Transcript] = []
 
     def play(self, steps: list[Step]) -> None:
-        """Do what the steps stand for; what the transcript refuses is passed over."""
+        """Play steps; those that the transcript refuses are skipped."""
         for step in steps:
             try:
                 self._do(*step)
@@ -209,7 +209,7 @@ class Talk:
         elif code in (19, 20):
             self._fork_or_merge(a, b)
         else:
-            self._answered(a, b, c)
+            self._ask_model(a, b, c)
 
     def _item(self, code: int, a: int, b: int, c: int) -> Item:
         agent, reply = (None, None, "second")[c % 3], (None, "r1", "r2")[(a + b) % 3]
@@ -223,8 +223,8 @@ class Talk:
                 return Message("assistant", content_of(a, b), c == 0, agent_id=agent, reply_id=reply)
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
-                called = ToolCall(call_id, name, arguments, agent_id=agent, reply_id=reply)
-                return replace(called, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else called
+                made = ToolCall(call_id, name, arguments, agent_id=agent, reply_id=reply)
+                return replace(made, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else made
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
             case 5:
@@ -232,9 +232,9 @@ class Talk:
             case 6 | 7:
                 return Message("system" if c % 2 else "developer", content_of(a, b))
             case 8:
-                owner = tuple(MODELS)[a % 4]
+                owner_of = tuple(MODELS)[a % 4]
                 data = STATES[b % len(STATES)]
-                state = Opaque(owner, MODELS[owner][0] or "m", data, None if c % 2 else "stale")
+                state = Opaque(owner_of, MODELS[owner_of][0] or "m", data, None if c % 2 else "stale")
                 return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, reply, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)
@@ -275,19 +275,19 @@ class Talk:
             (merge_all if a % 2 else merge_result)(parent, child)
             self.transcript = parent
 
-    def _answered(self, a: int, b: int, c: int) -> None:
-        """A model is asked on one of the wires, and its answer recorded."""
+    def _ask_model(self, a: int, b: int, c: int) -> None:
+        """Ask a model on one of the wires, and record its answer."""
         wire = tuple(MODELS)[a % len(MODELS)]
         provider, models = PROVIDERS[wire], [model for model in MODELS[wire] if model]
         model = models[b % len(models)]
         sent = provider.render(self.transcript.view, model=model, tools=TOOLSETS[c % len(TOOLSETS)])
-        self.asked.append(deepcopy(sent.payload))
-        parsed = provider.parse(answer(wire, model, a, b, c, len(self.asked)), sent=sent, model=model)
+        self.payloads.append(deepcopy(sent.payload))
+        parsed = provider.parse(answer(wire, model, a, b, c, len(self.payloads)), sent=sent, model=model)
         self.transcript.extend(parsed.items)
 
 
 def view_after(steps: list[Step]) -> View:
-    """What is shown of a random conversation."""
+    """The view of a random conversation."""
     talk = Talk()
     talk.play(steps)
     return talk.transcript.view

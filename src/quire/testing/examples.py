@@ -1,8 +1,8 @@
-"""How many examples a law is tested with."""
+"""The number of examples for each law."""
 
 from hypothesis import HealthCheck, settings
 
-# Laws are inherited, and their examples are large: both are intended.
+# Laws are inherited, and their examples are large on purpose.
 _INTENDED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.differing_executors]
 
 

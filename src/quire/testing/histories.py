@@ -1,14 +1,14 @@
 """Random histories: parallel, pending and interrupted calls, media, reasoning, late items, edits of edits.
 
-Hypothesis draws numbers; what they mean is decided here, against the transcript at hand, so that most draws
-are sensible and some are not.
+Hypothesis draws numbers; an `Author` turns them into items for the transcript. Most items are valid.
 """
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
 
+from quire.errors import QuireError
 from quire.items import (
     Audio,
     ConfigChange,
@@ -31,8 +31,7 @@ from quire.items import (
     Undo,
 )
 from quire.state import Transcript
-
-Draw = Callable[[st.SearchStrategy[int]], int]
+from quire.testing.plain import PlainTranscript
 
 CONTENT_OPS = 11
 EDIT_OPS = 6
@@ -50,18 +49,18 @@ class Author:
 
     def __init__(self, prefix: str = "i") -> None:
         self._prefix = prefix
-        self._made = 0
+        self._count = 0
 
     def next_id(self, disorder: int) -> str:
-        """Ids that mostly rise, now and then not."""
-        self._made += 1
+        """An id; most ids rise."""
+        self._count += 1
         letter = "a" if disorder % 7 == 0 else "m"
-        return f"{letter}{self._prefix}{self._made:05d}"
+        return f"{letter}{self._prefix}{self._count:05d}"
 
     def item(self, transcript: Transcript, op: Op) -> Item | None:
-        """The item that an operation stands for, or nothing where it makes no sense."""
+        """The item of an operation, or None if it has none here."""
         code, a, b, lateness = op
-        at = self._made + 50.0 - (lateness if lateness > 34 else 0)
+        at = self._count + 50.0 - (lateness if lateness > 34 else 0)
         if code < CONTENT_OPS:
             return self._content(transcript, code, a, b, at)
         return self._edit(transcript, code - CONTENT_OPS, a, b, at)
@@ -75,13 +74,13 @@ class Author:
             picture = (f"result {a}", Image(url="https://example.com/a.png", width=10, height=20))
             content = picture if b % 5 == 0 else f"result {a}"
             return ToolResult(call.call_id, call.name, content, b % 3 == 0, id=item_id, created_at=at)
-        made: dict[str, Any] = {"id": item_id, "created_at": at, "agent_id": agent, "reply_id": reply}
-        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", **made)
+        fields: dict[str, Any] = {"id": item_id, "created_at": at, "agent_id": agent, "reply_id": reply}
+        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", **fields)
         media = (f"look {a}", Audio(data=b"\0" * (1 + b)), File(url="file:///a.pdf", name="a.pdf"))
         plain: list[Item] = [
             Message("user", f"question {a}", id=item_id, created_at=at),
-            Message("assistant", f"answer {a}", b % 4 == 0, **made),
-            Reasoning(f"thought {a}", Opaque("p", "m", "x"), **made),
+            Message("assistant", f"answer {a}", b % 4 == 0, **fields),
+            Reasoning(f"thought {a}", Opaque("p", "m", "x"), **fields),
             calls,
             calls,
             calls,
@@ -118,3 +117,17 @@ class Author:
             case _:
                 edit = edits[b % len(edits)] if edits else target
                 return Undo(edit.id, id=item_id, created_at=at)
+
+
+def apply_ops(
+    ops: list[Op], transcript: Transcript, author: Author, plain: PlainTranscript | None = None
+) -> Transcript:
+    """Apply operations to a transcript, and to its plain counterpart if there is one."""
+    for op in ops:
+        item = author.item(transcript, op)
+        with suppress(QuireError):
+            if item is not None:
+                transcript.append(item)
+                if plain is not None:
+                    plain.append(item)
+    return transcript

@@ -1,4 +1,4 @@
-"""Every kind of item with every field varied, and the free values that can and cannot be written."""
+"""Strategies for every kind of item with every field varied, and for the values inside."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,11 +8,11 @@ from hypothesis import settings, strategies as st
 
 from quire import items as q
 
-KEPT = "quire.newer"
+RESERVED = "quire.newer"
 """The reserved key of extras."""
 
-FEW = settings(max_examples=max(10, settings().max_examples // 5))
-"""For laws that are tried once per kind, so that every kind has its share."""
+PER_KIND = settings(max_examples=max(10, settings().max_examples // 5))
+"""The settings of laws that run once for each kind of item."""
 
 SPECIAL_TEXTS = st.sampled_from(
     ["", " ", "\0", "a\0b", "line\r\nline\u2028", "👩‍👩‍👧‍👦🏽", "é", "\u202eabc", '"\\', "$bytes", "\uffff"]
@@ -25,7 +25,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def ids() -> st.SearchStrategy[str]:
-    """Ids of ours, and foreign ones of any form."""
+    """Our ids, and foreign ids of any form."""
     foreign = st.sampled_from(["call_9f|fc_07", "toolu_01A", "0", "id with space", "🆔", "x" * 300])
     return foreign | st.uuids().map(str) | texts().filter(bool)
 
@@ -37,7 +37,7 @@ def times() -> st.SearchStrategy[float]:
 
 
 def json_leaves() -> st.SearchStrategy[Any]:
-    """What JSON holds, without what holds others."""
+    """JSON values that are not containers."""
     ints = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([2**64 - 1, -(2**63), 2**53 + 1, 0])
     floats = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1.0, -0.0, 1e22])
     return st.none() | st.booleans() | ints | floats | texts()
@@ -57,19 +57,20 @@ def _nested(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def json_values() -> st.SearchStrategy[Any]:
-    """Any JSON value, also such as look like our tags."""
+    """Any JSON value; some look like our tags."""
     return _nested(json_leaves() | st.sampled_from(["AA==", "!", "aGk="]))
 
 
 def free_values() -> st.SearchStrategy[Any]:
-    """Whatever a codec can write: JSON values and bytes."""
+    """Values that the codec can write: JSON values and bytes."""
     return _nested(json_leaves() | st.binary(max_size=8))
 
 
 def free_mappings() -> st.SearchStrategy[dict[str, Any]]:
-    """What `extras` may hold and a codec can write; with `$bytes` alone it would not be a mapping."""
-    # Hypothesis also draws texts that stand in the source, and the reserved key is one of them.
-    return st.dictionaries(keys().filter(lambda key: key not in (KEPT, "$bytes")), free_values(), max_size=3)
+    """Values of `extras`; one with the only key `$bytes` would not be a mapping."""
+    # Hypothesis also draws texts from the source, such as the reserved key.
+    allowed = keys().filter(lambda key: key not in (RESERVED, "$bytes"))
+    return st.dictionaries(allowed, free_values(), max_size=3)
 
 
 def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -83,10 +84,10 @@ def _blobs(kind: Callable[..., q.Part], **sizes: st.SearchStrategy[Any]) -> st.S
     )
     rest = st.fixed_dictionaries({}, optional={"media_type": _maybe(texts()), **sizes})
 
-    def made(place: dict[str, Any], more: dict[str, Any]) -> q.Part:
+    def build(place: dict[str, Any], more: dict[str, Any]) -> q.Part:
         return kind(**place, **more)
 
-    return st.builds(made, where, rest)
+    return st.builds(build, where, rest)
 
 
 def parts() -> st.SearchStrategy[q.Part]:
@@ -113,7 +114,7 @@ def spans() -> st.SearchStrategy[tuple[q.Span, ...]]:
 
 
 def origins() -> st.SearchStrategy[q.Origin]:
-    """Whose words something is."""
+    """The origins of items."""
     return st.sampled_from(q.ORIGINS)
 
 
@@ -132,18 +133,18 @@ def _kinds() -> dict[type[q.Item], dict[str, st.SearchStrategy[Any]]]:
     opaques = st.builds(q.Opaque, texts(), texts(), texts(), _maybe(texts()))
     shares = st.floats(0, 1) | st.sampled_from([0, 1])
     addresses = st.builds(q.Address, texts().filter(bool), _maybe(shares), _maybe(times()))
-    filled = texts().map(lambda text: f"x{text}")  # something to see, as a stub or a summary needs
+    filled = texts().map(lambda text: f"x{text}")  # visible text, as a stub or a summary needs
     wordings = st.builds(q.Wording, voice=_maybe(texts()), reading=_maybe(texts()))
     call = {"call_id": ids(), "name": ids()}
-    made, optional = {"state": _maybe(opaques), "reply_id": _maybe(ids())}, _maybe(texts())
+    common, optional = {"state": _maybe(opaques), "reply_id": _maybe(ids())}, _maybe(texts())
     message = {"interrupted": st.booleans(), "wording": _maybe(wordings), "address": _maybe(addresses)}
     unknown = keys().filter(lambda key: key not in (*COMMON, "$bytes"))
     fields = st.dictionaries(unknown, free_values(), max_size=3)
     return {
-        q.Message: {"role": roles, "content": contents(), **message, **made},
-        q.ToolCall: {**call, "arguments": texts(), **made},
+        q.Message: {"role": roles, "content": contents(), **message, **common},
+        q.ToolCall: {**call, "arguments": texts(), **common},
         q.ToolResult: {**call, "content": contents(), "is_error": st.booleans()},
-        q.Reasoning: {"text": texts(), **made},
+        q.Reasoning: {"text": texts(), **common},
         q.Handoff: {"to_agent": ids(), "from_agent": optional, "reason": optional},
         q.ConfigChange: {"instructions": optional, "tools": _maybe(st.lists(texts(), max_size=3).map(tuple))},
         q.Note: {"content": free_values(), "key": _maybe(ids()), "description": optional},
@@ -161,7 +162,7 @@ COMMON = ("kind", "id", "created_at", "agent_id", "origin")
 FIELDS = _kinds()
 
 
-@cache  # a strategy is cheap to draw from and dear to make
+@cache  # strategies are slow to make
 def of_kind(kind: type[q.Item]) -> st.SearchStrategy[q.Item]:
     """Items of one kind with every field varied."""
     common = _record()
@@ -184,5 +185,5 @@ def batches() -> st.SearchStrategy[list[q.Item]]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal in value and in type, all the way down: `1`, `1.0` and `True` are three values."""
+    """Whether values are equal, types included at every level: `1`, `1.0` and `True` differ."""
     return left == right and repr(left) == repr(right)

@@ -1,4 +1,4 @@
-"""A counter and a transcript in the plainest form: lists, everything computed anew."""
+"""A plain counter and a plain transcript, to compare with: lists, without caches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from quire.items import (
 
 
 class FourCharacters:
-    """Four characters are a token."""
+    """Counts four characters as a token."""
 
     key = "four-characters"
 
@@ -42,19 +42,19 @@ def is_edit(item: Item) -> bool:
     return isinstance(item, Edit) and not (isinstance(item, Summary) and not item.spans)
 
 
-def stand_in(item: Message | ToolResult, mask: Mask) -> Message | ToolResult:
+def apply_mask(item: Message | ToolResult, mask: Mask) -> Message | ToolResult:
     if isinstance(item, Message) and item.role == "assistant":
-        return msgspec.structs.replace(item, content=mask.stub, state=_not_its_own(item))
+        return msgspec.structs.replace(item, content=mask.stub, state=_foreign_state(item))
     return msgspec.structs.replace(item, content=mask.stub)
 
 
-def quoted(item: Message | ConfigChange) -> Message | ConfigChange:
-    """A message that is distrusted."""
-    state = {"state": _not_its_own(item)} if isinstance(item, Message) and item.role == "assistant" else {}
+def apply_distrust(item: Message | ConfigChange) -> Message | ConfigChange:
+    """A message after a `Distrust`."""
+    state = {"state": _foreign_state(item)} if isinstance(item, Message) and item.role == "assistant" else {}
     return msgspec.structs.replace(item, origin="external", **state)
 
 
-def _not_its_own(item: Message) -> Opaque:
+def _foreign_state(item: Message) -> Opaque:
     owner = (item.state.provider, item.state.model, item.state.data) if item.state else ("quire", "", "")
     return Opaque(*owner, prefix="masked")
 
@@ -73,7 +73,7 @@ def reply_of(item: Item) -> str | None:
 
 @dataclass
 class PlainTranscript:
-    """What the laws say, word for word, without a thought for speed."""
+    """A transcript that follows the laws literally, without regard to speed."""
 
     log: list[Item] = field(default_factory=list[Item])
     heads: list[int] = field(default_factory=list[int])
@@ -113,7 +113,7 @@ class PlainTranscript:
         return same and (called or not spoke or isinstance(item, ToolCall))
 
     def config(self) -> tuple[str | None, tuple[str, ...] | None]:
-        """The instructions and the tools that were set last, whatever is shown of them."""
+        """The instructions and the tools that were set last, whether shown or not."""
         instructions: str | None = None
         tools: tuple[str, ...] | None = None
         for item in self.log:
@@ -124,29 +124,29 @@ class PlainTranscript:
                 instructions = item.text
         return instructions, tools
 
-    def call_for(self, result: ToolResult, waiting: Sequence[int]) -> int | None:
-        """Of the open calls with this id: merged with it, of its name, of the latest reply, the first.
+    def call_for(self, result: ToolResult, unanswered: Sequence[int]) -> int | None:
+        """The open call of a result: by id, then merge, then name, then latest reply, then order.
 
-        A merged result is for a call of its own merge, or for the call that it is marked by.
+        A merged result belongs to a call of its own merge, or to the call that its mark names.
         """
-        calls = [(p, call) for p in sorted(waiting) if isinstance(call := self.log[p], ToolCall)]
-        alike = [(p, call) for p, call in calls if call.call_id == result.call_id]
+        calls = [(p, call) for p in sorted(unanswered) if isinstance(call := self.log[p], ToolCall)]
+        matches = [(p, call) for p, call in calls if call.call_id == result.call_id]
         merge = merge_of(result)
-        others = [] if merge else alike
-        alike = [(p, c) for p, c in alike if merge_of(c) == merge or c.id == merge] or others
-        alike = [(p, c) for p, c in alike if merge_of(c) == merge] or alike
-        alike = [(p, call) for p, call in alike if call.name == result.name] or alike
-        latest = max((self.heads[p] for p, _ in alike), default=None)
-        return min((p for p, _ in alike if self.heads[p] == latest), default=None)
+        others = [] if merge else matches
+        matches = [(p, c) for p, c in matches if merge_of(c) == merge or c.id == merge] or others
+        matches = [(p, c) for p, c in matches if merge_of(c) == merge] or matches
+        matches = [(p, call) for p, call in matches if call.name == result.name] or matches
+        latest = max((self.heads[p] for p, _ in matches), default=None)
+        return min((p for p, _ in matches if self.heads[p] == latest), default=None)
 
     def open_calls(self) -> list[int]:
-        waiting: set[int] = set()
+        unanswered: set[int] = set()
         for position, item in enumerate(self.log):
             if isinstance(item, ToolCall):
-                waiting.add(position)
+                unanswered.add(position)
             elif isinstance(item, ToolResult):
-                waiting.discard(-1 if (call := self.call_for(item, sorted(waiting))) is None else call)
-        return sorted(waiting)
+                unanswered.discard(-1 if (call := self.call_for(item, sorted(unanswered))) is None else call)
+        return sorted(unanswered)
 
     def find(self, item_id: str) -> int:
         return next(p for p, item in enumerate(self.log) if item.id == item_id)
@@ -163,13 +163,13 @@ class PlainTranscript:
         return set(range(self.find(span.first), self.find(span.last) + 1))
 
     def covered_by(self, position: int) -> set[int]:
-        """Content that a hide or a summary takes away."""
+        """Positions of the content that a hide or a summary covers."""
         edit = self.log[position]
         assert isinstance(edit, Hide | Summary)
-        every = set[int]().union(*(self.span(span) for span in edit.spans))
+        positions = set[int]().union(*(self.span(span) for span in edit.spans))
         named = [self.find(s.first) for s in edit.spans if s.first == s.last]
         summaries = [self.covered_by(p) for p in named if is_edit(self.log[p])]
-        return {p for p in every if not is_edit(self.log[p])}.union(*summaries)
+        return {p for p in positions if not is_edit(self.log[p])}.union(*summaries)
 
     def group(self, position: int) -> set[int]:
         return {p for p, head in enumerate(self.heads) if head == self.heads[position]}
@@ -178,12 +178,12 @@ class PlainTranscript:
         pins = [self.log[p] for p in self.active()]
         return set[int]().union(*(self.group(self.find(pin.target)) for pin in pins if isinstance(pin, Pin)))
 
-    def away(self) -> set[int]:
+    def hidden(self) -> set[int]:
         covers = [p for p in self.active() if isinstance(self.log[p], Hide | Summary)]
         return set[int]().union(*(self.covered_by(p) for p in covers)) - self.pinned()
 
     def shown_positions(self) -> list[int | None]:
-        """Positions of what is shown, in order; `None` for a summary that stands for others."""
+        """The positions of shown items, in order; `None` for a summary."""
         return [position for position, _ in self._entries()]
 
     def shown(self) -> list[Item]:
@@ -191,7 +191,7 @@ class PlainTranscript:
 
     def _entries(self) -> list[tuple[int | None, Item]]:
         active = self.active()
-        away, pinned = self.away(), self.pinned()
+        hidden, pinned = self.hidden(), self.pinned()
         masks: dict[int, Mask] = {}
         for p in active:
             edit = self.log[p]
@@ -200,12 +200,12 @@ class PlainTranscript:
         distrusted = {self.find(one.target) for p in active if isinstance(one := self.log[p], Distrust)}
         entries: list[tuple[tuple[int, int], int | None, Item]] = []
         for p, item in enumerate(self.log):
-            if not is_edit(item) and p not in away:
+            if not is_edit(item) and p not in hidden:
                 if p in masks and p not in pinned:
                     assert isinstance(item, Message | ToolResult)
-                    item = stand_in(item, masks[p])
+                    item = apply_mask(item, masks[p])
                 elif p in distrusted and isinstance(item, Message | ConfigChange):
-                    item = quoted(item)
+                    item = apply_distrust(item)
                 entries.append(((p, 1), p, item))
         for p in self._summaries(active):
             entries.append(((min(self.covered_by(p)), 0), None, self.log[p]))

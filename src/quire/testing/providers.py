@@ -1,4 +1,4 @@
-"""The laws of a provider: what it renders is accepted, the same each time, and loses nothing in silence."""
+"""The laws of a provider: a rendered payload is valid, deterministic, and reports every loss."""
 
 import json
 from collections.abc import Generator, Sequence
@@ -25,31 +25,31 @@ _encode = msgspec.json.Encoder().encode
 
 
 @contextmanager
-def _forgotten(view: View) -> Generator[None]:
-    """For a while, nothing is known of earlier renderings."""
-    kept = memos(view).copy()
+def _without_memos(view: View) -> Generator[None]:
+    """Run the block without memory of earlier renderings."""
+    saved = memos(view).copy()
     memos(view).clear()
     yield
     memos(view).clear()
-    memos(view).update(kept)
+    memos(view).update(saved)
 
 
 def check_rendering(
     provider: Provider, view: View, model: str | None, tools: Sequence[dict[str, Any]], plan: CachePlan | None
 ) -> None:
-    """A payload is JSON in which the provider's own check finds no fault."""
+    """Check that a payload is JSON, and that the provider's own check finds no fault."""
     rendered = provider.render(view, model=model, tools=tools, plan=plan)
     assert provider.check(rendered.payload, model) == [], "check() finds a fault in a rendered payload"
     _encode(rendered.payload)
 
 
 def _reply(kind: str, count: int, number: int) -> list[Item]:
-    said: list[Item] = [] if kind == "calls" else [Message("assistant", f"answer {number}")]
+    messages: list[Item] = [] if kind == "calls" else [Message("assistant", f"answer {number}")]
     if kind in ("text", "media"):
-        return said
+        return messages
     calls: list[Item] = [ToolCall(f"c{number}_{n}", "look_up", "{}") for n in range(count)]
     results: list[Item] = [ToolResult(f"c{number}_{n}", "look_up", "found") for n in range(count)]
-    return [*said, *calls, *results, Message("assistant", "there")]
+    return [*messages, *calls, *results, Message("assistant", "there")]
 
 
 def plain(items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def _text_of(parsed: Parsed) -> str:
 
 
 def _outline(items: Sequence[Item]) -> list[tuple[str, str]]:
-    """Who says what, without ids and thoughts."""
+    """The roles, calls and results of items with their texts, without ids and thoughts."""
     found: list[tuple[str, str]] = []
     for item in items:
         if isinstance(item, Message):
@@ -98,7 +98,7 @@ class ProviderLaws:
     """Responses of the service, as JSON, that `parse` reads: at least one with text and one with a call."""
 
     streams: ClassVar[Sequence[tuple[Sequence[Any], Any]]] = ()
-    """Streamed responses: the events of each, and the whole response that they amount to."""
+    """Streamed responses: the events of each, and the same response as a whole."""
 
     def draw(self, data: st.DataObject) -> str | None:
         """One of the models."""
@@ -121,36 +121,36 @@ class ProviderLaws:
     def test_rendering_is_deterministic(
         self, data: st.DataObject, steps: list[Step], plan: CachePlan | None
     ) -> None:
-        """The order in which tools are given makes no difference."""
+        """The order of the tools does not matter."""
         model, view = self.draw(data), view_after(steps)
-        one = self.provider.render(view, model=model, tools=TOOLS, plan=plan)
-        with _forgotten(view):
-            other = self.provider.render(view, model=model, tools=TOOLS[::-1], plan=plan)
-        assert _encode(one.payload) == _encode(other.payload), "the same items are rendered in two ways"
-        noted = [(rendered.downgrades, rendered.prefix) for rendered in (one, other)]
-        assert noted[0] == noted[1], "the same items have other downgrades or another prefix"
+        first = self.provider.render(view, model=model, tools=TOOLS, plan=plan)
+        with _without_memos(view):
+            second = self.provider.render(view, model=model, tools=TOOLS[::-1], plan=plan)
+        assert _encode(first.payload) == _encode(second.payload), "the same items are rendered in two ways"
+        notes = [(rendered.downgrades, rendered.prefix) for rendered in (first, second)]
+        assert notes[0] == notes[1], "the same items have other downgrades or another prefix"
 
     @examples(2)
     @given(st.data(), STEPS, STEPS, st.booleans())
-    def test_going_on_equals_rendering_anew_and_payloads_do_not_change_later(
+    def test_a_continued_rendering_equals_a_fresh_one_and_payloads_never_change(
         self, data: st.DataObject, steps: list[Step], more: list[Step], has_volatile: bool
     ) -> None:
         model, talk = self.draw(data), Talk()
         talk.play(steps)
-        handed: list[tuple[Any, Any]] = []
+        payloads: list[tuple[Any, Any]] = []
         for step in more:
             talk.play([step])
             view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0) + (step[1] % 16 == 0)]
             plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if has_volatile else None
-            going_on = self.provider.render(view, model=model, tools=tools, plan=plan)
-            with _forgotten(view):
-                anew = self.provider.render(view, model=model, tools=tools, plan=plan)
-            same = _encode(going_on.payload) == _encode(anew.payload)
-            assert same, "a view that has grown is rendered in another way than from its beginning"
-            noted = [(rendered.downgrades, rendered.prefix) for rendered in (going_on, anew)]
-            assert noted[0] == noted[1], "a view that has grown has other downgrades or another prefix"
-            handed.append((going_on.payload, deepcopy(going_on.payload)))
-        assert all(payload == copy for payload, copy in handed), "a payload was changed by a later rendering"
+            continued = self.provider.render(view, model=model, tools=tools, plan=plan)
+            with _without_memos(view):
+                fresh = self.provider.render(view, model=model, tools=tools, plan=plan)
+            same = _encode(continued.payload) == _encode(fresh.payload)
+            assert same, "a rendering that continues differs from a fresh one"
+            notes = [(rendered.downgrades, rendered.prefix) for rendered in (continued, fresh)]
+            assert notes[0] == notes[1], "a rendering that continues has other downgrades or another prefix"
+            payloads.append((continued.payload, deepcopy(continued.payload)))
+        assert all(payload == copy for payload, copy in payloads), "a later rendering changed a payload"
 
     @examples(2)
     @given(st.data(), STEPS)
@@ -184,7 +184,7 @@ class ProviderLaws:
     def test_each_payload_extends_the_one_before(
         self, data: st.DataObject, turns: list[tuple[str, int]]
     ) -> None:
-        """Without edits, what was sent stays the beginning: the service's prompt cache can serve it."""
+        """Without edits, sent messages stay the beginning: the service's prompt cache can serve them."""
         model = self.draw(data)
         transcript = Transcript([Message("system", "Be brief.")])
         before: Any = None
@@ -194,7 +194,7 @@ class ProviderLaws:
             payload = self.provider.render(transcript.view, model=model, tools=TOOLS).payload
             sent = payload[self.history]
             extends = before is None or sent[: len(before)] == before
-            assert extends, "messages that were sent before are rendered in another way in the next turn"
+            assert extends, "the next turn renders earlier messages in another way"
             before = deepcopy(sent)
             transcript.extend(_reply(kind, count, number))
 
@@ -209,10 +209,10 @@ class ProviderLaws:
         read = self.provider.read_history(payload, model=model)
         assert _outline(read) == _outline(items), "read_history() returns other items than were rendered"
 
-    def test_state_of_other_services_is_left_out_with_a_note_and_never_sent(self) -> None:
+    def test_state_of_other_services_is_never_sent_and_a_downgrade_says_so(self) -> None:
         for model in self.models:
-            for made_on in (*MODELS, "another"):
-                foreign = pack(made_on, "some-other-model", [{"signature": "Zm9yZWlnbg==", "id": "rs_1"}])
+            for service in (*MODELS, "another"):
+                foreign = pack(service, "some-other-model", [{"signature": "Zm9yZWlnbg==", "id": "rs_1"}])
                 items: list[Item] = [
                     Message("user", "Look it up."),
                     Reasoning("a foreign thought", foreign),
@@ -222,10 +222,10 @@ class ProviderLaws:
                 rendered = self.provider.render(items, model=model, tools=TOOLS)
                 sent = json.dumps(rendered.payload)
                 is_sent = "a foreign thought" in sent or "Zm9yZWlnbg" in sent
-                assert not is_sent, f"reasoning or state of {made_on} is sent"
+                assert not is_sent, f"reasoning or state of {service} is sent"
                 changes = {downgrade.change for downgrade in rendered.downgrades}
                 is_noted = {"state_foreign", "reasoning_left_out"} & changes
-                assert is_noted, f"reasoning of {made_on} is left out, and no downgrade says so"
+                assert is_noted, f"reasoning of {service} is left out, and no downgrade says so"
 
     def test_a_reply_is_read_and_goes_back(self) -> None:
         question = [Message("user", "Look it up.")]
@@ -241,12 +241,12 @@ class ProviderLaws:
                 is_right = (parsed.finish == "calls") == bool(calls)
                 assert is_right, f"finish is {parsed.finish!r}, with {len(calls)} calls"
                 results = [ToolResult(call.call_id, call.name, "found") for call in calls]
-                went_on = [*question, *parsed.items, *results, Message("user", "And now?")]
-                payload = self.provider.render(went_on, model=model, tools=TOOLS).payload
+                history = [*question, *parsed.items, *results, Message("user", "And now?")]
+                payload = self.provider.render(history, model=model, tools=TOOLS).payload
                 assert self.provider.check(payload, model) == [], "check() refuses a reply that goes back"
                 for item in parsed.items:
-                    is_there = not isinstance(item, Message) or item.text in json.dumps(payload)
-                    assert is_there, f"{item} is not in the next request"
+                    is_sent = not isinstance(item, Message) or item.text in json.dumps(payload)
+                    assert is_sent, f"{item} is not in the next request"
 
     @examples()
     @given(st.data())
@@ -263,12 +263,12 @@ class ProviderLaws:
 
     @examples()
     @given(st.data())
-    def test_a_stream_that_breaks_off_is_a_history_that_can_go_on(self, data: st.DataObject) -> None:
+    def test_an_interrupted_stream_is_a_history_that_can_continue(self, data: st.DataObject) -> None:
         model, question = self.draw(data), [Message("user", "Go.")]
         events, response = data.draw(self.drawn_streams(), "stream")
         reader = self.provider.stream(sent=self.provider.render(question, model=model))
-        kept = events[: data.draw(st.integers(0, len(events) - 1), "events")]
-        text = "".join([reader.feed(event) for event in kept])
+        saved = events[: data.draw(st.integers(0, len(events) - 1), "events")]
+        text = "".join([reader.feed(event) for event in saved])
         parsed = reader.close()
         assert _text_of(parsed) == text, "close() has other text than feed() returned"
         assert _calls_in(parsed) <= _calls_in(self.provider.parse(response)), (

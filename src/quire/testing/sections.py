@@ -1,4 +1,4 @@
-"""The laws of a section: alone it is deterministic; in a template it fits the budget and is explained."""
+"""The laws of a section: alone it is deterministic; a template with it fits the budget and has a receipt."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,13 @@ from quire.sections import Ask, History, Section, settings_of
 from quire.state import Pool, Transcript, View
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, view_after
 from quire.testing.examples import examples
-from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
+from quire.testing.histories import CONTENT_OPS, OPS, Author, Op, apply_ops
 from quire.testing.templates import (
     COUNTER,
-    asked,
-    built,
+    ask_for,
+    build_context,
     candidates,
-    forked,
-    grown,
+    fork_history,
     items_from,
     names_of,
     protected,
@@ -53,7 +52,7 @@ INBOX = [
 
 
 def ask_about(view: View, number: int = 0) -> Ask:
-    """An ask with some of everything; some have an input and some have none."""
+    """An ask with notes, tools, an inbox and an input; `number` decides which of them are empty."""
     last = view[-1] if len(view) and number % 3 else None
     return Ask(
         views={"main": view},
@@ -68,7 +67,7 @@ def ask_about(view: View, number: int = 0) -> Ask:
 
 
 def unpaired(view: View, items: Iterable[Item]) -> tuple[int, int]:
-    """Count the calls without a result and the results without a call, as the log pairs them."""
+    """Count the calls without a result, and the results without a call."""
     calls, results = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
     for item in items:
         if isinstance(item, ToolCall | ToolResult):
@@ -90,7 +89,7 @@ class SectionLaws:
     @examples(4, least=20)
     @given(STEPS, _NUMBERS)
     def test_the_same_ask_gets_the_same_items(self, steps: list[Step], number: int) -> None:
-        """An item that changes its id or content from turn to turn is read anew by the provider each time."""
+        """An item whose id or content changes from turn to turn invalidates the provider's cache."""
         assert self.sections, f"set {type(self).__name__}.sections"
         view = view_after(steps)
         for section in self.sections:
@@ -98,8 +97,8 @@ class SectionLaws:
             assert items == items_from(section, ask_about(view, number)), (
                 f"{section.name} returns other items to the same ask"
             )
-            assert {type(item) for item in items} <= KINDS, f"{section.name} gives what is no item"
-            assert len({item.id for item in items}) == len(items), f"{section.name} gives an id twice"
+            assert {type(item) for item in items} <= KINDS, f"{section.name} returns no items"
+            assert len({item.id for item in items}) == len(items), f"{section.name} returns an id twice"
             assert settings_of(section).name == section.name, (
                 f"the settings of {section.name} have another name"
             )
@@ -107,7 +106,7 @@ class SectionLaws:
     @examples(4, least=20)
     @given(STEPS, _NUMBERS)
     def test_an_ask_is_not_changed(self, steps: list[Step], number: int) -> None:
-        """But for `ask.parameters`, with which a section speaks to later ones."""
+        """Except `ask.parameters`, through which a section passes values to later sections."""
         view = view_after(steps)
         ask = ask_about(view, number)
         log = view.log.items(0, view.end)
@@ -116,16 +115,16 @@ class SectionLaws:
             items_from(section, ask)
             log = view.log.items(0, view.end)
             after = (list(view), log, list(ask.pool), ask.tools, list(ask.inbox), dict(ask.views))
-            assert before == after, f"{section.name} changed what it was asked with"
+            assert before == after, f"{section.name} changed its ask"
 
     @examples()
     @given(OPS)
     def test_a_static_section_never_changes_and_a_slow_one_only_grows(self, ops: list[Op]) -> None:
-        """While nothing is edited. A provider's prompt cache serves what comes before the first change."""
+        """As long as nothing is edited. A provider's prompt cache ends at the first change."""
         transcript, author = Transcript(), Author()
         before: dict[int, list[Item]] = {}
         for number, op in enumerate(op for op in ops if op[0] < CONTENT_OPS):
-            grown([op], transcript, author)
+            apply_ops([op], transcript, author)
             for index, section in enumerate(self._lists()):
                 stability = settings_of(section).stability
                 if stability == "volatile":
@@ -140,7 +139,7 @@ class SectionLaws:
     @examples()
     @given(STEPS, _NUMBERS)
     def test_no_call_is_shown_without_its_result(self, steps: list[Step], number: int) -> None:
-        """Of a transcript a section shows a call with its results, or neither."""
+        """A section shows a call with its results, or neither."""
         view = view_after(steps)
         known = {item.id for item in view}
         waiting, stray = unpaired(view, view)
@@ -174,10 +173,10 @@ class SectionLaws:
         self, data: st.DataObject, ops: list[Op], now: int, later: list[Op], at: int
     ) -> None:
         template = data.draw(templates(self._lists()), "template")
-        view, fork = forked(ops, later, at)
-        ask = asked(view, now, fork)
+        view, fork = fork_history(ops, later, at)
+        ask = ask_for(view, now, fork)
         try:
-            context = built(template, ask)
+            context = build_context(template, ask)
         except OverBudget as fault:
             _check_blame(template, ask, fault)
             return
@@ -205,10 +204,10 @@ class SectionLaws:
         self, data: st.DataObject, ops: list[Op], later: list[Op], at: int
     ) -> None:
         template = data.draw(templates(self._lists()), "template")
-        view, fork = forked(ops, later, at)
-        ask = asked(view, 0.0, fork)
+        view, fork = fork_history(ops, later, at)
+        ask = ask_for(view, 0.0, fork)
         try:
-            context = built(template, ask)
+            context = build_context(template, ask)
         except OverBudget:
             return
         entries = context.receipt.entries
@@ -220,7 +219,7 @@ class SectionLaws:
         visible = {
             entry.item_id for entry in entries if entry.fate in ("shown", "shortened", "pinned", "masked")
         }
-        assert visible == shown, "the fates of the receipt are not what is shown"
+        assert visible == shown, "the fates of the receipt contradict the shown items"
         sizes = {item.id: COUNTER.count(item) for item in context.items}
         for entry in entries:
             assert entry.reason and entry.rule and entry.section in context.tokens, f"{entry} has no reason"
@@ -233,35 +232,33 @@ class SectionLaws:
         self, data: st.DataObject, ops: list[Op], wire: tuple[str, str | None], later: list[Op], at: int
     ) -> None:
         template = data.draw(templates(self._lists()), "template")
-        view, fork = forked(ops, later, at)
-        ask = asked(view, 0.0, fork)
+        view, fork = fork_history(ops, later, at)
+        ask = ask_for(view, 0.0, fork)
         try:
-            context = built(template, ask)
+            context = build_context(template, ask)
         except OverBudget:
             return
         rendered = context.render(wire[0], model=wire[1])
         faults = PROVIDERS[wire[0]].check(rendered.payload, wire[1])
         assert faults == [], f"{wire[0]} would refuse the context"
-        again = built(template, ask)
+        again = build_context(template, ask)
         assert list(again.items) == list(context.items), "the same ask gives another context"
         same = again.render(wire[0], model=wire[1]).payload == rendered.payload
         assert same, "the same ask gives another request"
 
     def _lists(self) -> list[Section]:
-        """The sections that are no histories: the templates have histories of their own."""
+        """The sections that are not histories: the templates have their own histories."""
         return [section for section in self.sections if not isinstance(section, History)]
 
 
 def _check_blame(template: Template, ask: Ask, fault: OverBudget) -> None:
-    """With as much room as was missing, the same template fits."""
+    """Check that the same template fits with the missing tokens added."""
     assert fault.over > 0, f"OverBudget by {fault.over} tokens"
     assert fault.parts or template.budget.available < 40, "OverBudget names no section"
-    assert set(fault.parts) <= {*names_of(template), "tool definitions"}, (
-        "OverBudget names what is no section"
-    )
+    assert set(fault.parts) <= {*names_of(template), "tool definitions"}, "OverBudget names unknown sections"
     if fault.parts:
         window = template.budget.window + fault.over
-        context = built(Template(*template.sections, budget=Budget(window=window, reserve=1)), ask)
-        assert context.receipt.tokens <= window - 1, "OverBudget.over is less than what was missing"
+        context = build_context(Template(*template.sections, budget=Budget(window=window, reserve=1)), ask)
+        assert context.receipt.tokens <= window - 1, "OverBudget.over is less than the missing tokens"
         is_needed = context.receipt.tokens > template.budget.available - 1
         assert "fork" in names_of(template) or is_needed, "OverBudget, although the context would have fitted"

@@ -1,4 +1,4 @@
-"""The laws of a store: it holds what a dictionary of lists would, for all writers, and shows nothing else."""
+"""The laws of a store: it behaves like a dictionary of lists, for any number of writers."""
 
 import threading
 import time
@@ -32,12 +32,12 @@ def entry(text: str, stream: str = "main") -> Entry:
 
 
 def places() -> st.SearchStrategy[Place]:
-    """Few enough that they meet again, odd enough to be mistaken for each other."""
+    """A few places, with names that are easily confused."""
     return st.builds(Place, st.sampled_from(ODD_NAMES), st.sampled_from(ODD_NAMES))
 
 
 def bodies() -> st.SearchStrategy[bytes]:
-    """JSON objects, among them some that look like what a store writes around them."""
+    """JSON objects; some look like the envelope that a store writes."""
     odd = [
         *(b"{}", b"{ }", b'{"at":{}}', b'{"at":1}', b'{"at":{"scope":"x"},"a":1}'),
         b'{ "at" : {} , "b" : [] }',
@@ -53,8 +53,8 @@ def entries() -> st.SearchStrategy[Entry]:
     return st.builds(Entry, st.sampled_from(STREAMS), bodies())
 
 
-class Opened:
-    """One place where a store keeps its entries, opened once or several times, as by other processes."""
+class StoreUnderTest:
+    """A folder of a store, opened once or several times, as by other processes."""
 
     def __init__(self, open_store: Callable[[], Store], folder: Path, *, is_lasting: bool = True) -> None:
         self._open, self.folder, self.is_lasting = open_store, folder, is_lasting
@@ -62,13 +62,13 @@ class Opened:
         self.store: Store = self.open()
 
     def open(self) -> Store:
-        """One more opening; in memory there is only the one."""
+        """Open the store once more; a store in memory is opened only once."""
         if not self._stores or self.is_lasting:
             self._stores.append(self._open())
         return self._stores[-1]
 
     def reopen(self) -> Store:
-        """The store as it is found after a restart."""
+        """The store after a restart."""
         if self.is_lasting:
             self.close()
             self.store = self.open()
@@ -86,7 +86,7 @@ class Opened:
 
 
 class Oracle:
-    """What a store should hold, as plainly as can be."""
+    """The expected content of a store, as plain lists."""
 
     def __init__(self) -> None:
         self.rows: dict[Place, list[Entry]] = {}
@@ -107,25 +107,25 @@ class Oracle:
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: list[int], parts: dict[int, bytes]
     ) -> bool:
-        kept = self.checkpoints.get(place)
-        if version > self.version(place) or (kept is not None and kept.version > version):
+        existing = self.checkpoints.get(place)
+        if version > self.version(place) or (existing is not None and existing.version > version):
             return False
-        named = [one for one in self.read(place) if one.version in needs and one.version < version]
-        versions, bodies = [one.version for one in named], b",".join(one.body for one in named)
+        named = [item for item in self.read(place) if item.version in needs and item.version < version]
+        versions, bodies = [item.version for item in named], b",".join(item.body for item in named)
         self.checkpoints[place] = Opening(version, head, [], versions, bodies)
         self.parts.setdefault(place, {}).update(parts)
         return True
 
     def open_checkpoint(self, place: Place) -> Opening | None:
-        kept = self.checkpoints.get(place)
-        return kept and kept._replace(entries=self.read(place, kept.version - 1))
+        existing = self.checkpoints.get(place)
+        return existing and existing._replace(entries=self.read(place, existing.version - 1))
 
     def drop_checkpoint(self, place: Place) -> None:
         self.checkpoints.pop(place, None)
         self.parts.pop(place, None)
 
     def check(self, store: Store) -> None:
-        """The store holds what it should, and shows nothing else."""
+        """Check that the store has the expected content and nothing else."""
         assert store.scopes() == sorted({place.scope for place in self.rows}), "scopes() is wrong"
         for scope in {place.scope for place in self.rows} | {"nobody's"}:
             names = sorted(place.conversation for place in self.rows if place.scope == scope)
@@ -134,7 +134,7 @@ class Oracle:
             versions = [self.version(Place(scope, name)) for name in names]
             counted = [found[name].version for name in names]
             assert counted == versions, f"conversations({scope!r}) has other versions"
-            recent = {one.place: one.version for one in store.recent(scope)}
+            recent = {item.place: item.version for item in store.recent(scope)}
             expected = {place: self.version(place) for place in self.rows if place.scope == scope}
             assert recent == expected, f"recent({scope!r}) has other conversations or versions"
         for place in self.rows:
@@ -146,7 +146,7 @@ class Oracle:
         assert set(store.recover()) == whole, "recover() returns other entries than there are"
 
     def check_checkpoint(self, store: Store, place: Place) -> None:
-        """The checkpoint is the newest of those that were written since the last change."""
+        """Check that the checkpoint is the newest since the last change."""
         opening = store.open_checkpoint(place)
         opening = opening and opening._replace(links=None)
         assert opening == self.open_checkpoint(place), "another checkpoint is opened"
@@ -161,34 +161,34 @@ class StoreLaws:
     """False for a store that keeps its entries in memory: it is opened once, and has no files."""
 
     def open(self, folder: Path) -> Store:
-        """Open the store that keeps its entries in a folder, which is new and empty for every test.
+        """Open the store in a folder, which is new and empty for every test.
 
         It is called several times with one folder, as by several processes: all see the same entries. A store
-        on a server uses the name of the folder as that of a database or a prefix.
+        on a server uses the name of the folder as the name of a database or a prefix.
         """
         raise NotImplementedError("a subclass of StoreLaws defines open(self, folder)")
 
     def drop(self, folder: Path) -> None:
-        """Delete what `open` made outside of the folder, such as a database. The folder itself is deleted."""
+        """Delete what `open` made outside the folder, such as a database. The folder is deleted too."""
 
     @contextmanager
-    def opened(self) -> Generator[Opened]:
+    def opened(self) -> Generator[StoreUnderTest]:
         """A fresh store."""
         if self.is_lasting and not self._is_shared:
             self._check_shared()
         with TemporaryDirectory() as name:
             folder = Path(name)
-            held = Opened(lambda: self.open(folder), folder, is_lasting=self.is_lasting)
+            tested = StoreUnderTest(lambda: self.open(folder), folder, is_lasting=self.is_lasting)
             try:
-                yield held
+                yield tested
             finally:
-                held.close()
+                tested.close()
                 self.drop(folder)
 
     _is_shared: ClassVar[bool] = False
 
     def _check_shared(self) -> None:
-        """Fail if two openings of a folder have nothing in common: every law would fail for that reason."""
+        """Fail if two openings of a folder do not share entries: every law would fail for that reason."""
         with TemporaryDirectory() as name:
             folder = Path(name)
             stores = [self.open(folder), self.open(folder)]
@@ -206,38 +206,38 @@ class StoreLaws:
 
     @examples(10)
     @given(data=st.data())
-    def test_it_holds_what_a_dictionary_of_lists_would(self, data: st.DataObject) -> None:
-        with self.opened() as held:
+    def test_it_behaves_like_a_dictionary_of_lists(self, data: st.DataObject) -> None:
+        with self.opened() as tested:
             oracle = Oracle()
             few = data.draw(st.lists(places(), min_size=1, max_size=4, unique=True), "places")
             for _ in range(data.draw(st.integers(1, 15), "steps")):
-                _step(held, oracle, data.draw(st.sampled_from(few)), data)
-            oracle.check(held.store)
-            held.reopen()
-            oracle.check(held.store)
-            assert held.store.reports == (), "a store that is whole reports damage"
+                _step(tested, oracle, data.draw(st.sampled_from(few)), data)
+            oracle.check(tested.store)
+            tested.reopen()
+            oracle.check(tested.store)
+            assert tested.store.reports == (), "a store that is whole reports damage"
 
     @examples(20)
     @given(data=st.data())
     def test_items_of_every_kind_come_back_byte_for_byte(self, data: st.DataObject) -> None:
-        with self.opened() as held:
+        with self.opened() as tested:
             one_of_each: list[Item] = [data.draw(of_kind(kind)) for kind in FIELDS]
             more = data.draw(st.lists(items(), max_size=3))
             place = data.draw(places())
             written = [JSON.encode_item(item) for item in one_of_each + more]
-            version = held.store.append(place, [Entry("main", body) for body in written[:5]], expected=0)
+            version = tested.store.append(place, [Entry("main", body) for body in written[:5]], expected=0)
             for body in written[5:]:
-                version = held.store.append(place, [Entry("main", body)], expected=version)
-            for store in (held.store, held.open()):
+                version = tested.store.append(place, [Entry("main", body)], expected=version)
+            for store in (tested.store, tested.open()):
                 back = [stored.body for stored in store.read(place)]
                 assert back == written, "a body comes back changed"
                 for body, item in zip(back, one_of_each + more, strict=True):
                     assert same(JSON.decode_item(body), item), f"{item} comes back changed"
 
     def test_an_append_that_expects_another_version_conflicts_and_adds_nothing(self) -> None:
-        with self.opened() as held:
-            held.store.append(HERE, [entry("first"), entry("second")], expected=0)
-            for store in (held.store, held.open()):
+        with self.opened() as tested:
+            tested.store.append(HERE, [entry("first"), entry("second")], expected=0)
+            for store in (tested.store, tested.open()):
                 for expected in (0, 1, 3, -1, 2**62, 2**70):
                     _refuse(store, HERE, expected, found=2)
                 with pytest.raises(Conflict):
@@ -247,8 +247,8 @@ class StoreLaws:
 
     @pytest.mark.parametrize("size", [1, 3], ids=["single entries", "batches"])
     def test_concurrent_writers_lose_nothing_and_duplicate_nothing(self, size: int) -> None:
-        with self.opened() as held:
-            stores = [held.open() for _ in range(2)]
+        with self.opened() as tested:
+            stores = [tested.open() for _ in range(2)]
             faults: list[BaseException] = []
             together = threading.Barrier(4)  # all know the same version, so that all but one conflict
 
@@ -270,14 +270,14 @@ class StoreLaws:
             for thread in threads:
                 thread.join()
             assert faults == [], "a writer failed"
-            _check_written([held.store, *stores, held.open()], size)
+            _check_written([tested.store, *stores, tested.open()], size)
 
-    def test_concurrent_checkpoints_leave_the_newest_and_all_of_it(self) -> None:
-        with self.opened() as held:
-            stores = [held.store, held.open()]
-            held.store.append(HERE, [entry(str(number)) for number in range(40)], expected=0)
-            if not held.store.has_checkpoints:
-                assert not held.store.write_checkpoint(HERE, 1, b"", [], {}), "has_checkpoints is not set"
+    def test_concurrent_checkpoints_leave_the_newest_one_complete(self) -> None:
+        with self.opened() as tested:
+            stores = [tested.store, tested.open()]
+            tested.store.append(HERE, [entry(str(number)) for number in range(40)], expected=0)
+            if not tested.store.has_checkpoints:
+                assert not tested.store.write_checkpoint(HERE, 1, b"", [], {}), "has_checkpoints is not set"
                 return
 
             def write(writer: int) -> None:
@@ -289,7 +289,7 @@ class StoreLaws:
                 found = store.open_checkpoint(HERE)
                 version = found.version if found else 0
                 assert found is None or found.head == str(version).encode(), "the head is of another version"
-                versions = [*found.needs, *(one.version for one in found.entries)] if found else []
+                versions = [*found.needs, *(item.version for item in found.entries)] if found else []
                 is_right = found is None or versions == [1, *range(max(version, 2), 41)]
                 assert is_right, "a checkpoint is opened with other entries than it needs"
                 return version
@@ -297,19 +297,19 @@ class StoreLaws:
             with ThreadPoolExecutor(2) as threads:
                 writing = [threads.submit(write, writer) for writer in range(2)]
                 seen = [opened(stores[1])]
-                while not all(one.done() for one in writing):
+                while not all(item.done() for item in writing):
                     seen.append(opened(stores[1]))
-            for one in writing:
-                one.result()
+            for item in writing:
+                item.result()
             assert seen == sorted(seen), "an older checkpoint replaced a newer one"
-            for store in (*stores, held.open()):
+            for store in (*stores, tested.open()):
                 assert opened(store) == 40, "another checkpoint than the newest is there"
                 parts = store.read_parts(HERE, [1, 2, 3])
                 assert parts == {1: b"40", 2: b"40"}, "the parts are not those of the newest checkpoint"
 
     def test_nothing_of_one_scope_is_readable_from_another(self) -> None:
-        with self.opened() as held:
-            store, secret = held.store, Place("ana", "q3")
+        with self.opened() as tested:
+            store, secret = tested.store, Place("ana", "q3")
             store.append(secret, [entry("secret")], expected=0)
             scopes = [scope for scope in ODD_NAMES if scope != "ana"]
             others = [Place(scope, name) for scope in scopes for name in ("q3", "ana/q3", "%")]
@@ -322,72 +322,72 @@ class StoreLaws:
             for scope in ODD_NAMES:
                 found = {name: at.version for name, at in store.conversations(scope).items()}
                 assert found == ({"q3": 1} if scope == "ana" else {}), f"conversations({scope!r}) is wrong"
-            kept = [stored.body for stored in store.read(secret)]
-            assert kept == [entry("secret").body], f"removing other places changed {secret}"
+            bodies = [stored.body for stored in store.read(secret)]
+            assert bodies == [entry("secret").body], f"removing other places changed {secret}"
 
-    def test_a_waiting_reader_is_told_of_an_append(self) -> None:
-        with self.opened() as held:
-            reader, heard = held.open(), list[int]()
+    def test_a_waiting_reader_is_notified_of_an_append(self) -> None:
+        with self.opened() as tested:
+            reader, returned = tested.open(), list[int]()
             assert reader.wait(HERE, 0, 0.02) == 0, "wait() returns another version than that of nothing"
             assert reader.wait(HERE, 5, 10.0) == 0, "wait() returns at once if the version is another"
-            waiting = threading.Thread(target=lambda: heard.append(reader.wait(HERE, 0, 20.0)))
+            waiting = threading.Thread(target=lambda: returned.append(reader.wait(HERE, 0, 20.0)))
             waiting.start()
             time.sleep(0.03)
-            held.store.append(HERE, [entry("now")], expected=0)
+            tested.store.append(HERE, [entry("now")], expected=0)
             waiting.join(20)
-            assert heard == [1], "wait() did not return the version of an append made meanwhile"
-            assert reader.read(HERE) == held.store.read(HERE), "two openings read different entries"
+            assert returned == [1], "wait() did not return the version of an append made meanwhile"
+            assert reader.read(HERE) == tested.store.read(HERE), "two openings read different entries"
 
-    def test_those_who_watch_a_conversation_are_told_of_what_any_opening_changes(self) -> None:
-        with self.opened() as held:
-            reader, told, other = held.open(), threading.Event(), threading.Event()
-            end = reader.watch(HERE, told.set)
-            assert told.wait(20), "watch() does not call once soon after it returns"
+    def test_watchers_are_notified_of_changes_of_any_opening(self) -> None:
+        with self.opened() as tested:
+            reader, notified, other = tested.open(), threading.Event(), threading.Event()
+            end = reader.watch(HERE, notified.set)
+            assert notified.wait(20), "watch() does not notify once soon after it returns"
             reader.watch(HERE, other.set)
             for change in (
-                lambda: held.store.append(HERE, [entry("one")], expected=0),
-                lambda: held.store.append(HERE, [entry("two"), entry("three")], expected=1),
-                lambda: held.store.remove(HERE),
+                lambda: tested.store.append(HERE, [entry("one")], expected=0),
+                lambda: tested.store.append(HERE, [entry("two"), entry("three")], expected=1),
+                lambda: tested.store.remove(HERE),
             ):
                 assert other.wait(20)
-                for one in (told, other):
-                    one.clear()
+                for event in (notified, other):
+                    event.clear()
                 change()
-                assert told.wait(20), "one who watches is not told of a change"
+                assert notified.wait(20), "a watcher is not notified of a change"
             assert other.wait(20)
-            for step in (end, end, other.clear, told.clear):
+            for step in (end, end, other.clear, notified.clear):
                 step()
-            held.store.append(HERE, [entry("four")], expected=0)
-            assert other.wait(20) and not told.is_set(), "one who has ended watching is told of a change"
+            tested.store.append(HERE, [entry("four")], expected=0)
+            assert other.wait(20) and not notified.is_set(), "a watcher that has ended is notified"
 
-    def test_what_is_replaced_or_removed_is_gone_for_every_opening(self) -> None:
-        with self.opened() as held:
-            other = held.open()
-            held.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
+    def test_replaced_and_removed_entries_are_gone_for_every_opening(self) -> None:
+        with self.opened() as tested:
+            other = tested.open()
+            tested.store.append(HERE, [entry("one"), entry("two", "side")], expected=0)
             assert len(other.read(HERE)) == 2, "another opening does not read what was appended"
-            held.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
+            tested.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
             moment = other.changes(HERE.scope).moment
-            held.store.replace(HERE, {2: b'{"kind":"gone"}'})
+            tested.store.replace(HERE, {2: b'{"kind":"gone"}'})
             changed = other.changes(HERE.scope, moment).standings
-            assert HERE.conversation in changed, "changes() does not tell of what was replaced"
+            assert HERE.conversation in changed, "changes() does not list a replacement"
             _check_no_checkpoint(other)
             found = [stored[1:] for stored in other.read(HERE)]
             expected = [entry("one"), ("side", b'{"kind":"gone"}')]
-            assert found == expected, "another opening does not read what was replaced"
+            assert found == expected, "another opening does not read a replacement"
             other.append(HERE, [entry("three")], expected=2)
             other.write_checkpoint(HERE, 1, b"head", [], {1: b"part"})
-            held.store.remove(HERE)
+            tested.store.remove(HERE)
             is_gone = other.version(HERE) == 0 and other.read(HERE) == [] and other.scopes() == []
-            assert is_gone, "another opening still has what was removed"
+            assert is_gone, "another opening still has a removed conversation"
             version = other.append(HERE, [entry("again")], expected=0)
             assert version == 1, "a conversation does not begin anew after its removal"
             _check_no_checkpoint(other)
-            assert held.store.read(HERE) == other.read(HERE), "two openings read different entries"
+            assert tested.store.read(HERE) == other.read(HERE), "two openings read different entries"
 
     def test_scrubbed_content_is_in_no_file(self) -> None:
-        """Of the folder. What a server keeps elsewhere is for a test of your own."""
-        with self.opened() as held:
-            store = held.store
+        """Checks the files of the folder. A store on a server needs its own test."""
+        with self.opened() as tested:
+            store = tested.store
             for number in range(300):  # enough that a database moves rows between its pages
                 text = "swordfish " * (1 + number % 40) if number % 3 == 0 else "x" * (number * 7 % 900)
                 for place in (HERE, THERE):
@@ -397,17 +397,17 @@ class StoreLaws:
             store.replace(HERE, dict.fromkeys(range(1, 301, 3), b'{"kind":"gone"}'))
             store.remove(THERE)
             store.scrub()
-            assert held.files_with(b"swordfish") == [], "files have content that was replaced or removed"
+            assert tested.files_with(b"swordfish") == [], "files have content that was replaced or removed"
             versions = [stored.version for stored in store.read(HERE)]
             assert versions == list(range(1, 301)), "scrub() changed the versions of entries"
             assert list(store.verify()) == [], "verify() finds faults after scrub()"
             assert store.version(THERE) == 0, "scrub() brought a removed conversation back"
 
-    def test_a_scope_lists_its_conversations_and_how_far_each_has_come(self) -> None:
-        with self.opened() as held:
-            store = held.store
-            for conversation, many in (("q3", 2), ("q4", 1), ("", 3)):
-                store.append(Place("ana", conversation), [entry("one")] * many, expected=0)
+    def test_a_scope_lists_its_conversations_with_their_versions(self) -> None:
+        with self.opened() as tested:
+            store = tested.store
+            for conversation, count in (("q3", 2), ("q4", 1), ("", 3)):
+                store.append(Place("ana", conversation), [entry("one")] * count, expected=0)
             store.append(Place("bo", "q3"), [entry("one")], expected=0)
             before = store.conversations("ana")
             versions = {name: at.version for name, at in before.items()}
@@ -423,9 +423,9 @@ class StoreLaws:
     @examples(4)
     @given(data=st.data())
     def test_changes_since_a_moment_miss_nothing(self, data: st.DataObject) -> None:
-        """Who takes in the changes, of whichever writer, knows all that is there."""
-        with self.opened() as held:
-            stores, known = [held.store, held.open()], dict[str, list[Stored]]()
+        """A reader that applies the changes of all writers has all entries."""
+        with self.opened() as tested:
+            stores, known = [tested.store, tested.open()], dict[str, list[Stored]]()
             moment = None
             for _ in range(data.draw(st.integers(1, 8))):
                 for _ in range(data.draw(st.integers(0, 3))):
@@ -447,48 +447,48 @@ class StoreLaws:
                     assert standing == there[name], f"changes() has another standing of {name}"
                     known[name] = stores[0].read(Place("ana", name))
                 found = {name: stores[1].read(Place("ana", name)) for name in there}
-                assert known == found, "changes() misses what was written"
+                assert known == found, "changes() misses a write"
 
     def test_conversations_are_listed_by_their_last_activity(self) -> None:
-        with self.opened() as held:
-            reader = held.open()
+        with self.opened() as tested:
+            reader = tested.open()
 
             def add(place: Place, created_at: str) -> None:
                 text = '"text":"\\"created_at\\":9","extras":{"created_at":8}'
                 body = f'{{"kind":"message",{created_at}{text}}}'
-                version = held.store.version(place)
-                held.store.append(place, [Entry("main", body.encode())], expected=version)
+                version = tested.store.version(place)
+                tested.store.append(place, [Entry("main", body.encode())], expected=version)
 
             old, new, other, timeless = (Place("ana", "old"), Place("ana", "new"), HERE, Place("bo", ""))
             for place, time_of in ((old, 1.5), (new, 3), (other, 2.25), (old, 1.75)):
                 add(place, f'"created_at":{time_of},')
             add(timeless, "")
             expected = [(new, 1, 3.0), (other, 1, 2.25), (old, 2, 1.75), (timeless, 1, None)]
-            for store in (held.store, reader):
+            for store in (tested.store, reader):
                 assert store.recent() == expected, "recent() has other conversations, or in another order"
                 assert store.recent("ana") == expected[:3], "recent(scope) has other conversations"
                 assert store.recent("nobody's") == [], "a scope without conversations has recent ones"
             add(old, '"created_at":4,')
-            held.store.replace(other, {1: b'{"kind":"message","created_at":3.5}'})
+            tested.store.replace(other, {1: b'{"kind":"message","created_at":3.5}'})
             expected = [(old, 3, 4.0), (other, 1, 3.5), (new, 1, 3.0), (timeless, 1, None)]
-            for store in (held.store, reader):
+            for store in (tested.store, reader):
                 assert store.recent() == expected, "recent() does not follow an append or a replacement"
-            held.store.replace(other, {1: b'{"kind":"message","created_at":2.25}'})
-            held.store.remove(new)
+            tested.store.replace(other, {1: b'{"kind":"message","created_at":2.25}'})
+            tested.store.remove(new)
             expected = [(old, 3, 4.0), (other, 1, 2.25), (timeless, 1, None)]
-            for store in (held.store, reader):
-                assert store.recent() == expected, "recent() does not follow what others write"
+            for store in (tested.store, reader):
+                assert store.recent() == expected, "recent() does not follow writes of other openings"
 
     def test_wrong_arguments_are_refused_and_change_nothing(self) -> None:
-        with self.opened() as held:
-            store = held.store
+        with self.opened() as tested:
+            store = tested.store
             store.append(HERE, [entry("fine")], expected=0)
             for stream in ("", "a\nb", "a\0", "x" * 501):
                 with pytest.raises(InvalidValue):
                     store.append(HERE, [entry("fine"), entry("not", stream)], expected=1)
-            for error, place, one, expected in _wrong_appends():
+            for error, place, item, expected in _wrong_appends():
                 with pytest.raises(error):
-                    store.append(place, [one], expected=expected)
+                    store.append(place, [item], expected=expected)
             beyond, all_of_it = store.read(HERE, after=1_000_000), store.read(HERE, after=-1)
             assert beyond == [] and len(all_of_it) == 1, "read(after=…) returns the wrong entries"
             for version in (0, -1, 2, 1 << 40):
@@ -502,9 +502,9 @@ class StoreLaws:
             assert found == [entry("fine").body], "a refused call changed entries"
 
     def test_a_closed_store_raises_store_failed(self) -> None:
-        with self.opened() as held:
-            held.store.append(HERE, [entry("one")], expected=0)
-            with held.store as store:
+        with self.opened() as tested:
+            tested.store.append(HERE, [entry("one")], expected=0)
+            with tested.store as store:
                 pass
             store.close()
             for verb in (
@@ -531,43 +531,43 @@ _STEPS = [
 ]
 
 
-def _step(held: Opened, oracle: Oracle, place: Place, data: st.DataObject) -> None:
+def _step(tested: StoreUnderTest, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     version = oracle.version(place)
     match data.draw(st.sampled_from(_STEPS)):
         case "append":
             added = data.draw(st.lists(entries(), max_size=4))
-            now = held.store.append(place, added, expected=version)
+            now = tested.store.append(place, added, expected=version)
             assert now == version + len(added), "append() returns another version"
             oracle.append(place, added)
         case "stale":
             expected = data.draw(st.integers(0, version + 3).filter(lambda at: at != version))
-            _refuse(held.store, place, expected, version)
-            assert held.store.read(place) == oracle.read(place), "an append that conflicted changed entries"
+            _refuse(tested.store, place, expected, version)
+            assert tested.store.read(place) == oracle.read(place), "an append that conflicted changed entries"
         case "read":
             after = data.draw(st.integers(0, version + 1))
-            found = held.store.read(place, after=after)
+            found = tested.store.read(place, after=after)
             assert found == oracle.read(place, after), f"read(after={after}) returns other entries"
-            _read_some(held.store, oracle, place, data)
+            _read_some(tested.store, oracle, place, data)
         case "checkpoint":
-            _write_checkpoint(held.store, oracle, place, data)
+            _write_checkpoint(tested.store, oracle, place, data)
         case "change":
-            _change(held.store, oracle, place, data)
+            _change(tested.store, oracle, place, data)
         case "remove":
-            held.store.remove(place)
+            tested.store.remove(place)
             oracle.rows.pop(place, None)
             oracle.drop_checkpoint(place)
-            assert held.store.version(place) == 0, "a removed conversation has a version"
+            assert tested.store.version(place) == 0, "a removed conversation has a version"
         case "scrub":
-            held.store.scrub()
+            tested.store.scrub()
         case _:
-            held.reopen()
+            tested.reopen()
 
 
 def _refuse(store: Store, place: Place, expected: int, found: int) -> None:
     with pytest.raises(Conflict) as refused:
         store.append(place, [entry("late")], expected=expected)
-    told = (refused.value.expected, refused.value.found)
-    assert told == (expected, found), "Conflict has other versions: expected, found"
+    versions = (refused.value.expected, refused.value.found)
+    assert versions == (expected, found), "Conflict has other versions: expected, found"
 
 
 def _read_some(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
@@ -582,8 +582,8 @@ def _read_some(store: Store, oracle: Oracle, place: Place, data: st.DataObject) 
     below = whole if before is None else [stored for stored in whole if stored.version < before]
     versions = [stored.version for stored in below if stored.stream == stream]
     expected = versions if limit is None else versions[max(len(versions) - limit, 0) :]
-    found_of = store.versions_of(place, stream, before=before, limit=limit)
-    assert found_of == expected, "versions_of() returns other versions than read()"
+    found_versions = store.versions_of(place, stream, before=before, limit=limit)
+    assert found_versions == expected, "versions_of() returns other versions than read()"
 
 
 def _write_checkpoint(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
@@ -591,9 +591,9 @@ def _write_checkpoint(store: Store, oracle: Oracle, place: Place, data: st.DataO
     version, head = data.draw(st.integers(1, count + 2)), data.draw(st.binary(max_size=4))
     needs = data.draw(st.lists(st.integers(1, max(count, 1)), max_size=3))
     parts = data.draw(st.dictionaries(st.integers(1, 3), st.binary(max_size=4), max_size=2))
-    kept = store.has_checkpoints and oracle.write_checkpoint(place, version, head, needs, parts)
+    expected = store.has_checkpoints and oracle.write_checkpoint(place, version, head, needs, parts)
     written = store.write_checkpoint(place, version, head, needs, parts)
-    assert written == kept, f"write_checkpoint() of version {version} of {count} returns {written}"
+    assert written == expected, f"write_checkpoint() of version {version} of {count} returns {written}"
     oracle.check_checkpoint(store, place)
 
 
@@ -614,7 +614,7 @@ def _change(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> 
 
 
 def _append_after(version: int, store: Store, batch: list[Entry]) -> None:
-    """Append as soon as nobody else came first."""
+    """Append, and retry after each conflict."""
     while True:
         try:
             store.append(HERE, batch, expected=version)
@@ -637,7 +637,7 @@ def _check_written(stores: list[Store], size: int) -> None:
         assert [body for body in found if body in set(mine)] == mine, "a writer's entries are out of order"
     for at in range(0, len(found), size):
         batch = {body.rsplit(b".", 1)[0] for body in found[at : at + size]}
-        assert len(batch) == 1, "another writer came in between the entries of one append"
+        assert len(batch) == 1, "entries of another writer are between the entries of one append"
 
 
 def _wrong_appends() -> Iterable[tuple[type[Exception], Any, Any, Any]]:

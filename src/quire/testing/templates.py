@@ -1,20 +1,18 @@
-"""Random templates with a history, sections before and after it, and shares; and what they are asked with."""
+"""Random templates with a history, sections before and after it, and shares; and random asks for them."""
 
 import asyncio
 import atexit
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
 from quire.context import Context, Template
-from quire.errors import QuireError
 from quire.items import Item, Message, Note, ToolCall
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions, Pooled, Section, items_of
 from quire.state import Pool, Transcript, View
-from quire.testing.histories import Author, Op
+from quire.testing.histories import Author, Op, apply_ops
 from quire.testing.plain import FourCharacters, is_edit
 from quire.tokens import Budget, Counter, Share
 
@@ -38,7 +36,7 @@ _HISTORIES = st.sampled_from([*[History()] * 3, History(turns=2), History(messag
 _BOUNDED = st.sampled_from([History(share=Share(maximum=30)), History(share=Share(minimum=60))])
 
 
-def _recalled(ask: Ask) -> list[Item]:
+def _oldest_item(ask: Ask) -> list[Item]:
     """The oldest item, as a search would find it."""
     view = ask.view()
     return view.log.items(0, min(view.end, 1)) if view.end and not is_edit(view.log.item(0)) else []
@@ -46,14 +44,14 @@ def _recalled(ask: Ask) -> list[Item]:
 
 @st.composite
 def templates(draw: st.DrawFn, own: Sequence[Section] = ()) -> Template:
-    """A template; with one of the sections of `own`, if there are any."""
+    """A random template, with one of the sections `own` if there are any."""
     share = draw(st.sampled_from([None, Share(maximum=20), Share(minimum=10), Share(weight=9)]))
     words = "x" * draw(st.integers(1, 200))
     sections: list[Any] = [Instructions("Be " + words)] if draw(st.booleans()) else []
     if draw(st.booleans()):
         sections.append(Instructions([{"role": "user", "content": words}] * 3, name="more", required=False))
     if draw(st.booleans()):
-        sections.append(Custom("recall", _recalled, required=draw(st.booleans())))
+        sections.append(Custom("recall", _oldest_item, required=draw(st.booleans())))
     if draw(st.booleans()):
         sections.append(Pooled(share=share, stability="static"))
     sections.append(draw(st.one_of(_HISTORIES, _HISTORIES, _BOUNDED)))
@@ -77,7 +75,7 @@ def templates(draw: st.DrawFn, own: Sequence[Section] = ()) -> Template:
 
 @cache
 def _loop() -> asyncio.Runner:
-    """One event loop for all asks: making one takes longer than most sections do."""
+    """One event loop for all asks: making a loop takes longer than most sections."""
     runner = asyncio.Runner()
     atexit.register(runner.close)
     return runner
@@ -87,62 +85,52 @@ def names_of(template: Template) -> list[str]:
     return [section.name for section in template.sections]
 
 
-def built(
+def build_context(
     template: Template, ask: Ask, counter: Counter = COUNTER, previous: Context | None = None
 ) -> Context:
-    """What a template builds."""
+    """The context that a template builds."""
     return _loop().run(template.build(ask, counter=counter, previous=previous))
 
 
 def items_from(section: Section, ask: Ask) -> list[Item]:
-    """What a section returns, as items."""
+    """The items of a section."""
     return list(items_of(_loop().run(section.items(ask)), section.name))
 
 
-def asked(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
-    """An ask about a view, with a fork beside it, and the last message of the user as the input."""
+def ask_for(view: View, now: float = 0.0, fork: View | None = None) -> Ask:
+    """An ask with a view, a fork, and the user's last message as the input."""
     views = {"main": view, "other": OTHER.view, "fork": OTHER.view if fork is None else fork}
     users = [item for item in view if isinstance(item, Message) and item.role == "user"]
     last = users[-1] if users else None
     return Ask(views=views, pool=Pool(NOTES), now=now, tools=TOOLS if now % 2 else (), input=last)
 
 
-def grown(ops: list[Op], transcript: Transcript, author: Author) -> Transcript:
-    """The transcript, after operations were applied to it."""
-    for op in ops:
-        item = author.item(transcript, op)
-        with suppress(QuireError):
-            if item is not None:
-                transcript.append(item)
-    return transcript
-
-
-def forked(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
-    """A random history, and a fork of it that went on by itself."""
+def fork_history(ops: list[Op], later: list[Op], at: int) -> tuple[View, View]:
+    """A random history, and a fork of it with items of its own."""
     author = Author()
-    transcript = grown(ops[:at], Transcript(), author)
-    child = grown(later, transcript.fork(), Author("f"))
-    return grown(ops[at:], transcript, author).view, child.view
+    transcript = apply_ops(ops[:at], Transcript(), author)
+    child = apply_ops(later, transcript.fork(), Author("f"))
+    return apply_ops(ops[at:], transcript, author).view, child.view
 
 
 def candidates(template: Template, ask: Ask) -> set[str]:
-    """The ids of all that could be shown."""
-    found: set[str] = set()
+    """The ids of all items that could be shown."""
+    ids: set[str] = set()
     for section in template.sections:
         if isinstance(section, History):
             view = ask.view(section.transcript)
-            found |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
-            found |= {item.id for item in view if is_edit(item)}
+            ids |= {item.id for item in view.log.items(0, view.end) if not is_edit(item)}
+            ids |= {item.id for item in view if is_edit(item)}
         else:
-            found |= {item.id for item in items_from(section, ask)}
-    return found
+            ids |= {item.id for item in items_from(section, ask)}
+    return ids
 
 
 def protected(section: History, view: View) -> set[str]:
-    """The ids of what a history has to show, whatever the room."""
+    """The ids of the items that a history must show in any room."""
     users = [item for item in view if isinstance(item, Message) and item.role == "user"]
-    stays = {item.id for item in users[-1:]}
+    ids = {item.id for item in users[-1:]}
     if section not in _FILTERED and _is_odd not in vars(section).values():
-        stays |= {item.id for item in view if view.fate(item.id).state == "pinned"}
-        stays |= {call.id for call in view.pending()}
-    return stays
+        ids |= {item.id for item in view if view.fate(item.id).state == "pinned"}
+        ids |= {call.id for call in view.pending()}
+    return ids

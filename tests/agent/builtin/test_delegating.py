@@ -93,7 +93,7 @@ def test_the_whole_of_the_work_can_be_read(sees: Any) -> None:
         texts = [one.text for one in results(parent)]
         assert texts[1].endswith(whole) and texts[2] == texts[1][30:]
         assert "The margin is 12 %." not in texts[1]
-        assert "nobody is called 'checker-2' here; there is checker-1" in texts[3]
+        assert "no agent is called 'checker-2'; there is checker-1" in texts[3]
         checkers.made[0].session.forget(checkers.made[0].session.view()[-1].id)
         assert "It is right." not in "".join(one.text for one in results(parent))
 
@@ -195,8 +195,8 @@ def test_a_call_of_a_sub_agent_that_needs_approval_is_named(beside_question: boo
         await parent.ask("Check it.")
         told = results(parent)[0].text
         assert all(words in told for words in ("p1", "pay", "ana/one%2Fchecker-1"))
-        assert ("takes the call back" in told) is not beside_question
-        assert ("goes on waiting" in told) is beside_question
+        assert ("cancels the call" in told) is not beside_question
+        assert ("keeps waiting" in told) is beside_question
         await parent.ask("The gross one.")
         assert bool(checkers.made[0].session.calls.standing()) is beside_question
 
@@ -246,6 +246,6 @@ def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None
             instructions="Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role)
         )
         await elsewhere.ask("go")
-        assert "nobody is called 'checker-1'" in results(elsewhere)[0].text
+        assert "no agent is called 'checker-1'" in results(elsewhere)[0].text
 
     run(talk)

@@ -69,7 +69,7 @@ def test_files_are_written_read_edited_and_removed(desk: Desk) -> None:
         (
             "read_file",
             {"path": "a/b.txt", "first": 2, "count": 1},
-            "     2\ttwo\n[lines 2 to 2 of 3; go on with first=3]",
+            "     2\ttwo\n[lines 2 to 2 of 3; continue with first=3]",
         ),
         ("read_file", {"path": "a/b.txt", "first": 4}, "OutOfRange: a/b.txt has 3 lines; there is no line 4"),
         ("edit_file", {"path": "a/b.txt", "old": "two", "new": "2"}, "edited a/b.txt: 1 place"),
@@ -136,12 +136,12 @@ def test_files_are_found_and_searched(desk: Desk) -> None:
     assert desk("search_files", text="Total", path="notes/2026", files="*.txt") == (
         "notes/2026/c.txt:1: Total of notes/2026/c.txt\n[1 matching line]"
     )
-    assert desk("search_files", text="total").startswith("[0 matching lines; files left out")
+    assert desk("search_files", text="total").startswith("[0 matching lines; files skipped")
     assert desk("search_files", text="total", ignore_case=True).count("Total of") == 4
     assert desk("search_files", text="nothing", path="plan.md") == "plan.md:2: nothing\n[1 matching line]"
     desk("write_file", path="long.txt", content=f"{'x' * 900}needle{'y' * 900}")
     assert re.fullmatch(
-        r"long.txt:1: …x{80}needley{214}…\n\[1 matching line; files left out.*",
+        r"long.txt:1: …x{80}needley{214}…\n\[1 matching line; files skipped.*",
         desk("search_files", text="needle"),
     )
     slow = "*a" * 200
@@ -400,9 +400,9 @@ def test_in_a_small_window_a_file_is_read_in_smaller_pages(tmp_path: Path) -> No
 
     def read_on(sent: Rendered) -> Any:
         last = sent.payload["messages"][-1]
-        told = last["content"] if last["role"] == "tool" else "go on with first=1]"
+        told = last["content"] if last["role"] == "tool" else "continue with first=1]"
         seen.update((int(n), line) for n, line in re.findall(r"^ *(\d+)\t(.*)$", told, re.MULTILINE))
-        going_on = re.search(r"go on with first=(\d+)\]\Z", told)
+        going_on = re.search(r"continue with first=(\d+)\]\Z", told)
         arguments = {"path": "long.txt", "first": int(going_on[1])} if going_on else {}
         return ToolCall(f"c{len(seen)}", "read_file", json.dumps(arguments)) if arguments else "Done."
 
@@ -423,12 +423,14 @@ def test_limits_are_told(desk: Desk) -> None:
     assert "… [cut: 3,000 characters]" in desk("read_file", path="wide.txt")
     desk("write_file", path="long.txt", content="some words\n" * 4_000)
     page = desk("read_file", path="long.txt", count=4_000)
-    assert re.search(r"\[lines 1 to [\d,]+ of 4,000; go on with first=\d+\]\Z", page) and len(page) < 20_000
-    assert "10,000,000 are the most" in desk("write_file", path="large", content="é" * 5_000_001)
+    assert (
+        re.search(r"\[lines 1 to [\d,]+ of 4,000; continue with first=\d+\]\Z", page) and len(page) < 20_000
+    )
+    assert "at most 10,000,000 fit" in desk("write_file", path="large", content="é" * 5_000_001)
     (desk.room / "large").write_text("x" * 10_000_001)
     assert "large has more than 10,000,000 bytes" in desk("read_file", path="large")
     for folder in range(40):
         (desk.room / f"full-{folder}").mkdir()
         for number in range(500):
             os.mknod(desk.room / f"full-{folder}" / str(number))
-    assert "only 20,000 files and folders were looked at" in desk("list_files", pattern="none")
+    assert "only 20,000 files and folders were visited" in desk("list_files", pattern="none")

@@ -125,7 +125,7 @@ def test_session_pool_and_allowance_are_filled_in() -> None:
         key: str, session: Session, pool: Pool, allowance: Allowance, other: Session | None = None
     ) -> str:
         pool.clear()
-        return f"{session.place} {other is session} {allowance.most}"
+        return f"{session.place} {other is session} {allowance.limit}"
 
     session = Session.open("ana/q3", store=MemoryStore())
     session.pool.keep(Note("v", key="k"))
@@ -470,7 +470,7 @@ def test_very_long_output_bytes_and_errors_are_kept_in_notes() -> None:
     assert keys[1] == f"{keys[0]}-2" and all(key in str(outcome.content) for key in keys)
     ToolResult("c", "t", outcome.content)
     outcome = ran(give, {"what": "bytes"})
-    assert outcome.content == f"[20 bytes that are no text, kept as {outcome.notes[0].key}]"
+    assert outcome.content == f"[20 bytes that are not text, kept as {outcome.notes[0].key}]"
     outcome = ran(tool(steps, max_output=30))
     text, picture, fault = cast("Sequence[Any]", outcome.content)
     assert picture == PICTURE and str(text).startswith("x" * 20) and str(fault).startswith("ValueError: yyy")

@@ -1,8 +1,8 @@
-"""Tools by which a model tends its own context: how much room is left, drop, pin, note, and take back.
+"""Tools by which a model manages its own context: see the free room, drop results, pin, note, and undo.
 
-Each is an edit on the record, with the model as its author, and can be undone like any other. None touches
-what a person has pinned or hidden, instructions, or a reply whose calls still run. If pins of the model leave
-no room for a request, the agent takes them back.
+Each change is an edit on the record, with the model as its author, and can be undone. The tools never change
+the pins and hides of a person, instructions, or a reply whose calls still run. If the model's pins leave no
+room for a request, the agent undoes them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,56 +24,54 @@ from quire.session import Session, rewrite_with
 from quire.state import View
 from quire.tokens import Counter, counter_for, whole
 
-_PINNED = 2_000
-_LARGEST = 10
-"""Results that are listed."""
+_MAX_PINNED = 2_000
+_MAX_LISTED = 10
+"""Results in the list of the largest."""
 
-_LONGEST = 100
+_MAX_LENGTH = 100
 """Characters of a call in the list, and of a handle."""
 
 _Handles = Annotated[list[str], Meta(min_length=1, max_length=50)]
 _Fact = Annotated[str, Meta(min_length=1, max_length=2_000)]
 
 
-def context_tools(*, pinned: int = _PINNED) -> list[Tool]:
-    """Tools by which a model tends its own context, with `recall` and the tool that reads what was shortened.
+def context_tools(*, pinned: int = _MAX_PINNED) -> list[Tool]:
+    """Tools by which a model manages its own context, with `recall` and the tool that reads shortened output.
 
-    What the model has pinned and noted takes at most so many tokens.
+    The model's pins and notes take at most `pinned` tokens.
     """
-    own = _Context(whole(pinned, "pinned", least=0))
+    own = _ContextTools(whole(pinned, "pinned", least=0))
     edits = (own.drop_results, own.pin_item, own.note_fact, own.take_back)
-    look_back = (recall_tools()[0], *bringing_back_tools())
-    return [tool(own.context_room, idempotent=True), *(tool(edit) for edit in edits), *look_back]
+    reading = (recall_tools()[0], *bringing_back_tools())
+    return [tool(own.context_room, idempotent=True), *(tool(edit) for edit in edits), *reading]
 
 
-class _Context:
-    """The tools, with so many tokens for pins."""
-
+class _ContextTools:
     def __init__(self, pinned: int) -> None:
-        self._pinned = pinned
+        self._max_pinned = pinned
         self._counter = counter_for(DEFAULT_MODEL)
 
     def context_room(self, session: Session) -> str:
-        """Tell how much room is left for what you see, and which results of your calls take most of it."""
+        """See how much room your context has left, and which results of your calls take most of it."""
         lines = [_room(session)]
-        results = nlargest(_LARGEST, self._droppable(session), key=lambda pair: pair[1])
+        results = nlargest(_MAX_LISTED, self._droppable(session), key=lambda pair: pair[1])
         if results:
             lines.append("The largest results that you can drop, by handle:")
         view = session.view()
         lines += (f"{number_handle(view, one.id)} {_call(view, one)}: {n:,} tokens" for one, n in results)
-        taken = _group_tokens(view, pins_of_model(view), self._counter)
+        pinned = _group_tokens(view, pins_of_model(view), self._counter)
         return "\n".join(
-            (*lines, f"What you have pinned and noted takes {taken:,} of {self._pinned:,} tokens.")
+            (*lines, f"What you have pinned and noted takes {pinned:,} of {self._max_pinned:,} tokens.")
         )
 
     async def drop_results(self, handles: _Handles, session: Session) -> str:
-        """Drop results of your calls that you no longer need. Drop several at once: each time costs as well.
+        """Drop results of your calls that you no longer need. Drop several at once: each call has a cost.
 
         Args:
             handles: Their handles, such as #12, as `context_room` gives them.
         """
         view = session.view()
-        masks = [_mask(view, _found(view, handle)) for handle in dict.fromkeys(handles)]
+        masks = [_new_mask(view, _item_of(view, handle)) for handle in dict.fromkeys(handles)]
 
         def rewrite(view: View) -> Sequence[Item]:
             for mask in masks:
@@ -91,7 +89,7 @@ class _Context:
         Args:
             item: A handle such as #12, or an id as `recall` gives it.
         """
-        target = _found(session.view(), item)
+        target = _item_of(session.view(), item)
         await self._pin(session, Pin(target.id, agent_id=MODEL, origin="model"))
         return "Pinned."
 
@@ -99,19 +97,19 @@ class _Context:
         """Write down a fact that you will need later; it stays in view until you take it back.
 
         Args:
-            fact: The fact, so that it can be understood by itself.
+            fact: The fact, in words that can be understood alone.
         """
         note = Note(fact, agent_id=MODEL, origin="model")
         await self._pin(session, Pin(note.id, agent_id=MODEL, origin="model"), note)
         return f"Noted as {note.id}."
 
     async def take_back(self, item: str, session: Session) -> str:
-        """Show again what you have dropped, or let go of what you have pinned or noted.
+        """Show a result again that you dropped, or release a message or note that you pinned.
 
         Args:
             item: The handle or the id of the result, the message or the note.
         """
-        target = _found(session.view(), item)
+        target = _item_of(session.view(), item)
 
         def own_edit(view: View) -> Edit:
             for edit in reversed(view.edits_in_force.edits.values()):
@@ -131,29 +129,31 @@ class _Context:
                 if view.fate_at(position).state in ("hidden", "edit"):
                     raise EditRefused("it is hidden: it cannot be pinned")
                 heads.add(_closed_group(view, position))
-            taken = _group_tokens(view, heads, self._counter) + sum(map(self._counter.count, items))
-            if taken > self._pinned:
-                raise EditRefused(f"pins and notes would take {taken:,} tokens, of {self._pinned:,} at most")
+            pinned = _group_tokens(view, heads, self._counter) + sum(map(self._counter.count, items))
+            if pinned > self._max_pinned:
+                raise EditRefused(
+                    f"pins and notes would take {pinned:,} tokens, of {self._max_pinned:,} at most"
+                )
             return [*items, pin]
 
         await rewrite_with(session, rewrite)
 
     def _droppable(self, session: Session) -> Iterator[tuple[ToolResult, int]]:
-        """The results that may be dropped, of those that the last request has shown, with what it saves."""
+        """The results in the last request that may be dropped, with the tokens that each saves."""
         view = session.view()
         for position in range(first_seen(session, view), view.end):
             item = view.log.item(position)
             if isinstance(item, ToolResult) and view.fate_at(position).state == "shown":
-                saved = self._saved(view, _mask(view, item))
+                saved = self._saved(view, _new_mask(view, item))
                 if saved > 0 and not _is_open(view, position):
                     yield item, saved
 
     def _check_droppable(self, view: View, mask: Mask) -> None:
-        """Refuse to drop anything but the whole result of a call that has ended and that nobody pinned."""
+        """Refuse to drop anything but a shown result of an ended call."""
         position = view.position(mask.target)
         handle, state = f"#{position}", view.fate_at(position).state
         if not isinstance(view.log.item(position), ToolResult):
-            raise EditRefused(f"{handle} is no result of a call")
+            raise EditRefused(f"{handle} is not the result of a call")
         if state != "shown":
             raise EditRefused(f"{handle} is {state}: it cannot be dropped")
         _closed_group(view, position)
@@ -173,27 +173,26 @@ def _room(session: Session) -> str:
     return f"Your last request took {sent.tokens:,} of {sent.available:,} tokens."
 
 
-def _found(view: View, handle: str) -> Item:
-    """What a handle or an id names."""
+def _item_of(view: View, handle: str) -> Item:
     name = handle.strip()
-    number = int(name[1:]) if name[:1] == "#" and name[1:].isdecimal() and len(name) < _LONGEST else None
+    number = int(name[1:]) if name[:1] == "#" and name[1:].isdecimal() and len(name) < _MAX_LENGTH else None
     position = view.log.find(name, view.end) if number is None else number
     if position is None or position >= view.end:
         raise UnknownId(f"nothing is called {cut(name)!r}: handles are numbers such as #12")
     return view.log.item(position)
 
 
-def _mask(view: View, item: Item) -> Mask:
+def _new_mask(view: View, item: Item) -> Mask:
     handle = number_handle(view, item.id)
     return Mask(item.id, f"[You dropped this. `{READ_BACK['name']}` reads it: {handle}]", agent_id=MODEL)
 
 
 def _call(view: View, result: ToolResult) -> str:
-    """The call of a result, in short."""
+    """The call of a result, on one short line."""
     group = view.log.group(view.log.head(view.position(result.id)), view.end)
     calls = (item for item in map(view.log.item, group) if isinstance(item, ToolCall))
     arguments = next((one.arguments for one in calls if one.call_id == result.call_id), "")
-    return f"{result.name}({arguments if len(arguments) <= _LONGEST else f'{arguments[:_LONGEST]}…'})"
+    return f"{result.name}({cut(arguments, _MAX_LENGTH)})"
 
 
 def _is_open(view: View, position: int) -> bool:
@@ -201,7 +200,7 @@ def _is_open(view: View, position: int) -> bool:
 
 
 def _closed_group(view: View, position: int) -> int:
-    """The head of a group; refused while a call of it waits for its result."""
+    """The head of a group; `EditRefused` while one of its calls has no result."""
     if _is_open(view, position):
         raise EditRefused(f"#{position} belongs to a reply whose calls still run")
     return view.log.head(position)

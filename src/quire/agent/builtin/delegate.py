@@ -1,7 +1,7 @@
 """Sub-agents: an agent gives tasks to others in roles, and reads their answers.
 
-Each sub-agent works in a conversation of its own below that of its parent. Sub-agents are entries of a
-transcript that no model sees, so one that waits for a person is found again after a restart.
+Each sub-agent works in its own conversation below that of its parent. A transcript that no model sees lists
+the sub-agents, so one that waits for a person is found after a restart.
 """
 
 import asyncio
@@ -17,35 +17,35 @@ from quire.agent.side_effects import describe_calls_in, mark_called
 from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
-from quire.items import Handoff, Item, Message, OptionsMeta, Origin, ToolCall, lowest
+from quire.items import Handoff, Item, Message, OptionsMeta, Origin, lowest
 from quire.session import Session, log_of, trace
 from quire.state import origin_of
 from quire.stores.streams import MAIN, OF, UNTRUSTED
 from quire.tokens import named, whole
 
-Make = Callable[[Session], Agent]
+MakeAgent = Callable[[Session], Agent]
 """Makes an agent for a conversation."""
 
 CREW = "crew"
 """The transcript of sub-agents, which no model sees."""
 
 _ROLE = "role"
-_MAX_TASKS, _LONGEST_CALL = 20, 2_000
+_MAX_TASKS, _MAX_CALL = 20, 2_000
 _MORE = "\n[it goes on at the character {}]"
-_ALL = 8 * 1_000_000
-"""Characters of an item that are given when the work of a sub-agent is read: all."""
+_MAX_TEXT = 8 * 1_000_000
+"""Characters of an item that `read_work` shows: all."""
 
 
 class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """A kind of sub-agent, and what it `sees` of its parent's conversation.
 
-    It sees its task alone (`"brief"`), all of the conversation, or the last so many turns. It writes into a
-    conversation of its own, never into that of its parent.
+    It sees its task alone (`"brief"`), all of the conversation (`"all"`), or a number of the last turns. It
+    writes into its own conversation, never into that of its parent.
     """
 
     name: str
     description: str
-    make: Make
+    make: MakeAgent
     sees: Literal["brief", "all"] | int = "brief"
 
     def __post_init__(self) -> None:
@@ -57,18 +57,18 @@ class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
 
 def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
-    """Tools to give tasks to sub-agents in some roles, and to read their work.
+    """Tools to give tasks to sub-agents in these roles, and to read their work.
 
-    Each task may take so many seconds.
+    Each task may take `timeout` seconds.
     """
     if not roles:
-        raise InvalidValue("work is given to at least one role")
+        raise InvalidValue("delegating needs at least one role")
     delegation = Delegation(roles, timeout)
     listed = "".join(f"\n- {role.name}: {role.description}" for role in roles)
-    one = f"Give an agent a task, and wait for its answer. Roles:{listed}"
+    description = f"Give an agent a task, and wait for its answer. Roles:{listed}"
     several = f"Give tasks to several agents at once, and wait for all answers. Roles:{listed}"
     tools = [
-        tool(delegation.delegate, description=one),
+        tool(delegation.delegate, description=description),
         tool(delegation.delegate_in_parallel, description=several),
         tool(delegation.read_work, idempotent=True),
     ]
@@ -78,7 +78,7 @@ def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
 
 
 def sub_agents(session: Session) -> dict[str, str]:
-    """The roles of the sub-agents of a conversation, by their names."""
+    """The roles of a conversation's sub-agents, by the names of the sub-agents."""
     if CREW not in session.transcripts:
         return {}
     handoffs = [item for item in session.view(CREW) if isinstance(item, Handoff)]
@@ -87,7 +87,7 @@ def sub_agents(session: Session) -> dict[str, str]:
 
 
 async def sub_agent(agent: Agent, name: str) -> Agent | None:
-    """The sub-agent of an agent under a name, made for its conversation."""
+    """Make the sub-agent of this name, if the agent has one."""
     for delegation in _delegations(agent):
         if (found := await delegation.find(name, agent.session)) is not None:
             return found
@@ -98,7 +98,7 @@ class Delegation:
     """Gives tasks to sub-agents of the conversation in which a tool is called."""
 
     pointer = "\n[from {name}; read_work gives all that it did]"
-    """What follows an answer: where the whole of the work is."""
+    """The end of an answer: how to read all of the work."""
 
     def __init__(self, roles: Sequence[Role], timeout: float | None) -> None:
         self._roles = {role.name: role for role in roles}
@@ -111,8 +111,8 @@ class Delegation:
         """Give an agent a task.
 
         Args:
-            to: A role; or the name of an agent that asked something, for which the task is the answer.
-            task: All that is to be known to do it: the agent may see nothing else.
+            to: A role; or the name of an agent that asked a question, which the task answers.
+            task: Everything that the agent needs to know: it may see nothing else.
         """
         if to in self._roles:
             name, agent = await self._start(self._roles[to], session)
@@ -136,7 +136,7 @@ class Delegation:
             tasks: One task for each agent.
         """
         if len(tasks) > _MAX_TASKS:
-            raise InvalidValue(f"at most {_MAX_TASKS} tasks can be given at once, not {len(tasks)}")
+            raise InvalidValue(f"at most {_MAX_TASKS} tasks can run at once, not {len(tasks)}")
         work = (self.delegate(role, task, session) for task in tasks)
         answers = await asyncio.gather(*work, return_exceptions=True)
         return "\n\n".join(f"{number}. {_answer_text(answer)}" for number, answer in enumerate(answers, 1))
@@ -144,31 +144,30 @@ class Delegation:
     async def read_work(
         self, name: str, session: Session, start: int = 0, allowance: Allowance | None = None
     ) -> str:
-        """Read all that an agent was given, did and found for you.
+        """Read the task, the steps and the answers of an agent that you asked.
 
         Args:
             name: The name of the agent, such as `researcher-1`.
-            start: The character from which to read; 0, the beginning, if left out.
+            start: The character to start from; 0 is the beginning.
         """
         if name not in sub_agents(session):
             raise _unknown(name, sub_agents(session))
         child = await session.aio.child(name)
         items = _items_since(child, log_of(child).state.inherited_length(MAIN))
         trace(item.id for item in items)
-        text = transcript_text(items, _ALL)[start:]
-        most = len(text) if allowance is None else allowance.characters(text) - len(_MORE)
-        return text if most >= len(text) - len(_MORE) else text[:most] + _MORE.format(start + most)
+        text = transcript_text(items, _MAX_TEXT)[start:]
+        length = len(text) if allowance is None else allowance.characters(text) - len(_MORE)
+        return text if length >= len(text) - len(_MORE) else text[:length] + _MORE.format(start + length)
 
     async def find(self, name: str, session: Session) -> Agent | None:
-        """The sub-agent of a conversation under a name, if it has one of the roles."""
+        """Make the sub-agent of this name in a conversation, if it has one of the roles."""
         role = self._roles.get(sub_agents(session).get(name, ""))
         return None if role is None else role.make(await session.aio.child(name))
 
     async def _start(self, role: Role, session: Session) -> tuple[str, Agent]:
-        """A new sub-agent under the next free name."""
         self._last = max(self._last, len(sub_agents(session)))
         while True:
-            self._last += 1  # before anything is awaited: other tasks take numbers, too
+            self._last += 1  # before the first await: concurrent tasks take numbers too
             name = f"{role.name}-{self._last}"
             child = await session.aio.child(name)
             if not child.version:
@@ -181,20 +180,20 @@ class Delegation:
 
 
 def _brief(task: str, session: Session) -> Message:
-    """A task as the sub-agent is given it: words of a model, or of what was untrusted when it wrote them."""
+    """The task as a message, as untrusted as the content that the model had seen when it wrote it."""
     call, view = running_call(), session.view()
     if call is None:
         return Message("user", task)
-    names = call.extras.get(UNTRUSTED, [""])  # without a list, nobody knows
-    positions = [view.log.find(name, view.end) for name in names]
-    known: list[Origin] = [origin_of(view, view.log.item(p)) for p in positions if p is not None]
-    known.append("model" if len(known) == len(positions) else "external")  # of one, nothing is known here
+    ids = call.extras.get(UNTRUSTED, [""])  # without a list, assume one unknown item
+    positions = [view.log.find(id, view.end) for id in ids]
+    origins: list[Origin] = [origin_of(view, view.log.item(p)) for p in positions if p is not None]
+    origins.append("model" if len(origins) == len(positions) else "external")  # an item is unknown here
     # The call is its source, so that forgetting the call forgets the task.
-    return Message("user", task, origin=lowest(known), extras={OF: [call.id]})
+    return Message("user", task, origin=lowest(origins), extras={OF: [call.id]})
 
 
 async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None, pointer: str) -> str:
-    """The answer of a sub-agent; if it does not complete its task, which tools it had called."""
+    """Ask a sub-agent; the answer of one that did not finish lists the tools that it called."""
     before = agent.session.view().revision
     time = asyncio.timeout(timeout)
     try:
@@ -215,7 +214,7 @@ async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None
 
 
 def _unknown(name: str, known: Iterable[str]) -> UnknownKey:
-    return UnknownKey(f"nobody is called {cut(name)!r} here; there is {', '.join(known) or 'nobody yet'}")
+    return UnknownKey(f"no agent is called {cut(name)!r}; there is {', '.join(known) or 'none yet'}")
 
 
 def _items_since(session: Session, revision: int) -> list[Item]:
@@ -224,29 +223,24 @@ def _items_since(session: Session, revision: int) -> list[Item]:
 
 
 def _waiting_text(name: str, agent: Agent, reply: Reply) -> str:
-    """What a person is asked, for the parent to pass on."""
-    asking_tools = {one.name for one in agent.tools if one.asks_person}
+    """The questions and approvals that a sub-agent waits for, for its parent to pass on."""
+    asking_tools = {tool.name for tool in agent.tools if tool.asks_person}
     questions = [call for call in reply.waiting if call.name in asking_tools]
     lines: list[str] = []
     for call in reply.waiting:
-        shown = f"{cut(call.name)} with {_shortened(call)}"
+        shown = f"{cut(call.name)} with {cut(call.arguments, _MAX_CALL)}"
         if call in questions:
             lines.append(f"{name} asks the user by {shown}. The next task for {name} is the answer.")
             continue
-        waits = f"{name} waits until a person approves of the call {cut(call.call_id)} of {shown}"
+        waits = f"{name} waits until a person approves the call {cut(call.call_id)} of {shown}"
         place = f"in the conversation {agent.session.place}"
         then = (
-            f"It goes on waiting when {name} has its answer."
+            f"It keeps waiting when {name} has its answer."
             if questions
-            else f"A task for {name} before that takes the call back."
+            else f"A new task for {name} cancels the call."
         )
         lines.append(f"{waits}, {place}. {then}")
     return "\n".join(lines)
-
-
-def _shortened(call: ToolCall) -> str:
-    arguments = call.arguments
-    return arguments if len(arguments) <= _LONGEST_CALL else f"{arguments[:_LONGEST_CALL]}…"
 
 
 def _answer_text(answer: str | BaseException) -> str:
@@ -265,5 +259,5 @@ def _delegations(agent: Agent) -> Iterator[Delegation]:
         if speaker.name not in seen:
             seen.add(speaker.name)
             left += speaker.handoffs.values()
-            owners = {getattr(one.function, "__self__", None) for one in speaker.tools.values()}
+            owners = {getattr(tool.function, "__self__", None) for tool in speaker.tools.values()}
             yield from (owner for owner in owners if isinstance(owner, Delegation))

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 
 from quire.agent.builtin.files_paths import (
-    Found,
+    Entry,
+    Folders,
     Kind,
-    Rooms,
     Visibility,
     Walk,
     check_plain,
@@ -39,7 +39,7 @@ _MAX_LISTED, _MAX_MATCHES = 500, 200
 _MAX_READ = 20_000
 """Characters of a file that one call shows."""
 
-_LONGEST_LINE, _LONGEST_MATCH, _LONGEST_PATTERN = 2_000, 300, 500
+_MAX_LINE, _MAX_MATCH, _MAX_PATTERN = 2_000, 300, 500
 _LEAD = 80
 """Characters of a long line that are shown before a match."""
 
@@ -55,10 +55,10 @@ def file_tools(root: str | Path, visibility: Visibility = "conversation", *, age
     """Tools to list, read, search, write, edit and remove files below a folder.
 
     `visibility` says who shares files: `"all"`, one `"agent"`, one `"scope"` or one `"conversation"`. Scope
-    and conversation are those of the agent's session; with `agent`, their files are that agent's alone.
+    and conversation are those of the agent's session; with `agent`, no other agent shares them.
     """
     checked_type(root, str | Path, "file_tools: the root is the path of a folder")
-    files = _Files(Rooms(root, visibility, agent))
+    files = _FileTools(Folders(root, visibility, agent))
     return [
         tool(files.list_files, idempotent=True),
         tool(files.read_file, idempotent=True, max_output=_MAX_READ),
@@ -69,30 +69,28 @@ def file_tools(root: str | Path, visibility: Visibility = "conversation", *, age
     ]
 
 
-class _Files:
-    """The tools, for one root."""
-
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+class _FileTools:
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
 
     def list_files(self, path: str = "", pattern: str = "*", session: Session | None = None) -> str:
-        """List files and folders, in a folder and all below it: files with their sizes, folders with a slash.
+        """List files and folders in a folder and below it: files with their sizes, folders with a slash.
 
         Args:
             path: The folder, relative, such as "notes/2026"; empty for all.
-            pattern: Such as "*.md" (names in any folder) or "notes/*/2026-*.txt"; "*", "?" and "[a-z]" stand
-                for characters, also for slashes where the pattern has one.
+            pattern: Such as "*.md" (names in any folder) or "notes/*/2026-*.txt"; if the pattern has a slash,
+                "*", "?" and "[a-z]" also match slashes.
         """
         names = names_in(path)
         _check_pattern(pattern)
         walk = Walk()
         with (
-            self._rooms.opened(session) as room,
-            open_folder(room, names) as folder,
+            self._folders.open_root(session) as root,
+            open_folder(root, names) as folder,
             closing(walk.through(folder, names)) as entries,
         ):
-            matching = (one for one in entries if _matches(one.names[len(names) :], pattern))
-            rows = [_row(one) for one in islice(matching, _MAX_LISTED + 1)]
+            matching = (entry for entry in entries if _matches(entry.names[len(names) :], pattern))
+            rows = [_row(entry) for entry in islice(matching, _MAX_LISTED + 1)]
         ending = [f"{len(rows):,} found"]
         if len(rows) > _MAX_LISTED:
             ending = [f"there are more than the {_MAX_LISTED:,} shown: narrow the path or the pattern"]
@@ -116,7 +114,7 @@ class _Files:
         names = file_names_in(path)
         if first < 1 or count < 1:
             raise OutOfRange("lines are counted from 1, and at least one is read")
-        with self._rooms.opened(session) as room, open_folder(room, names[:-1]) as folder:
+        with self._folders.open_root(session) as root, open_folder(root, names[:-1]) as folder:
             lines = _lines_of(_text_of(read_bytes(folder, names, _MAX_BYTES), names))
         if not lines:
             return f"[{shown(names)} is empty]"
@@ -125,8 +123,8 @@ class _Files:
         rows = [_numbered(row, line) for row, line in enumerate(lines[first - 1 : first - 1 + count], first)]
         while True:
             last = first + len(rows) - 1
-            going_on = f"; go on with first={last + 1}" if last < len(lines) else ""
-            text = "\n".join((*rows, f"[lines {first:,} to {last:,} of {len(lines):,}{going_on}]"))
+            more = f"; continue with first={last + 1}" if last < len(lines) else ""
+            text = "\n".join((*rows, f"[lines {first:,} to {last:,} of {len(lines):,}{more}]"))
             if len(rows) == 1 or allowance is None or allowance.holds(text):
                 return text
             rows = rows[: max(1, len(rows) * allowance.characters(text) // len(text))]
@@ -142,7 +140,7 @@ class _Files:
         """Search text files for a text, and show the lines that contain it.
 
         Args:
-            text: What to look for, exactly as it is in a line.
+            text: The text, exactly as it is in a line.
             path: The folder or file to search, relative; empty for all.
             files: A pattern for the files to search, such as "*.py" or "notes/*.md".
             ignore_case: Whether capital and small letters are the same.
@@ -154,27 +152,29 @@ class _Files:
         walk = Walk()
         rows: list[str] = []
         skipped = 0
-        with self._rooms.opened(session) as room, closing(_entries_at(room, names, walk)) as entries:
-            for one in entries:
-                if one.kind != "file" or not _matches(one.names[len(names) :] or one.names[-1:], files):
+        with self._folders.open_root(session) as root, closing(_entries_at(root, names, walk)) as entries:
+            for entry in entries:
+                if entry.kind != "file" or not _matches(entry.names[len(names) :] or entry.names[-1:], files):
                     continue
                 try:
-                    lines = _lines_of(_text_of(read_bytes(one.folder, one.names, _MAX_BYTES), one.names))
-                except QuireError:  # no text, too large, a hard link, or gone
+                    lines = _lines_of(
+                        _text_of(read_bytes(entry.folder, entry.names, _MAX_BYTES), entry.names)
+                    )
+                except QuireError:  # not text, too large, a hard link, or removed
                     skipped += 1
                     continue
-                rows += _matching(visible("/".join(one.names)), lines, text, ignore_case)
+                rows += _matching(visible("/".join(entry.names)), lines, text, ignore_case)
                 if len(rows) > _MAX_MATCHES:
                     break
         ending = [_counted(len(rows), "matching line")]
         if len(rows) > _MAX_MATCHES:
             ending = [f"there are more than the {_MAX_MATCHES} shown: narrow the text, path or files"]
         if skipped:
-            ending.append(f"files left out (no text, too large, or closed to these tools): {skipped:,}")
+            ending.append(f"files skipped (not text, too large, not readable): {skipped:,}")
         return "\n".join((*rows[:_MAX_MATCHES], f"[{'; '.join((*ending, *walk.left_out()))}]"))
 
     def write_file(self, path: str, content: str, session: Session | None = None) -> str:
-        """Write a text file, in place of what was there; folders on the way are made.
+        """Write a text file, replacing one that exists; missing folders are made.
 
         Args:
             path: The file, relative, such as "notes/plan.md".
@@ -183,40 +183,40 @@ class _Files:
         names = file_names_in(path)
         data = _bytes_of(content, names)
         with (
-            self._rooms.changing(session) as room,
-            open_folder(room, names[:-1], make=True) as folder,
+            self._folders.lock_root(session) as root,
+            open_folder(root, names[:-1], make=True) as folder,
         ):
-            was_there = replace_file(folder, names, data)
-        return f"{'replaced' if was_there else 'wrote'} {shown(names)}: {_counted(len(data), 'byte')}"
+            existed = replace_file(folder, names, data)
+        return f"{'replaced' if existed else 'wrote'} {shown(names)}: {_counted(len(data), 'byte')}"
 
     def edit_file(
         self, path: str, old: str, new: str, replace_all: bool = False, session: Session | None = None
     ) -> str:
-        """Replace a piece of a text file by another one. The old text must be in the file exactly once.
+        """Replace a piece of a text file. The old text must be in the file exactly once.
 
         Args:
             path: The file, relative, such as "notes/plan.md".
             old: The text to replace, exactly as it is in the file, without line numbers.
             new: The text to put in its place.
-            replace_all: Replace the old text wherever it is, once or more often.
+            replace_all: Replace the old text everywhere.
         """
         names = file_names_in(path)
-        with self._rooms.changing(session) as room, open_folder(room, names[:-1]) as folder:
+        with self._folders.lock_root(session) as root, open_folder(root, names[:-1]) as folder:
             text = _text_of(read_bytes(folder, names, _MAX_BYTES), names)
             edited, count = _replaced(text, old, new, names, replace_all)
             replace_file(folder, names, _bytes_of(edited, names))
         return f"edited {shown(names)}: {_counted(count, 'place')}"
 
     def remove_file(self, path: str, session: Session | None = None) -> str:
-        """Remove a file, or an empty folder. Of a link, the link itself is removed and nothing else.
+        """Remove a file, an empty folder, or a link (not the file that it points to).
 
         Args:
             path: The file or folder to remove, relative.
         """
         names = file_names_in(path)
         with (
-            self._rooms.changing(session) as room,
-            open_folder(room, names[:-1]) as folder,
+            self._folders.lock_root(session) as root,
+            open_folder(root, names[:-1]) as folder,
             readable_errors(names),
         ):
             is_folder = stat.S_ISDIR(examine(folder, names[-1]).st_mode)
@@ -225,45 +225,45 @@ class _Files:
         return f"removed {shown(names)}"
 
 
-def _row(found: Found) -> str:
+def _row(found: Entry) -> str:
     path = visible("/".join(found.names))
     if found.kind != "file":
         return path + _MARKS[found.kind]
     try:
         return f"{path}  {_counted(examine(found.folder, found.names[-1]).st_size, 'byte')}"
     except FileNotFoundError:
-        return f"{path}  (gone meanwhile)"
+        return f"{path}  (removed meanwhile)"
 
 
 def _numbered(number: int, line: str) -> str:
-    if len(line) > _LONGEST_LINE:
-        line = f"{line[:_LONGEST_LINE]}… [cut: {len(line):,} characters]"
+    if len(line) > _MAX_LINE:
+        line = f"{line[:_MAX_LINE]}… [cut: {len(line):,} characters]"
     return f"{number:>6}\t{line}"
 
 
-def _entries_at(room: int, names: tuple[str, ...], walk: Walk) -> Generator[Found]:
+def _entries_at(root: int, names: tuple[str, ...], walk: Walk) -> Generator[Entry]:
     """The file at a path, or all entries below the folder at a path."""
     if names:
-        with open_folder(room, names[:-1]) as above, readable_errors(names):
+        with open_folder(root, names[:-1]) as above, readable_errors(names):
             found = examine(above, names[-1])
             if not stat.S_ISDIR(found.st_mode):
                 check_plain(found, names)
-                yield Found(names, "file", above)
+                yield Entry(names, "file", above)
                 return
-    with open_folder(room, names) as folder:
+    with open_folder(root, names) as folder:
         yield from walk.through(folder, names)
 
 
 def _check_pattern(pattern: str) -> None:
-    if not pattern or len(pattern) > _LONGEST_PATTERN:
-        raise InvalidValue(f"a pattern has 1 to {_LONGEST_PATTERN} characters, such as *.md or notes/*.txt")
+    if not pattern or len(pattern) > _MAX_PATTERN:
+        raise InvalidValue(f"a pattern has 1 to {_MAX_PATTERN} characters, such as *.md or notes/*.txt")
 
 
 def _matches(names: Sequence[str], pattern: str) -> bool:
     if "/" not in pattern:
         return fnmatchcase(names[-1], pattern)
-    # "**/" also stands for no folder at all.
-    return any(fnmatchcase("/".join(names), one) for one in {pattern, pattern.replace("**/", "")})
+    # "**/" also matches no folder.
+    return any(fnmatchcase("/".join(names), option) for option in {pattern, pattern.replace("**/", "")})
 
 
 def _matching(path: str, lines: Sequence[str], text: str, ignore_case: bool) -> Iterator[str]:
@@ -272,8 +272,8 @@ def _matching(path: str, lines: Sequence[str], text: str, ignore_case: bool) -> 
         at = (line.casefold() if ignore_case else line).find(wanted)
         if at < 0:
             continue
-        begin = max(0, min(at - _LEAD, len(line) - _LONGEST_MATCH))
-        end = begin + _LONGEST_MATCH
+        begin = max(0, min(at - _LEAD, len(line) - _MAX_MATCH))
+        end = begin + _MAX_MATCH
         yield f"{path}:{number}: {'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
 
 
@@ -292,23 +292,23 @@ def _text_of(data: bytes, names: Sequence[str]) -> str:
 def _bytes_of(text: str, names: Sequence[str]) -> bytes:
     data = text.encode()
     if len(data) > _MAX_BYTES:
-        raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; {_MAX_BYTES:,} are the most")
+        raise TooLarge(f"the text for {shown(names)} has {len(data):,} bytes; at most {_MAX_BYTES:,} fit")
     return data
 
 
 def _lines_of(text: str) -> list[str]:
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[-1] == "":
-        lines.pop()  # the end of the last line, not a line of its own
+        lines.pop()  # the last line ends with a line break
     return [line.removesuffix("\r") for line in lines]
 
 
 def _replaced(text: str, old: str, new: str, names: Sequence[str], replace_all: bool) -> tuple[str, int]:
-    """A text with one piece replaced, and in how many places."""
+    """A text with one piece replaced, and how often."""
     if not old or old == new:
         raise InvalidValue("the old text is empty, or the same as the new one: nothing would change")
     if old not in text and "\r\n" in text:  # the model sees lines without their ends
-        old, new = (one.replace("\r\n", "\n").replace("\n", "\r\n") for one in (old, new))
+        old, new = (text.replace("\r\n", "\n").replace("\n", "\r\n") for text in (old, new))
     count = text.count(old)
     if not count:
         raise InvalidValue(
@@ -316,7 +316,7 @@ def _replaced(text: str, old: str, new: str, names: Sequence[str], replace_all: 
         )
     if count > 1 and not replace_all:
         raise InvalidValue(
-            f"the old text is {count:,} times in {shown(names)}: take in more around it, or replace all"
+            f"the old text is {count:,} times in {shown(names)}: include more around it, or replace all"
         )
     return text.replace(old, new), count
 

@@ -1,10 +1,10 @@
-"""The way to files: below one folder, name by name from an open descriptor, and never through a link.
+"""Safe access to files below one folder: name by name from an open descriptor, and never through a link.
 
-1. A path is never passed to the system as a whole. Each name is opened relative to the descriptor of its
-   folder, with O_NOFOLLOW; an open descriptor stays what it is, whatever happens to the name.
+1. A whole path is never passed to the system. Each name is opened relative to the descriptor of its folder,
+   with O_NOFOLLOW; an open descriptor stays the same if the name is replaced.
 2. A name is examined before it is opened, because opening a device may have effects, and the descriptor is
    examined after. A pipe does not block, because of O_NONBLOCK.
-3. A file with a second name (a hard link) may be a file from elsewhere: it is neither read nor written.
+3. A file with a second name (a hard link) may lie outside the folder: it is neither read nor written.
 """
 
 import errno
@@ -30,21 +30,21 @@ Visibility = Literal["all", "agent", "scope", "conversation"]
 Kind = Literal["file", "folder", "link", "special"]
 
 MAX_DEPTH: Final = 40
-"""The most folders that a path leads through: in a walk, each one costs an open descriptor."""
+"""Folders in a path at most: in a walk, each one needs an open descriptor."""
 
-SECONDS: Final = 10.0
-"""The longest that a walk takes, or that a change waits for another one."""
+MAX_SECONDS: Final = 10.0
+"""How long a walk takes at most, and how long a change waits for another one."""
 
 _MAX_ENTRIES = 20_000
-"""The most files and folders that a walk looks at."""
+"""Files and folders that a walk visits at most."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PAUSE = 0.01
+_POLL = 0.01
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
-_ROOT = "the folder of the file tools"  # errors do not name its place on the disk
+_ROOT = "the folder of the file tools"  # errors do not show its path
 _REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not lead through folders alone, and links are never followed",
@@ -53,12 +53,12 @@ _REASONS = {
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """The names of a path, none for the folder itself. A path that leads elsewhere is refused."""
+    """The names of a path, none for the folder itself; `InvalidValue` if the path leads out of it."""
     names = tuple(name for name in path.split("/") if name not in ("", "."))
     if path.startswith(("/", "~")) or ".." in names or "\0" in path:
         raise InvalidValue(f"{shown(path)} is refused: paths are relative, such as notes/plan.md, without ..")
     if len(names) > MAX_DEPTH:
-        raise TooLarge(f"the path leads through {len(names)} folders; {MAX_DEPTH} are the most")
+        raise TooLarge(f"the path leads through {len(names)} folders; at most {MAX_DEPTH} are allowed")
     return names
 
 
@@ -71,21 +71,21 @@ def file_names_in(path: str) -> tuple[str, ...]:
 
 
 def shown(path: str | Sequence[str]) -> str:
-    """A path as it stands in an answer: on one line, control characters escaped, and cut if it is long."""
+    """A path for an answer: on one line, escaped, and cut if it is long."""
     return cut(visible(path if isinstance(path, str) else "/".join(path))) or "the folder"
 
 
 def visible(text: str) -> str:
     """A name on one line, with control characters escaped."""
     return "".join(
-        one.encode("unicode_escape").decode() if unicodedata.category(one) in _CONTROLS else one
-        for one in text
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in _CONTROLS else sign
+        for sign in text
     )
 
 
 @contextmanager
 def readable_errors(path: str | Sequence[str]) -> Generator[None]:
-    """Errors of the system in words for a model, with the path that the model gave and no other."""
+    """Turn errors of the system into errors for a model, which name the model's path and no other."""
     try:
         yield
     except OSError as error:
@@ -95,10 +95,10 @@ def readable_errors(path: str | Sequence[str]) -> Generator[None]:
         raise InvalidValue(f"{shown(path)} {reason}") from None
 
 
-class Rooms:
-    """The folders below one root: one for everybody, or one for each agent, scope or conversation.
+class Folders:
+    """The folders below one root: one for all, or one for each agent, scope or conversation.
 
-    Rooms lie beside each other, never one within another.
+    No folder lies inside another.
     """
 
     def __init__(self, root: str | Path, visibility: Visibility, agent: str = "") -> None:
@@ -106,38 +106,39 @@ class Rooms:
             raise InvalidValue(f"visibility is one of {', '.join(get_args(Visibility))}")
         if visibility == "agent" and not agent:
             raise InvalidValue('visibility="agent" needs the name of the agent')
-        self._root = os.path.realpath(root)  # a link to the root, or above it, is its owner's choice
+        self._root = os.path.realpath(root)  # links to the root, or above it, are followed
         self._visibility = visibility
         self._agent = agent
 
     @contextmanager
-    def opened(self, session: Session | None) -> Generator[int]:
-        """The room of a session, as a descriptor; it is made if it is not there."""
+    def open_root(self, session: Session | None) -> Generator[int]:
+        """Open the folder of a session, as a descriptor; it is made if it does not exist."""
         names = self._names(session)
         with readable_errors(_ROOT):
             os.makedirs(self._root, 0o700, exist_ok=True)
             root = os.open(self._root, _FOLDER)
         try:
-            with open_folder(root, names, make=True, called=_ROOT) as room:
-                yield room
+            with open_folder(root, names, make=True, label=_ROOT) as folder:
+                yield folder
         finally:
             os.close(root)
 
     @contextmanager
-    def changing(self, session: Session | None) -> Generator[int]:
-        """The room of a session, locked against changes by others."""
-        with self.opened(session) as room:
-            until = time.monotonic() + SECONDS
-            while True:  # not a lock that waits for ever: another process may hold it
+    def lock_root(self, session: Session | None) -> Generator[int]:
+        """Open the folder of a session, locked against changes of other processes."""
+        with self.open_root(session) as root:
+            until = time.monotonic() + MAX_SECONDS
+            while True:  # polls, because a blocking lock could wait for ever
                 try:
-                    fcntl.flock(room, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > until:
-                        words = f"others have been changing these files for {SECONDS:g} s: try again"
-                        raise QuireError(words) from None
-                    time.sleep(_PAUSE)
-            yield room  # closing it releases the lock
+                        raise QuireError(
+                            f"these files stay locked after {MAX_SECONDS:g} s: try again"
+                        ) from None
+                    time.sleep(_POLL)
+            yield root  # closing it releases the lock
 
     def _names(self, session: Session | None) -> tuple[str, ...]:
         if self._visibility == "all":
@@ -152,7 +153,7 @@ class Rooms:
 
 
 def _folder_name(name: str) -> str:
-    """A folder for a name: no two names share one, also where a file system ignores case."""
+    """The folder for a name: no two names share one, even if the file system ignores case."""
     data = name.encode("utf-8", "surrogatepass")
     escaped = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data) or "%"
     return escaped if len(escaped) <= 200 else f"{escaped[:100]}%%{sha256(data).hexdigest()}"
@@ -160,32 +161,32 @@ def _folder_name(name: str) -> str:
 
 @contextmanager
 def open_folder(
-    above: int, names: Sequence[str], *, make: bool = False, called: str | None = None
+    parent: int, names: Sequence[str], *, make: bool = False, label: str | None = None
 ) -> Generator[int]:
     """The folder at the end of some names, as a descriptor; `called` is its name in errors."""
-    fd = os.open(".", _FOLDER, dir_fd=above)
+    fd = os.open(".", _FOLDER, dir_fd=parent)
     try:
         for index, name in enumerate(names):
-            with readable_errors(called or names[: index + 1]):
+            with readable_errors(label or names[: index + 1]):
                 if make:
                     with suppress(FileExistsError):  # if it is a link, opening it fails
                         os.mkdir(name, 0o700, dir_fd=fd)
                         os.fsync(fd)
-                below = os.open(name, _FOLDER, dir_fd=fd)
+                child = os.open(name, _FOLDER, dir_fd=fd)
             os.close(fd)
-            fd = below
+            fd = child
         yield fd
     finally:
         os.close(fd)
 
 
 def examine(folder: int, name: str) -> os.stat_result:
-    """The status of a name; of a link, that of the link itself."""
+    """The status of a name; a link is not followed."""
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def check_plain(found: os.stat_result, path: Sequence[str]) -> None:
-    """Refuse all but files that have no other name."""
+    """Refuse everything but plain files without a second name."""
     if stat.S_ISLNK(found.st_mode):
         raise InvalidValue(f"{shown(path)} is a link, and links are never followed")
     if stat.S_ISDIR(found.st_mode):
@@ -193,51 +194,51 @@ def check_plain(found: os.stat_result, path: Sequence[str]) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise InvalidValue(f"{shown(path)} is a pipe, a socket or a device, not a file")
     if found.st_nlink > 1:
-        raise InvalidValue(f"{shown(path)} has a second name (a hard link), and may be a file from elsewhere")
+        raise InvalidValue(f"{shown(path)} has a second name (a hard link), and may lie elsewhere")
 
 
-def read_bytes(folder: int, path: Sequence[str], most: int) -> bytes:
-    """All of the file at the end of a path in its folder, if it is a plain file and not too large."""
+def read_bytes(folder: int, path: Sequence[str], max_bytes: int) -> bytes:
+    """Read the file at the end of a path, if it is a plain file and not too large."""
     with readable_errors(path):
         check_plain(examine(folder, path[-1]), path)
         with open(path[-1], "rb", opener=lambda name, _: os.open(name, _FILE, dir_fd=folder)) as file:
             check_plain(os.fstat(file.fileno()), path)
-            data = file.read(most + 1)  # it may grow while it is read
-    if len(data) > most:
-        raise TooLarge(f"{shown(path)} has more than {most:,} bytes")
+            data = file.read(max_bytes + 1)  # it may grow while it is read
+    if len(data) > max_bytes:
+        raise TooLarge(f"{shown(path)} has more than {max_bytes:,} bytes")
     return data
 
 
 def replace_file(folder: int, path: Sequence[str], data: bytes) -> bool:
-    """Write a file as a whole or not at all, and say whether there was one before; its permissions are kept.
+    """Write a file completely or not at all, keeping its permissions; return whether it existed.
 
-    A rename never goes through what was there: a link that appears meanwhile is replaced, not followed.
+    A rename does not follow a link that appears meanwhile, but replaces it.
     """
-    name, beside = path[-1], f".quire-{secrets.token_hex(16)}.tmp"
+    name, draft = path[-1], f".quire-{secrets.token_hex(16)}.tmp"
     with readable_errors(path):
         try:
-            before = examine(folder, name)
-            check_plain(before, path)
+            existing = examine(folder, name)
+            check_plain(existing, path)
         except FileNotFoundError:
-            before = None
+            existing = None
         try:
-            fd = os.open(beside, _NEW, 0o600, dir_fd=folder)
+            fd = os.open(draft, _NEW, 0o600, dir_fd=folder)
             with open(fd, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fchmod(fd, 0o600 if before is None else stat.S_IMODE(before.st_mode) & 0o777)
+                os.fchmod(fd, 0o600 if existing is None else stat.S_IMODE(existing.st_mode) & 0o777)
                 os.fsync(fd)
-            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
         except BaseException:
             with suppress(OSError):
-                os.unlink(beside, dir_fd=folder)
+                os.unlink(draft, dir_fd=folder)
             raise
-    return before is not None
+    return existing is not None
 
 
-class Found(NamedTuple):
-    """An entry of a folder: its names from where a walk began, and its folder, open until the next step."""
+class Entry(NamedTuple):
+    """An entry of a walk: its names from the start, and its folder, open until the next step."""
 
     names: tuple[str, ...]
     kind: Kind
@@ -245,14 +246,14 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """A walk through a folder and all below it, in order of names, within limits, and through no link."""
+    """A walk through a folder and everything below it, by name, within limits; links are not followed."""
 
     def __init__(self) -> None:
-        self._until = time.monotonic() + SECONDS
+        self._until = time.monotonic() + MAX_SECONDS
         self._seen = self._unread = 0
         self._stopped = ""
 
-    def through(self, folder: int, above: tuple[str, ...] = ()) -> Generator[Found]:
+    def through(self, folder: int, parent: tuple[str, ...] = ()) -> Generator[Entry]:
         """All entries of an open folder: each one, then those below it."""
         with os.scandir(folder) as found:
             some = islice(found, _MAX_ENTRIES - self._seen + 1)
@@ -260,35 +261,35 @@ class Walk:
         for name in sorted(kinds):
             self._seen += 1
             if self._seen > _MAX_ENTRIES:
-                self._stopped = f"only {_MAX_ENTRIES:,} files and folders were looked at"
+                self._stopped = f"only {_MAX_ENTRIES:,} files and folders were visited"
             elif time.monotonic() > self._until:
-                self._stopped = f"stopped after {SECONDS:g} s"
+                self._stopped = f"stopped after {MAX_SECONDS:g} s"
             if self._stopped:
                 return
-            names = (*above, name)
-            yield Found(names, kinds[name], folder)
+            names = (*parent, name)
+            yield Entry(names, kinds[name], folder)
             if kinds[name] == "folder":
                 yield from self._below(folder, names)
 
     def left_out(self) -> Iterator[str]:
-        """What was not looked at, in words."""
+        """Describe the entries that were not visited."""
         if self._stopped:
             yield f"{self._stopped}: name a folder below"
         if self._unread:
-            yield f"folders not looked into (closed, or more than {MAX_DEPTH} deep): {self._unread:,}"
+            yield f"folders not visited (not readable, or more than {MAX_DEPTH} deep): {self._unread:,}"
 
-    def _below(self, folder: int, names: tuple[str, ...]) -> Generator[Found]:
-        below = -1
+    def _below(self, folder: int, names: tuple[str, ...]) -> Generator[Entry]:
+        child = -1
         if len(names) < MAX_DEPTH:
-            with suppress(OSError):  # it is gone, or a link by now, or not ours to read
-                below = os.open(names[-1], _FOLDER, dir_fd=folder)
-        if below < 0:
+            with suppress(OSError):  # removed, replaced by a link, or not readable
+                child = os.open(names[-1], _FOLDER, dir_fd=folder)
+        if child < 0:
             self._unread += 1
             return
         try:
-            yield from self.through(below, names)
+            yield from self.through(child, names)
         finally:
-            os.close(below)
+            os.close(child)
 
 
 def _kind_of(entry: "os.DirEntry[str]") -> Kind:

@@ -1,4 +1,4 @@
-"""Tools to look things up: what was said before, documents, and long outputs that were moved to the pool."""
+"""Tools to search earlier conversation and documents, and to read outputs that were moved to the pool."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -15,30 +15,30 @@ from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalle
 from quire.session import Session, handle_of, heard_recall, hooks_of, link_quotes, log_of, trace
 from quire.tokens import counter_for, whole
 
-_TOKENS, _TOKENS_BACK = 1_024, 2_000
-_OPENING = "Found, in the order of time, each with the ids of its items and why it was found:"
+_TOKENS, _READ_TOKENS = 1_024, 2_000
+_OPENING = "Found, in order of time, each with the ids of its items and why it matched:"
 _MAX_IDS = 3
-_CANDIDATES = 3
-"""How many times more quotes are considered than shown, because some may be too long."""
+_OVERSAMPLING = 3
+"""Candidates per shown quote, because some may be too long."""
 
 _Limit = Annotated[int, Meta(ge=1, le=50)]
 
 
 def recall_tools(*, tokens: int = _TOKENS, memory: Memory | None = None) -> list[Tool]:
-    """Tools by which a model looks up what was said before and documents, with answers of so many tokens.
+    """Tools by which a model searches earlier conversation and documents, with answers of at most `tokens`.
 
     They search the scope of the conversation that calls them, or that of `memory`.
     """
     if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
-    found = _Recall(whole(tokens, "tokens", least=1), memory)
-    return [tool(one, idempotent=True) for one in (found.recall, found.search_knowledge)]
+    own = _RecallTools(whole(tokens, "tokens", least=1), memory)
+    return [tool(function, idempotent=True) for function in (own.recall, own.search_knowledge)]
 
 
-def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
-    """The tool by which a model reads what is not shown whole, so many tokens at a time.
+def bringing_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
+    """The tool by which a model reads outputs that are not shown whole, at most `tokens` at a time.
 
-    It gives less where there is less room: what is read back is never cut and moved to the pool again.
+    It returns less where there is less room, so that its own output is never moved to the pool.
     """
     whole(tokens, "tokens", least=1)
 
@@ -48,24 +48,22 @@ def bringing_back_tools(*, tokens: int = _TOKENS_BACK) -> list[Tool]:
 
         Args:
             handle: The handle, such as #12 or output-0123456789.
-            start: The character from which to read; 0, the beginning, if left out.
+            start: The character to start from; 0 is the beginning.
         """
-        pool, view, counter, most = session.pool.copy(), session.view(), counter_for(DEFAULT_MODEL), tokens
+        pool, view, counter, limit = session.pool.copy(), session.view(), counter_for(DEFAULT_MODEL), tokens
         trace(note.id for note in pool if handle_of(note) == handle)
-        if (kept := kept_under(handle, pool, view)) is not None:
-            trace([kept.id])
-        text = read_back(pool, handle, counter, most, start, view)
-        while most > 1 and allowance is not None and not allowance.holds(text):
-            most = most * allowance.characters(text) // len(text)
-            text = read_back(pool, handle, counter, most, start, view)
+        if (original := kept_under(handle, pool, view)) is not None:
+            trace([original.id])
+        text = read_back(pool, handle, counter, limit, start, view)
+        while limit > 1 and allowance is not None and not allowance.holds(text):
+            limit = limit * allowance.characters(text) // len(text)
+            text = read_back(pool, handle, counter, limit, start, view)
         return text
 
     return [bring_back]
 
 
-class _Recall:
-    """The tools, with answers of so many tokens."""
-
+class _RecallTools:
     def __init__(self, tokens: int, memory: Memory | None) -> None:
         self._tokens, self._memory = tokens, memory
 
@@ -73,8 +71,8 @@ class _Recall:
         """Look up what was said or done before, here or in other conversations, and what documents say.
 
         Args:
-            question: What you want to know, with the words that were probably used.
-            limit: How many to give at most.
+            question: What you want to know, in the words that were probably used.
+            limit: How many matches to return at most.
         """
         here = session.place.conversation
         asked_in = [(here, item) for item in _this_turn(session)]
@@ -83,11 +81,11 @@ class _Recall:
         return self._answer(question, find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:
-        """Look up what the documents say that were added for you.
+        """Look up passages of the documents that were added for you.
 
         Args:
-            question: What you want to know, with the words that are probably used in them.
-            limit: How many passages to give at most.
+            question: What you want to know, in the words that they probably use.
+            limit: How many passages to return at most.
         """
         memory = self._memory or session.memory
         find = partial(recalled, memory, question, documents=True)
@@ -96,7 +94,6 @@ class _Recall:
     def _answer(
         self, question: str, find: Callable[..., Sequence[Quote]], session: Session, limit: int
     ) -> str:
-        """The best quotes in order of time."""
         while True:
             found = heard_recall(hooks_of(session), session.place, question, partial(find, limit=limit))
             selected = self._select(found, limit)
@@ -105,17 +102,17 @@ class _Recall:
         if not found:
             return "Nothing was found."
         text = "".join(item.text for item in selected.items if isinstance(item, Message))
-        return text or f"What was found is longer than {self._tokens:,} tokens."
+        return text or f"The matches are longer than {self._tokens:,} tokens."
 
     def _select(self, quotes: Sequence[Quote], limit: int) -> SelectedQuotes:
-        candidates = [_with_ids(quote) for quote in quotes[: _CANDIDATES * limit]]
+        candidates = [_with_ids(quote) for quote in quotes[: _OVERSAMPLING * limit]]
         tokens = self._tokens
         section = Quotes(candidates, name="recall", opening=_OPENING, closing="", limit=limit, tokens=tokens)
         return section.select(None, counter_for(DEFAULT_MODEL).count)
 
 
 def _this_turn(session: Session) -> Iterator[str]:
-    """The ids of the items since the last message of the user: the model sees them, if only as stubs."""
+    """The ids of the items since the user's last message, which the model already sees."""
     for item in reversed(session.view()):
         yield item.id
         if isinstance(item, Message) and item.role == "user":
@@ -123,20 +120,20 @@ def _this_turn(session: Session) -> Iterator[str]:
 
 
 def _with_ids(quote: Quote) -> Quote:
-    """A quote that ends with the ids of its items, also where it is shortened."""
-    ending = f" ({_listed(quote.covers) or quote.id}; {quote.why()})"
+    """A quote that ends with the ids of its items, even if it is shortened."""
+    ending = f" ({_short_list(quote.covers) or quote.id}; {quote.why()})"
     extended = quote._replace(line=f"{quote.line}{ending}")
     if quote.shorter is None:
         return extended
     shorten: Shorten = quote.shorter
 
-    def shorter(_: str, letters: int) -> str:
-        return f"{shorten(quote.line, max(0, letters - len(ending)))}{ending}"
+    def shorter(_: str, length: int) -> str:
+        return f"{shorten(quote.line, max(0, length - len(ending)))}{ending}"
 
     return extended._replace(shorter=shorter)
 
 
-def _listed(ids: Iterable[str]) -> str:
+def _short_list(ids: Iterable[str]) -> str:
     first, *rest = [*ids] or [""]
     more = len(rest) + 1 - _MAX_IDS
     return ", ".join([first, *rest[: _MAX_IDS - 1]]) + (f" and {more} more" if more > 0 else "")

@@ -8,8 +8,8 @@ from quire.agent.tools.output import (
     Room,
     ends,
     failed,
-    given_now,
     shortened,
+    with_new_id,
 )
 from quire.agent.tools.schema import Fields, Json, Misfit, read_as, read_json, read_value, schema_of
 from quire.agent.tools.tool import IF_UNTRUSTED, Approve, Signature, Tool, Toolset, tool, tools_of
@@ -30,7 +30,6 @@ __all__ = [
     "call_tool",
     "ends",
     "failed",
-    "given_now",
     "read_as",
     "read_json",
     "read_value",
@@ -39,4 +38,5 @@ __all__ = [
     "shortened",
     "tool",
     "tools_of",
+    "with_new_id",
 ]

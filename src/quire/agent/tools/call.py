@@ -1,7 +1,7 @@
-"""Calling a tool: every mistake of the tool or of the model becomes an outcome that the model can read.
+"""Calling a tool: every error of the tool or of the model becomes an outcome that the model can read.
 
-A plain function runs in a thread from its first line to its last, generators too. A thread cannot be stopped:
-after a timeout it is left behind.
+A plain function, or plain generator, runs in a thread. A thread cannot be stopped: after a timeout it keeps
+running, and its output is ignored.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from quire.stores.threads import TOOLS
 
 logger = logging.getLogger("quire.agent")
 
-_GRACE = 1.0
+_CANCEL_SECONDS = 1.0
 """Seconds that a tool has to finish once it is cancelled."""
 
-_MAX_INNER, _LONGEST_INNER = 5, 500
-"""Of a group of errors: how many a model reads, and characters of each."""
+_MAX_ERRORS, _MAX_MESSAGE = 5, 500
+"""Errors of a group that a model reads, and characters of each."""
 
 
 async def run(
     tool: Tool, arguments: str | Mapping[str, Any] = "{}", *, session: Session | None = None
 ) -> Outcome:
-    """Call a tool as a model asks for it.
+    """Call a tool as a model would.
 
-    The arguments are JSON text as the model wrote it, or values by name. Notes that the tool yields are kept
-    in the session at once; notes that it returns are left to the caller. Cancelling this cancels the tool.
+    The arguments are JSON text as a model writes it, or values by name. Notes that the tool yields are stored
+    in the session at once; the caller stores notes that it returns. Cancelling `run` cancels the tool.
     """
     if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"what is run is a Tool, not {type(tool).__name__}")
+        raise WrongType(f"run takes a Tool, not {type(tool).__name__}")
     outcome, cancelled = await call_tool(tool, arguments, session=session)
     if cancelled is not None:
         raise cancelled
@@ -52,9 +52,9 @@ async def call_tool(
     session: Session | None = None,
     room: Room | None = None,
 ) -> tuple[Outcome, asyncio.CancelledError | None]:
-    """As `run`, but where it is cancelled and the tool completes all the same, the outcome is not lost.
+    """As `run`, but returns both the outcome and a cancellation if the tool completed despite it.
 
-    `room` may reduce how much of the output is shown.
+    `room` may shorten the output that is shown.
     """
     try:
         read = tool.signature.read(read_json(arguments))
@@ -69,8 +69,6 @@ async def call_tool(
 
 
 class _Call:
-    """One call of a tool."""
-
     def __init__(self, tool: Tool, function: Callable[[], Any], output: Output) -> None:
         self._tool = tool
         self._function = function
@@ -80,7 +78,7 @@ class _Call:
         self._error: BaseException | None = None
 
     async def finish(self) -> tuple[Outcome, asyncio.CancelledError | None]:
-        """Let the call run to its end, or to the end of its time."""
+        """Run the call to its end or its timeout."""
         task = asyncio.ensure_future(self._run())
         cancelled: asyncio.CancelledError | None = None
         try:
@@ -89,12 +87,12 @@ class _Call:
             if not task.done() and not (await self._stop(task) and self._is_completed(task)):
                 raise
             cancelled = fault
-        is_late = not task.done()
-        if is_late:
+        is_timed_out = not task.done()
+        if is_timed_out:
             await self._stop(task)
         if self._output.store_error is not None:
             raise self._output.store_error
-        return (self._late(task.done()) if is_late else self._ended(task)), cancelled
+        return (self._timed_out(task.done()) if is_timed_out else self._ended(task)), cancelled
 
     async def _run(self) -> None:
         try:
@@ -103,14 +101,14 @@ class _Call:
             else:
                 self._has_begun = True
                 value = self._function()
-            await self._take(value)
-        except (Exception, SystemExit) as fault:  # a tool may not end the program either
+            await self._collect(value)
+        except (Exception, SystemExit) as fault:  # a tool must not end the program
             self._error = fault
 
     async def _call_in_thread(self) -> Any:
-        """Call the function in a thread, and go through its values there if it is a generator.
+        """Call the function, and drain its generator if it is one, in a thread.
 
-        What only the event loop can go on with is returned.
+        An awaitable or an async iterator is returned, because only the event loop can run it.
         """
         pending: list[Any] = []
 
@@ -142,25 +140,25 @@ class _Call:
             if callable(close):
                 close()
 
-    async def _take(self, value: Any) -> None:
-        """Add what an async function gives to the output."""
+    async def _collect(self, value: Any) -> None:
+        """Add the result of an async function, or the values of an async generator, to the output."""
         if isawaitable(value):
             self._value = await cast(Any, value)
             self._output.add_returned(self._value)
         elif _is_async(value):
             try:
-                async for one in value:
-                    await self._output.add_yielded(one)
+                async for item in value:
+                    await self._output.add_yielded(item)
             finally:
                 close = getattr(value, "aclose", None)
                 if callable(close):
                     await cast(Any, close)()
 
     async def _stop(self, task: "asyncio.Task[None]") -> bool:
-        """Cancel the call; whether it has stopped. A tool that does not stop is left running."""
+        """Cancel the call; return whether it has stopped. A tool that does not stop is left running."""
         self._output.is_closed = True
         task.cancel()
-        await asyncio.wait((task,), timeout=_GRACE)
+        await asyncio.wait((task,), timeout=_CANCEL_SECONDS)
         if not task.done():
             logger.warning("a tool does not stop when it is cancelled; it is left running")
         return task.done()
@@ -170,24 +168,24 @@ class _Call:
 
     def _ended(self, task: "asyncio.Task[None]") -> Outcome:
         if task.cancelled():
-            return self._output.outcome("cancelled", "The tool was cancelled.", **self._facts())
+            return self._output.outcome("cancelled", "The tool was cancelled.", **self._details())
         task.result()  # an interrupt from the keyboard is raised again
         if self._error is None:
-            return self._output.outcome("completed", None, **self._facts())
+            return self._output.outcome("completed", None, **self._details())
         _log(self._tool, self._error)
-        return self._output.outcome("error", _words_of(self._error), **self._facts())
+        return self._output.outcome("error", _error_text(self._error), **self._details())
 
-    def _late(self, has_stopped: bool) -> Outcome:
+    def _timed_out(self, has_stopped: bool) -> Outcome:
         words = f"The tool did not finish within {self._tool.timeout:g} seconds."
         if self._tool.kind == "plain":
-            words += " It cannot be stopped and may still be running: what it was to do may yet be done."
+            words += " It cannot be stopped and may still be running: it may yet take effect."
         elif not has_stopped:
-            words += " It was told to stop and did not: what it was to do may yet be done."
+            words += " It was told to stop and did not: it may yet take effect."
         else:
-            words += " It was stopped: what it was to do may be done in part."
-        return self._output.outcome("timeout", words, **self._facts())
+            words += " It was stopped, and may have taken effect in part."
+        return self._output.outcome("timeout", words, **self._details())
 
-    def _facts(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         raised = None if isinstance(self._error, ToolOutputError) else self._error
         return {"value": self._value, "error": raised, "has_begun": self._has_begun}
 
@@ -200,25 +198,25 @@ def _is_async(value: Any) -> TypeGuard[AsyncIterable[Any]]:
     return isinstance(value, AsyncIterable)
 
 
-def _words_of(fault: BaseException) -> str:
-    """An error as the model reads it: its type, its message and its notes, not where it was raised."""
+def _error_text(fault: BaseException) -> str:
+    """An error as the model reads it: its type, its message and its notes, without a traceback."""
     if isinstance(fault, ToolOutputError):
         return str(fault)
     try:
         message = str(fault)
-    except Exception:  # it may be as broken as the tool
+    except Exception:  # the error's own code may fail
         message = ""
     name = type(fault).__name__
     words = replace_surrogates(f"{name}: {message}") if message else name
     notes = "".join(f"\n{note}" for note in getattr(fault, "__notes__", ()))
     if not isinstance(fault, BaseExceptionGroup):
         return words + notes
-    within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MAX_INNER]
-    return f"{words}: {'; '.join(_words_of(one)[:_LONGEST_INNER] for one in within)}{notes}"
+    within = cast("BaseExceptionGroup[BaseException]", fault).exceptions[:_MAX_ERRORS]
+    return f"{words}: {'; '.join(_error_text(inner)[:_MAX_MESSAGE] for inner in within)}{notes}"
 
 
 def _log(tool: Tool, fault: BaseException) -> None:
-    """Log where an error was raised, by file and line, without its message or any source."""
+    """Log where an error was raised, by file and line, without its message or source lines."""
     if logger.isEnabledFor(logging.DEBUG):
         frames = traceback.extract_tb(fault.__traceback__)
         places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))

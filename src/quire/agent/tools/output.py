@@ -1,6 +1,6 @@
-"""What a call of a tool gives: text and media for the model, and notes to be kept.
+"""The output of a tool call: text and media for the model, and notes to be kept.
 
-Output that is too long for the model is shown by its beginning and its end; all of it goes into notes.
+The model sees the beginning and the end of output that is too long; notes hold all of it.
 """
 
 import asyncio
@@ -19,29 +19,29 @@ from quire.session import Session
 StopReason = Literal["completed", "error", "timeout", "refused", "cancelled"]
 
 Room = Callable[[str, int], int]
-"""How many characters of a text there is room for, of so many at most."""
+"""Returns how many characters of a text fit, at most the number that it is called with."""
 
-Piece = Part | Note | bytes
+OutputPart = Part | Note | bytes
 
 MAX_OUTPUT = 50_000
 """Characters of output that a model is shown, unless a tool sets its own limit."""
 
-MAX_GATHERED = 128 * 1024 * 1024
-"""Characters that one call may give; a tool that goes on for ever is stopped there."""
+MAX_COLLECTED = 128 * 1024 * 1024
+"""Characters that one call may return or yield; an endless tool is stopped there."""
 
 DONE = "Done."
-"""What a model reads of a tool that returned nothing."""
+"""The text for a model when a tool returned nothing."""
 
-_LONGEST_FAULT = 2_000
-_SEPARATE = (Image, Audio, File, Note)
+_MAX_ERROR = 2_000
+_NOT_TEXT = (Image, Audio, File, Note)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one call of a tool.
+    """The outcome of one tool call.
 
-    The model reads `content`. The caller keeps `notes`: those with a key in the pool, others in the
-    transcript. `value` is what the function returned (None for generators), `error` what it raised,
-    `has_begun` whether it was called.
+    The model reads `content`. The caller stores `notes`: those with a key in the pool, others in the
+    transcript. `value` is the function's return value (None for generators), `error` the exception that it
+    raised; `has_begun` says whether it was called.
     """
 
     content: Content
@@ -54,59 +54,58 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failed(words: str, stop_reason: StopReason = "error") -> Outcome:
-    """The outcome of a call that was not begun."""
+    """The outcome of a call that did not begin."""
     return Outcome(content=words, is_error=True, stop_reason=stop_reason)
 
 
 class Allowance(NamedTuple):
-    """How many characters of a call's output a model is shown, if there is room for them.
+    """How many characters of a call's output a model is shown: `limit`, or less where there is less room.
 
-    A tool with a parameter of this type should return no more than that, and say how to read on. Of longer
-    output of other tools, the beginning and the end are shown.
+    A tool with a parameter of this type should return no more, and say how to read on. Longer output of other
+    tools is shown by its beginning and its end.
     """
 
-    most: int
+    limit: int
     room: Room | None = None
 
     def characters(self, text: str) -> int:
-        """How many characters of a text are shown, its beginning and its end together."""
-        return min(self.most, len(text)) if self.room is None else self.room(text, self.most)
+        """How many characters of a text are shown."""
+        return min(self.limit, len(text)) if self.room is None else self.room(text, self.limit)
 
     def holds(self, text: str) -> bool:
-        """Whether all of a text is shown."""
         return self.characters(text) >= len(text)
 
 
-def ends(text: str, most: int) -> tuple[str, str]:
-    """The beginning and the end of a text, so many characters together; two thirds are the beginning."""
-    ending = most // 3
-    return text[: most - ending], text[len(text) - ending :]
+def ends(text: str, limit: int) -> tuple[str, str]:
+    """The beginning and the end of a text, `limit` characters together; two thirds are the beginning."""
+    ending = limit // 3
+    return text[: limit - ending], text[len(text) - ending :]
 
 
-def shortened(text: str, most: int, about: str) -> tuple[str, list[Note]]:
-    """A text as a model is shown it, and notes that hold the whole where that is not all of it."""
-    if len(text) <= most:
+def shortened(text: str, limit: int, about: str) -> tuple[str, list[Note]]:
+    """The text to show a model, and notes that hold all of it if it was shortened."""
+    if len(text) <= limit:
         return text, []
-    notes = _notes_with(text, about)
-    beginning, ending = ends(text, most)
-    left_out = f"{len(text) - most:,} characters are left out here"
+    notes = _notes_holding(text, about)
+    beginning, ending = ends(text, limit)
+    left_out = f"{len(text) - limit:,} characters are left out here"
     return f"{beginning}\n[{left_out}: all {len(text):,} are kept as {_handles(notes)}]\n{ending}", notes
 
 
-def given_now(note: Note) -> Note:
-    """A note without a key under a new id: a tool may give the same note twice, and both are recorded."""
+def with_new_id(note: Note) -> Note:
+    """A copy of a note under a new id: a tool may return the same note twice, and both are recorded."""
     return replace(note, id=new_id())
 
 
 class ToolOutputError(Exception):
-    """An error of the output, not of the tool: its text is for the model as it is."""
+    """An error of the output, not of the tool: the model reads its text unchanged."""
 
 
 class Output:
-    """What one call has given so far. A plain tool adds to it from its thread.
+    """The output of one call so far. A plain tool adds to it from its thread.
 
-    Notes that a generator yields are kept in the session at once; all others are left to the caller, to be
-    kept with the result.
+    Notes that a generator yields are stored in the session at once; the caller stores the others with the
+    result.
     """
 
     def __init__(self, name: str, session: Session | None, allowance: Allowance) -> None:
@@ -118,41 +117,40 @@ class Output:
         self._size = 0
         self._notes: list[Note] = []
         self.is_closed = False
-        """Whether nobody reads further output."""
+        """Whether further output is ignored."""
         self.store_error: BaseException | None = None
-        """Why notes cannot be kept, where that is no fault of the tool."""
+        """An error of the store, which is not the tool's fault."""
 
     def add_returned(self, value: Any) -> None:
-        """Add what a function returned."""
-        for piece in _pieces(value):
-            if isinstance(piece, Note):
-                self._notes.append(piece)
-            self._add(piece)
+        for part in _parts_of(value):
+            if isinstance(part, Note):
+                self._notes.append(part)
+            self._add(part)
 
     async def add_yielded(self, value: Any) -> None:
-        """Add what a generator yielded."""
-        for piece in _pieces(value):
-            if isinstance(piece, Note):
-                await self._keep(piece)
-            self._add(piece)
+        """Add a value that a generator yielded."""
+        for part in _parts_of(value):
+            if isinstance(part, Note):
+                await self._store_note(part)
+            self._add(part)
 
     def add_from_thread(self, value: Any) -> None:
-        """Add what a plain generator yielded in its thread, and wait until its notes are kept."""
-        for piece in _pieces(value):
-            if isinstance(piece, Note):
-                keeping = asyncio.run_coroutine_threadsafe(self._keep(piece), self._loop)
+        """Add a value that a plain generator yielded in its thread, and wait until its notes are stored."""
+        for part in _parts_of(value):
+            if isinstance(part, Note):
+                storing = asyncio.run_coroutine_threadsafe(self._store_note(part), self._loop)
                 while not self.is_closed:
                     try:
-                        keeping.result(1)
+                        storing.result(1)
                         break
                     except TimeoutError:
-                        if keeping.done():
+                        if storing.done():
                             raise
-            self._add(piece)
+            self._add(part)
 
     def outcome(self, stop_reason: StopReason, words: str | None, **facts: Any) -> Outcome:
-        """The outcome, with words on what went wrong."""
-        content = self._content(words)  # which may add notes
+        """The outcome; `words` say what went wrong."""
+        content = self._content(words)  # may add notes
         return Outcome(
             content=content,
             is_error=words is not None,
@@ -161,28 +159,28 @@ class Output:
             **facts,
         )
 
-    def _add(self, piece: Piece) -> None:
-        if isinstance(piece, Note):
-            part: Part = _line_of(piece)
-        elif isinstance(piece, bytes):
-            notes = _notes_with(piece, f"output of {self._name}")
+    def _add(self, output: OutputPart) -> None:
+        if isinstance(output, Note):
+            part: Part = _line_of(output)
+        elif isinstance(output, bytes):
+            notes = _notes_holding(output, f"output of {self._name}")
             self._notes += notes
-            part = f"[{len(piece):,} bytes that are no text, kept as {_handles(notes)}]"
+            part = f"[{len(output):,} bytes that are not text, kept as {_handles(notes)}]"
         else:
-            part = piece
+            part = output
         self._parts.append(part)
         if isinstance(part, str):
             self._size += len(part) + 1
-            if self._size > MAX_GATHERED:
-                raise ToolOutputError(f"it gave more than {MAX_GATHERED:,} characters and was stopped there")
+            if self._size > MAX_COLLECTED:
+                raise ToolOutputError(f"it returned more than {MAX_COLLECTED:,} characters and was stopped")
 
-    async def _keep(self, note: Note) -> None:
+    async def _store_note(self, note: Note) -> None:
         if self._session is None:
             self._notes.append(note)
             return
         try:
             if note.key is None:
-                await self._session.aio.append(given_now(note))
+                await self._session.aio.append(with_new_id(note))
             else:
                 await self._session.aio.pool.keep(note)
         except (StoreError, Conflict) as fault:
@@ -195,27 +193,27 @@ class Output:
         parts = list(self._parts)
         media = [part for part in parts if not isinstance(part, str)]
         texts = [part for part in parts if isinstance(part, str)]
-        ending = [self._capped(words, _LONGEST_FAULT, f"error of {self._name}")] if words else []
+        ending = [self._shorten(words, _MAX_ERROR, f"error of {self._name}")] if words else []
         whole = "\n".join(texts)
         if not self._allowance.holds(whole):
-            text = self._capped(whole, self._allowance.characters(whole), f"output of {self._name}")
+            text = self._shorten(whole, self._allowance.characters(whole), f"output of {self._name}")
             return (text, *media, *ending) if media else "\n".join([text, *ending])
         if media:
             return _joined([*parts, *ending])
         return "\n".join([*texts, *ending]) if texts or ending else DONE
 
-    def _capped(self, text: str, most: int, about: str) -> str:
-        """A text as the model is shown it; where that is not all of it, notes hold the whole."""
-        shown, notes = shortened(text, most, about)
+    def _shorten(self, text: str, limit: int, about: str) -> str:
+        """The text to show the model; notes hold all of it if it was shortened."""
+        shown, notes = shortened(text, limit, about)
         self._notes += notes
         return shown
 
 
-def _pieces(value: Any) -> Iterator[Piece]:
-    """The pieces of a value: texts, media, notes, and bytes that are no text. `None` has none."""
+def _parts_of(value: Any) -> Iterator[OutputPart]:
+    """The parts of a value: texts, media, notes, and bytes that are not text. `None` has none."""
     if value is None:
         return
-    if isinstance(value, _SEPARATE):
+    if isinstance(value, _NOT_TEXT):
         yield value
     elif isinstance(value, bytes | bytearray | memoryview):
         data = bytes(cast(bytes, value))
@@ -224,14 +222,14 @@ def _pieces(value: Any) -> Iterator[Piece]:
         except UnicodeDecodeError:
             yield data
     elif isinstance(value, list | tuple) and any(
-        isinstance(one, _SEPARATE) for one in cast("list[Any]", value)
+        isinstance(inner, _NOT_TEXT) for inner in cast("list[Any]", value)
     ):
-        for one in cast("list[Any]", value):
-            yield from _pieces(one)
+        for inner in cast("list[Any]", value):
+            yield from _parts_of(inner)
     else:
         try:
             yield replace_surrogates(_text_of(value))
-        except Exception as fault:  # a value may have code of its own for this
+        except Exception as fault:  # the value's own code may fail
             raise ToolOutputError(
                 f"It ran, but what it returned has no text: {type(fault).__name__}: {fault}"
             ) from None
@@ -251,7 +249,7 @@ def _encode(value: Any) -> Any:
     return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
 
 
-def _notes_with(content: str | bytes, about: str) -> list[Note]:
+def _notes_holding(content: str | bytes, about: str) -> list[Note]:
     """Notes that hold a text or bytes; the first has the plain handle as its key."""
     handle = handle_for(new_id())
     unit = "characters" if isinstance(content, str) else "bytes"

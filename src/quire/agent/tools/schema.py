@@ -1,7 +1,6 @@
-"""Python annotations as JSON schemas, JSON as a model writes it, and its values as values of annotated types.
+"""JSON schemas of Python annotations, and JSON of models read as values of annotated types.
 
-msgspec writes the schemas and reads the values; pydantic does both where an annotation names a model or a
-field of pydantic's.
+msgspec writes the schemas and reads the values; pydantic does both for annotations with its models or fields.
 """
 
 import json
@@ -26,39 +25,39 @@ Json = dict[str, Any]
 MAX_ARGUMENTS = 8 * 1024 * 1024
 """Characters of arguments: more than any model writes in one reply."""
 
-_AROUND = 30
-"""Characters that are shown around an error in JSON."""
+_MAX_EXCERPT = 30
+"""Characters before and after an error in JSON that are quoted."""
 
 _REFERENCE = "#/$defs/"
 _ENUM_TYPES: dict[type, str] = {str: "string", int: "integer", bool: "boolean"}
 
 
 class Misfit(ValueError):
-    """A value that a tool cannot take: where it is and why, in words for the model."""
+    """A value that does not fit its type; the text tells the model where and why."""
 
 
 def schema_of(annotation: Any) -> Json:
-    """The JSON schema of an annotation, or `WrongType`. Only recursive types stand in `$defs`."""
+    """The JSON schema of an annotation, or `WrongType`. Only recursive types are in `$defs`."""
     return dict(_type(annotation).schema)
 
 
 def read_as(annotation: Any, value: Any) -> Any:
-    """A JSON value as a value of an annotated type, or a `Misfit`; "3" for 3 and the like are accepted."""
+    """Read a JSON value as a value of an annotated type, or raise `Misfit`; "3" is accepted for 3."""
     return _type(annotation).read(value)
 
 
 class Documented(NamedTuple):
-    """What a docstring says: a description, and the descriptions of parameters or attributes by name."""
+    """A parsed docstring: a description, and the descriptions of parameters or attributes by name."""
 
     description: str = ""
     parameters: Mapping[str, str] = {}
 
 
 def documented(docstring: str | None) -> Documented:
-    """A docstring in the style of Google, NumPy or Sphinx."""
+    """Parse a docstring in the style of Google, NumPy or Sphinx."""
     if not docstring:
         return Documented()
-    import docstring_parser  # it takes 10 ms, and no description may be needed
+    import docstring_parser  # slow to import (10 ms), and often not needed
 
     try:
         parsed = docstring_parser.parse(cleandoc(docstring))
@@ -70,10 +69,7 @@ def documented(docstring: str | None) -> Documented:
 
 
 class Fields:
-    """Values by name, each of an annotated type, such as the arguments of a function.
-
-    Those with a default may be left out.
-    """
+    """Named fields of annotated types, such as the parameters of a function; defaults may be left out."""
 
     def __init__(self, annotations: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
         self._types: dict[str, _Type] = {}
@@ -85,7 +81,7 @@ class Fields:
                 raise WrongType(f"{cut(name)!r}: {fault}") from None
 
     def schema(self, descriptions: Mapping[str, str] | None = None) -> Json:
-        """The schema of an object with these fields; `descriptions` by name stand above others."""
+        """The schema of an object with these fields; `descriptions` by name replace others."""
         properties: Json = {}
         definitions: Json = {}
         for name, one in self._types.items():
@@ -106,23 +102,23 @@ class Fields:
             **({"$defs": definitions} if definitions else {}),
         }
 
-    def read(self, given: Mapping[str, Any], noun: str = "field") -> Json:
-        """The values by their types, with defaults for those left out; or a `Misfit`."""
-        for name in given:
+    def read(self, values: Mapping[str, Any], noun: str = "field") -> Json:
+        """Read the values by their types and add the defaults; `Misfit` if one does not fit."""
+        for name in values:
             if name not in self._types:
                 known = ", ".join(self._types) or "none"
                 raise Misfit(f"there is no {noun} {cut(str(name))!r}; there is {known}")
         read = dict(self._defaults)
         for name, one in self._types.items():
-            if name in given:
-                read[name] = one.read(given[name], name)
+            if name in values:
+                read[name] = one.read(values[name], name)
             elif name not in read:
                 raise Misfit(f"the {noun} {name!r} is missing")
         return read
 
 
 def _default(value: Any) -> Json:
-    """`default` as it stands in a schema; nothing where JSON cannot express it."""
+    """The `default` keyword of a schema; nothing if JSON cannot express the value."""
     if isinstance(value, float) and not isfinite(value):
         return {}
     try:
@@ -132,23 +128,23 @@ def _default(value: Any) -> Json:
 
 
 class _Type(NamedTuple):
-    """An annotation as msgspec takes it, or an adapter of pydantic's; and its schema."""
+    """A type for msgspec, or a pydantic adapter, with its schema."""
 
     kind: Any
     schema: Json
 
     def read(self, value: Any, path: str = "") -> Any:
         if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-            with suppress(Exception):  # an array or an object as text, unless a text is wanted
+            with suppress(Exception):  # it may be wanted as a text
                 return self._convert(value, strict=True)
-            value = _unpacked(value)
+            value = _decode_text(value)
         self._refuse_unknown(value, self.schema, path)
-        with suppress(Exception):  # a class may refuse its fields by any error
+        with suppress(Exception):  # a class may raise any error for its fields
             return self._convert(value, strict=True)
         try:
             return self._convert(value, strict=False)
         except Exception as fault:
-            raise Misfit(_words_of(fault, path)) from None
+            raise Misfit(_fault_text(fault, path)) from None
 
     def _convert(self, value: Any, *, strict: bool) -> Any:
         if hasattr(self.kind, "validate_python"):
@@ -156,7 +152,7 @@ class _Type(NamedTuple):
         return msgspec.convert(value, self.kind, strict=strict, dec_hook=_decode, str_keys=True)
 
     def _refuse_unknown(self, value: Any, schema: Any, path: str) -> None:
-        """Refuse fields that a type does not have: msgspec would ignore them."""
+        """Refuse unknown fields, which msgspec would ignore."""
         if not _is_object(schema) or not isinstance(value, dict | list):
             return
         if "$ref" in schema:
@@ -172,35 +168,35 @@ class _Type(NamedTuple):
             for name, inner in value.items():
                 if name not in known and more is False:
                     there = ", ".join(known)
-                    raise Misfit(_at(path, f"there is no field {cut(str(name))!r}; there is {there}"))
+                    raise Misfit(_with_path(path, f"there is no field {cut(str(name))!r}; there is {there}"))
                 self._refuse_unknown(inner, known.get(name, more), f"{path}.{name}")
 
 
-def _unpacked(text: str) -> Any:
+def _decode_text(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
 
 
-def _words_of(fault: Any, path: str) -> str:
-    """A fault in words for a model: `lines[0].x: expected int, got str`."""
+def _fault_text(fault: Any, path: str) -> str:
+    """A fault as text for a model: `lines[0].x: expected int, got str`."""
     if isinstance(fault, msgspec.ValidationError):
         why, _, inner = str(fault).partition(" - at `")
         why = why if why.startswith("\n") else why.replace("`", "")
         is_key = inner.startswith("key` in ")
         place = f"{path}{inner.partition('$')[2].removesuffix('`')}"
-        return _at(place, f"{'a key: ' if is_key else ''}{why[:1].lower()}{cut(why[1:])}")
+        return _with_path(place, f"{'a key: ' if is_key else ''}{why[:1].lower()}{cut(why[1:])}")
     if hasattr(fault, "errors"):  # of pydantic
-        return "; ".join(_at(path + _steps(one["loc"]), cut(one["msg"])) for one in fault.errors())
-    return _at(path, f"{type(fault).__name__}: {cut(str(fault))}")
+        return "; ".join(_with_path(path + _steps(one["loc"]), cut(one["msg"])) for one in fault.errors())
+    return _with_path(path, f"{type(fault).__name__}: {cut(str(fault))}")
 
 
 def _steps(location: tuple[Any, ...]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
 
 
-def _at(path: str, why: str) -> str:
+def _with_path(path: str, why: str) -> str:
     return f"{cut(path.removeprefix('.'))}: {why}" if path else why
 
 
@@ -210,7 +206,7 @@ def _type(annotation: Any) -> _Type:
         hash(annotation)
     except TypeError:
         if isinstance(annotation, dict | list):
-            raise WrongType("a type is expected, such as a dataclass, and no schema") from None
+            raise WrongType("a type is expected, such as a dataclass, not a schema") from None
         return _cached_type.__wrapped__(annotation, spelling)
     return _cached_type(annotation, spelling)
 
@@ -221,23 +217,23 @@ def _cached_type(annotation: Any, _spelling: str) -> _Type:
         raise NameError(f"name {annotation!r} is not defined")
     if _names_pydantic(annotation):
         return _pydantic_type(annotation)
-    kind = _prepared(annotation)
+    kind = _for_msgspec(annotation)
     try:
         (schema,), definitions = msgspec.json.schema_components(
             (kind,), schema_hook=_custom_schema, ref_template=f"{_REFERENCE}{{name}}"
         )
     except TypeError as fault:
-        why = "it is no type of JSON" if "custom type" in str(fault) else str(fault).partition(" - type")[0]
+        why = "JSON has no such type" if "custom type" in str(fault) else str(fault).partition(" - type")[0]
         spelled = cut(getattr(annotation, "__qualname__", str(annotation)))
         raise WrongType(
             f"there is no JSON schema for {spelled}: {cut(why)}. "
             "Use a dataclass, a tagged msgspec Struct, a pydantic model, or an enumeration of strings"
         ) from None
-    return _Type(kind, _Writer(dict(definitions), closes=True).whole(schema))
+    return _Type(kind, _SchemaWriter(dict(definitions), closes=True).write(schema))
 
 
-def _prepared(annotation: Any) -> Any:
-    """An annotation as msgspec takes it: a text in `Annotated` is a description, and dates have a format."""
+def _for_msgspec(annotation: Any) -> Any:
+    """An annotation for msgspec: a text in `Annotated` becomes a description, and dates get a format."""
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation is object:
         return Any
@@ -245,13 +241,13 @@ def _prepared(annotation: Any) -> Any:
         return Annotated[datetime, msgspec.Meta(extra_json_schema={"format": "date-time"})]
     if origin is Annotated:
         notes = [msgspec.Meta(description=note) if isinstance(note, str) else note for note in args[1:]]
-        return Annotated[(_prepared(args[0]), *notes)]
+        return Annotated[(_for_msgspec(args[0]), *notes)]
     if not args or origin is Literal:
         return annotation
-    prepared = tuple(map(_prepared, args))
+    kinds = tuple(map(_for_msgspec, args))
     if origin in (Union, UnionType):
-        return Union[prepared]  # noqa: UP007
-    return annotation if prepared == args or not isinstance(origin, type) else cast(Any, origin)[prepared]
+        return Union[kinds]  # noqa: UP007
+    return annotation if kinds == args or not isinstance(origin, type) else cast(Any, origin)[kinds]
 
 
 def _custom_schema(kind: Any) -> Json:
@@ -283,23 +279,23 @@ def _pydantic_type(annotation: Any) -> _Type:
 
     try:
         adapter = TypeAdapter[Any](annotation)
-        return _Type(adapter, _Writer({}, closes=False).whole(adapter.json_schema()))
+        return _Type(adapter, _SchemaWriter({}, closes=False).write(adapter.json_schema()))
     except PydanticUserError as fault:
         raise WrongType(f"there is no JSON schema for {cut(str(annotation))}: {cut(str(fault))}") from None
 
 
-class _Writer:
-    """Rewrites a schema of msgspec's or pydantic's: definitions in their places, and no titles.
+class _SchemaWriter:
+    """Rewrites a schema of msgspec or pydantic: definitions are inlined and titles removed.
 
-    With `closes`, objects have no other properties than those named.
+    With `closes`, objects allow no further properties.
     """
 
     def __init__(self, definitions: Json, *, closes: bool) -> None:
         self._definitions, self._closes = definitions, closes
-        self._open: list[str] = []
+        self._being_written: list[str] = []
         self._recursive: Json = {}
 
-    def whole(self, schema: Json) -> Json:
+    def write(self, schema: Json) -> Json:
         written: Json = self._write(schema)
         return {**written, "$defs": self._recursive} if self._recursive else written
 
@@ -327,31 +323,31 @@ class _Writer:
             written.setdefault("items", {})
         elif written.get("type") == "object" and "properties" not in written:
             written.setdefault("additionalProperties", True)
-        return _choice(written) if "enum" in written else written
+        return _typed_enum(written) if "enum" in written else written
 
     def _definition(self, name: str) -> Json:
-        """A definition in its place, or a reference to it where it is recursive."""
-        if name in self._open or name in self._recursive:
+        """A definition to inline, or a reference if it is recursive."""
+        if name in self._being_written or name in self._recursive:
             self._recursive.setdefault(name, {})
             return {"$ref": f"{_REFERENCE}{name}"}
-        self._open.append(name)
+        self._being_written.append(name)
         written = self._write(self._definitions[name])
-        self._open.remove(name)
+        self._being_written.remove(name)
         if name not in self._recursive:
             return cast(Json, written)
         self._recursive[name] = written
         return {"$ref": f"{_REFERENCE}{name}"}
 
     def _record(self, schema: Json) -> Json:
-        told = documented(schema.pop("description", None))
+        docs = documented(schema.pop("description", None))
         properties = {name: self._write(field) for name, field in schema["properties"].items()}
-        for name in properties.keys() & told.parameters.keys():
-            properties[name]["description"] = told.parameters[name]
+        for name in properties.keys() & docs.parameters.keys():
+            properties[name]["description"] = docs.parameters[name]
         return {
             **schema,
             "properties": properties,
             **({"additionalProperties": False} if self._closes else {}),
-            **({"description": told.description} if told.description else {}),
+            **({"description": docs.description} if docs.description else {}),
         }
 
 
@@ -363,8 +359,8 @@ def _is_array(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def _choice(schema: Json) -> Json:
-    """An enumeration with its type, and `null` beside it: providers want it so."""
+def _typed_enum(schema: Json) -> Json:
+    """An enumeration with its type, and `null` outside it, as providers require."""
     others: list[object] = [value for value in schema["enum"] if value is not None]
     types = {_ENUM_TYPES.get(type(value)) for value in others}
     written = {**schema, **({"type": types.pop()} if len(types) == 1 else {}), "enum": others}
@@ -375,7 +371,7 @@ def _choice(schema: Json) -> Json:
 
 
 def read_json(arguments: str | Mapping[str, Any]) -> Json:
-    """Arguments as an object; none for an empty text."""
+    """Read arguments, which are a JSON object; an empty text has none."""
     value = read_value(arguments) if isinstance(arguments, str) else arguments
     if value is not None and not isinstance(value, Mapping):
         raise Misfit(f"the arguments are a JSON object, not {type(value).__name__}")
@@ -383,13 +379,13 @@ def read_json(arguments: str | Mapping[str, Any]) -> Json:
 
 
 def read_value(text: str) -> Any:
-    """Any JSON value: of a bounded size, and with no name given twice in an object."""
+    """Read a JSON value of bounded size and depth, without duplicate names in an object."""
     if len(text) > MAX_ARGUMENTS:
         raise Misfit(f"the arguments have {len(text):,} characters; {MAX_ARGUMENTS:,} are allowed")
     if nests_deeper(text, MAX_DEPTH):
         raise Misfit(f"the arguments are nested deeper than {MAX_DEPTH} levels")
     value = _decode_json(text) if text.strip() else None
-    if isinstance(value, str) and value.lstrip().startswith("{"):  # encoded twice, as some models do
+    if isinstance(value, str) and value.lstrip().startswith("{"):  # some models encode twice
         return _decode_json(value)
     return value
 
@@ -398,7 +394,8 @@ def _decode_json(text: str) -> Any:
     try:
         return _decoder.decode(text)
     except json.JSONDecodeError as fault:
-        before, after = text[max(fault.pos - _AROUND, 0) : fault.pos], text[fault.pos : fault.pos + _AROUND]
+        at = fault.pos
+        before, after = text[max(at - _MAX_EXCERPT, 0) : at], text[at : at + _MAX_EXCERPT]
         what = f"{fault.msg[:1].lower()}{fault.msg[1:]} at line {fault.lineno}, column {fault.colno}"
         place = f"here: {before}⟨here⟩{after}" if after else f"at the end of {before!r}"
         raise Misfit(f"the arguments are not JSON: {what}, {place}") from None
@@ -420,5 +417,5 @@ def _no_number(word: str) -> Any:
     raise Misfit(f"the arguments are not JSON: {word} is no number")
 
 
-# Line breaks inside texts are not JSON, but are unambiguous. Made once: making it takes longer than reading.
+# Accepts line breaks inside texts, which are unambiguous. Made once: making it takes longer than reading.
 _decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_constant=_no_number)

@@ -34,8 +34,8 @@ from quire.state import Pool
 from quire.tokens import Definition, named, number, whole
 
 Approve = bool | Literal["if_untrusted"] | Callable[[Mapping[str, Any]], bool]
-"""Whether a person approves calls: all of them, those whose arguments a function says yes to, or those of a
-request in which something untrusted was shown since the user last spoke."""
+"""Which calls a person has to approve: all, those for whose arguments a function returns true, or those of
+requests that show untrusted content since the user's last message."""
 
 IF_UNTRUSTED = "if_untrusted"
 
@@ -46,18 +46,18 @@ _REFUSED_KINDS = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POS
 
 
 class Signature:
-    """The parameters of a function: which of them a model fills in, and which the engine does.
+    """The parameters of a function: those that a model fills in, and those that the engine injects.
 
     `returns` is the return annotation, or None. Arguments that a `functools.partial` sets by name are hidden
     from the model.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        written = _written(function)
-        hints = get_type_hints(written, include_extras=True)
+        inner = _unwrap(function)
+        hints = get_type_hints(inner, include_extras=True)
         self.returns: Any = hints.get("return")
-        self._injected: dict[str, tuple[type, Any]] = {}  # their types, and what they are if there is nothing
-        self._docstring = inspect.getdoc(written)
+        self._injected: dict[str, tuple[type, Any]] = {}  # their types and defaults
+        self._docstring = inspect.getdoc(inner)
         fixed: Json = cast(Any, function).keywords if isinstance(function, partial) else {}
         annotations: Json = {}
         defaults: Json = {}
@@ -66,9 +66,9 @@ class Signature:
             if name in fixed:
                 continue
             if name in ("self", "cls") and name not in hints:
-                raise WrongType("a method is a tool once it has its object: tool(desk.greet)")
+                raise WrongType("a method needs its object: tool(desk.greet)")
             if parameter.kind in _REFUSED_KINDS:
-                raise WrongType(f"the parameter {name!r} is not given by name: a model gives all by name")
+                raise WrongType(f"the parameter {name!r} cannot be given by name, as models do")
             if (injected := _injected_type(hint)) is not None:
                 is_optional = NoneType in get_args(hint) and parameter.default is Parameter.empty
                 self._injected[name] = (injected, None if is_optional else parameter.default)
@@ -81,21 +81,21 @@ class Signature:
         self._fields = Fields(annotations, defaults)
 
     def schema(self) -> Json:
-        """The schema of what a model fills in."""
+        """The schema of the arguments that a model fills in."""
         return self._fields.schema(documented(self._docstring).parameters)
 
-    def read(self, given: Mapping[str, Any]) -> Json:
-        """The arguments of a model, validated, with the function's defaults for others; or a `Misfit`."""
-        return self._fields.read(given, noun="argument")
+    def read(self, arguments: Mapping[str, Any]) -> Json:
+        """Validate a model's arguments and add the defaults; `Misfit` if they do not fit."""
+        return self._fields.read(arguments, noun="argument")
 
     def inject(self, session: Session | None = None, allowance: Allowance | None = None) -> Json:
-        """What the engine fills in. The pool is a copy: a tool reads it, and returns notes to be kept."""
+        """The arguments that the engine injects. The pool is a copy: a tool changes it by returning notes."""
         values: Json = {}
-        for name, (kind, otherwise) in self._injected.items():
+        for name, (kind, default) in self._injected.items():
             value: Any = allowance if kind is Allowance else session
             if kind is Pool and session is not None:
                 value = session.pool.copy()
-            values[name] = otherwise if value is None else value
+            values[name] = default if value is None else value
             if values[name] is Parameter.empty:
                 raise InvalidValue(
                     f"the tool's parameter {name!r} needs {_INJECTED[kind]}, and none is given"
@@ -103,7 +103,7 @@ class Signature:
         return values
 
 
-class Chosen(TypedDict, total=False):
+class ToolOptions(TypedDict, total=False):
     """The options of a tool by name; see `Tool`."""
 
     name: str | None
@@ -118,15 +118,17 @@ class Chosen(TypedDict, total=False):
 
 
 class Tool:
-    """A function that a model may call. Called, it is the function itself, with nothing checked or filled in.
+    """A function that a model may call. Called directly, it is the plain function: nothing is checked.
 
-    `name` and `description` replace those of the function. A call may take `timeout` seconds. An `idempotent`
-    tool is run again when it is unknown whether a call ran. Calls that `approve` says yes to wait for a
-    person's approval; a call of a tool that `asks_person` waits for a person's answer, and the function is
-    not run. A tool that runs `once` gives its earlier result where a call with the same arguments succeeded
-    before. Its results have the origin `trust`: that of a tool, unless its author vouches for what it gives,
-    or knows that others write it (`external`). A model is shown `max_output` characters; longer output goes
-    to the pool. A `signature` replaces the function's own.
+    - `name` and `description` replace those of the function.
+    - A call may take `timeout` seconds.
+    - An `idempotent` tool is run again if it is unknown whether a call ran.
+    - Calls that `approve` selects wait for a person's approval.
+    - A call of a tool that `asks_person` waits for a person's answer; the function is not run.
+    - A tool that runs `once` returns its earlier result if a call with the same arguments succeeded before.
+    - Its results have the origin `trust`: `external` if others write their content.
+    - A model is shown `max_output` characters; longer output goes to the pool.
+    - A `signature` replaces the function's own.
     """
 
     def __init__(
@@ -144,10 +146,10 @@ class Tool:
         trust: Origin = "tool",
         signature: Signature | None = None,
     ) -> None:
-        written = _written(function)
-        functools.update_wrapper(self, written)
+        inner = _unwrap(function)
+        functools.update_wrapper(self, inner)
         self.function: Any = function
-        self.name = named(written.__name__ if name is None else name, "the name of a tool")
+        self.name = named(inner.__name__ if name is None else name, "the name of a tool")
         if self.name == "<lambda>":
             raise InvalidValue("a function without a name needs one: tool(name=...)")
         if not isinstance(description, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -163,13 +165,13 @@ class Tool:
                 f"approve is true, false, {IF_UNTRUSTED!r} or a function, not {cut(str(approve))}"
             )
         self.names_untrusted = approve == IF_UNTRUSTED
-        """Whether its calls name what was untrusted in the request that they answer."""
+        """Whether its calls list the untrusted items of the request that they answer."""
         self.trust: Origin = checked_origin(trust)
         self.max_output = whole(max_output, "max_output", least=1)
         if max_output > MAX_TEXT:
             raise InvalidLimit(f"max_output is above {MAX_TEXT:,}, the most that one result may have")
-        self.kind: Kind = "async" if inspect.iscoroutinefunction(written) else "plain"
-        if inspect.isasyncgenfunction(written):
+        self.kind: Kind = "async" if inspect.iscoroutinefunction(inner) else "plain"
+        if inspect.isasyncgenfunction(inner):
             self.kind = "generator"
         try:
             self.signature = Signature(function) if signature is None else signature
@@ -177,7 +179,6 @@ class Tool:
             raise WrongType(f"the tool {cut(self.name)!r}: {fault}") from None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as it is."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -187,10 +188,10 @@ class Tool:
     def definition(self) -> Definition:
         """The tool as models see it: a name, a description and a JSON schema."""
         parameters = self.signature.schema()
-        shown: Definition = freeze(
+        definition: Definition = freeze(
             {"name": self.name, "description": self.description, "parameters": parameters}
         )
-        return shown
+        return definition
 
     @property
     def description(self) -> str:
@@ -212,52 +213,52 @@ class Tool:
             return False
         try:
             return not callable(self.approve) or bool(cast(Any, self.approve)(read))
-        except Exception:  # a call is not harmless because the check failed
+        except Exception:  # if the check fails, a person decides
             return True
 
 
 @overload
-def tool(function: Callable[..., Any], /, **chosen: Unpack[Chosen]) -> Tool: ...
+def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> Tool: ...
 @overload
-def tool(**chosen: Unpack[Chosen]) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, /, **chosen: Unpack[Chosen]
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a function a tool: `@tool`, `@tool(timeout=5)` or `tool(function, name="other")`.
 
     The schema comes from its signature, the descriptions from its docstring. See `Tool` for the options.
     """
-    check_names(chosen, Chosen, "tool")
-    return partial(Tool, **chosen) if function is None else Tool(function, **chosen)
+    check_names(options, ToolOptions, "tool")
+    return partial(Tool, **options) if function is None else Tool(function, **options)
 
 
 class Toolset(NamedTuple):
-    """Tools by name, and the definitions of all, also of tools that are no functions."""
+    """Tools by name, and the definitions of all, including tools without a function."""
 
     tools: Mapping[str, Tool]
     definitions: tuple[Definition, ...]
 
 
 def tools_of(values: Iterable[Tool | Callable[..., Any] | Definition]) -> Toolset:
-    """Tools, plain functions, and definitions of tools that others run; no two have the same name.
+    """A `Toolset` of tools, plain functions, and definitions of tools that the caller runs.
 
-    The definitions of the functions come first.
+    The definitions of functions come first. Two tools of the same name are an error.
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools are a list, not {type(cast(object, values)).__name__}")
-    given: list[Any] = list(values)
-    definitions: list[Definition] = [one for one in given if isinstance(one, Mapping)]
-    tools = [one if isinstance(one, Tool) else Tool(one) for one in given if not isinstance(one, Mapping)]
-    every = (*(one.definition for one in tools), *definitions)
+    arguments: list[Any] = list(values)
+    definitions: list[Definition] = [one for one in arguments if isinstance(one, Mapping)]
+    tools = [one if isinstance(one, Tool) else Tool(one) for one in arguments if not isinstance(one, Mapping)]
+    all_definitions = (*(one.definition for one in tools), *definitions)
     names: set[str] = set()
-    for one in read_tools(every):
+    for one in read_tools(all_definitions):
         if one.name in names:
             raise InvalidValue(f"two tools are called {cut(one.name)!r}")
         names.add(one.name)
-    return Toolset(MappingProxyType({one.name: one for one in tools}), every)
+    return Toolset(MappingProxyType({one.name: one for one in tools}), all_definitions)
 
 
-def _written(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     """The function or method beneath partials, or `WrongType`."""
     while isinstance(function, partial):
         function = cast(Any, function).func
@@ -267,7 +268,7 @@ def _written(function: Any) -> Any:
 
 
 def _injected_type(hint: Any) -> type | None:
-    """The type of a parameter that the engine fills in."""
+    """The type of a parameter that the engine injects, if it is one."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     others = [member for member in members if member is not NoneType]

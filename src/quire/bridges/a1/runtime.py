@@ -16,7 +16,7 @@ from quire.bridges.a1.tools import Agent, as_tool, model_of
 from quire.errors import InvalidValue, cut
 from quire.items import ToolCall, ToolResult, new_id
 from quire.programs import PROGRAM, Coder, KeptProgram
-from quire.programs.calls import nested_calls
+from quire.programs.runner import nested_calls
 from quire.programs.values import as_text
 from quire.session import Session, checked_type, labelled, new_transcript
 from quire.stores.store import checked_name

@@ -34,13 +34,13 @@ class _SchemaSignature(Signature):
         """The JSON schema."""
         return {"properties": {}, **schema_of(self._schema)}
 
-    def read(self, given: Mapping[str, Any]) -> Json:
+    def read(self, arguments: Mapping[str, Any]) -> Json:
         """The fields of a valid value."""
         known = self.schema()["properties"]
-        for name in given:
+        for name in arguments:
             if name not in known:
                 raise Misfit(f"there is no input {cut(name)!r}; there is {', '.join(known)}")
-        value = read_as(self._schema, dict(given))
+        value = read_as(self._schema, dict(arguments))
         return {name: getattr(value, name) for name in known}
 
 

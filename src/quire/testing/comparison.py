@@ -1,4 +1,4 @@
-"""Whether a model does the same after a compaction: a conversation replayed, whole and compacted."""
+"""Comparison of a model's replies to a whole and to a compacted conversation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,27 +17,27 @@ from quire.state import Pool, Transcript, View, is_edit, is_output
 from quire.tokens import Budget
 
 _UNBOUNDED = 2**40
-"""A window that nothing fills."""
+"""A window for any conversation."""
 
 
 class Answered(NamedTuple):
-    """What a model answered: its calls as names with arguments, its text, and the tokens it was sent."""
+    """An answer of a model: its calls as names with arguments, its text, and the tokens of the request."""
 
     calls: tuple[tuple[str, Any], ...]
     text: str
     tokens: int
 
     def __str__(self) -> str:
-        """The calls, or the text where there are none."""
+        """The calls, or the text if there are none."""
         calls = [f"{name}({msgspec.json.encode(given).decode()})" for name, given in self.calls]
         return ", ".join(calls) or repr(self.text)
 
 
 class Difference(NamedTuple):
-    """A reply that was another one after a compaction.
+    """A reply that changed after a compaction.
 
     `number` counts the requests from 1, and `before` is the id of the item that the model answered. Without
-    `compacted` the request did not fit, for the reason in `fault`.
+    `compacted` the request did not fit; `fault` says why.
     """
 
     number: int
@@ -52,10 +52,10 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All replies of a model to a conversation, whole and compacted.
+    """The comparison of a model's replies to a conversation, whole and compacted.
 
-    `changed` are the requests that a compaction changed: only those are sent. `differences` are the replies
-    with other calls; of replies without calls, only those where one side has none are different.
+    `changed` counts the requests that a compaction changed: only those are sent. `differences` are the
+    replies whose calls differ; the texts of replies are not compared.
     """
 
     requests: int
@@ -76,13 +76,13 @@ def compare(
     model: AnyModel,
     budget: Budget | int,
     writer: AnyModel | None = None,
-    **asked: Unpack[Asked],
+    **options: Unpack[Asked],
 ) -> Comparison:
-    """Replay a conversation, and ask the model before each of its replies with all of it and compacted.
+    """Replay a conversation, and before each reply ask the model with all of it, and with it compacted.
 
-    Both replays go on with the reply that was recorded. `budget` is what a compacted request may take;
-    without a compactor it is cut as a template cuts. `writer` writes summaries, by default the model. Tools
-    and terms are those of a question: ask with `temperature=0`. In a test:
+    Both replays continue with the recorded reply. `budget` limits a compacted request; without a compactor it
+    is cut as a template cuts. `writer` writes summaries, by default the model. The other arguments are those
+    of `Model.ask`: ask with `options={"temperature": 0}`. In a test:
     `assert not compare(session, Summarize(), model=model, budget=8_000).differences`.
     """
     items = conversation.view() if isinstance(conversation, Session) else conversation
@@ -91,15 +91,15 @@ def compare(
     if not any(map(is_output, content)):
         raise InvalidValue("there is no reply in the conversation")
     window = budget if isinstance(budget, Budget) else Budget(window=budget)
-    return wait_for(_Replays(compactor, model, writer or model, window, asked).run(content))
+    return wait_for(_Replays(compactor, model, writer or model, window, options).run(content))
 
 
 class _Replays:
     def __init__(
-        self, compactor: Compactor | None, model: AnyModel, writer: AnyModel, budget: Budget, asked: Asked
+        self, compactor: Compactor | None, model: AnyModel, writer: AnyModel, budget: Budget, options: Asked
     ) -> None:
-        self._compactor, self._model, self._writer, self._asked = compactor, model, writer, asked
-        self._ask, self._pool = Ask(tools=asked.get("tools", ())), Pool()
+        self._compactor, self._model, self._writer, self._options = compactor, model, writer, options
+        self._ask, self._pool = Ask(tools=options.get("tools", ())), Pool()
         self._whole = Template(History(), budget=Budget(window=_UNBOUNDED), model=model.name)
         self._fitted = Template(History(), budget=budget, model=model.name)
         self._transcripts = Transcript(), Transcript()
@@ -115,10 +115,10 @@ class _Replays:
                 whole, compacted, fault = self._build(self._whole, 0), *await self._compacted()
                 if compacted is None or list(compacted.items) != list(whole.items):
                     changed += 1
-                    known = await self._answer(whole)
+                    whole_answer = await self._answer(whole)
                     answer = None if compacted is None else await self._answer(compacted)
-                    if answer is None or answer.calls != known.calls:
-                        differences.append(Difference(requests, earlier.id, known, answer, fault))
+                    if answer is None or answer.calls != whole_answer.calls:
+                        differences.append(Difference(requests, earlier.id, whole_answer, answer, fault))
             self._record(item)
         return Comparison(requests, changed, self._compactions, tuple(differences))
 
@@ -130,7 +130,7 @@ class _Replays:
         return template.fit((Piece(History(), self._transcripts[number].view),), self._ask)
 
     async def _compacted(self) -> tuple[Context | None, str]:
-        """What the model would see after the compactions that are due; or why nothing fits."""
+        """The context after due compactions, or why none fits."""
         try:
             context = self._build(self._fitted, 1)
             while (plan := self._plan(context)) is not None:
@@ -148,14 +148,14 @@ class _Replays:
         return None if compactor is None else compactor.plan(self._transcripts[1].view, context.room())
 
     async def _answer(self, context: Context) -> Answered:
-        parsed = await self._model.ask(context.items, **self._asked)
-        calls = [(item.name, _given(item)) for item in parsed.items if isinstance(item, ToolCall)]
+        parsed = await self._model.ask(context.items, **self._options)
+        calls = [(item.name, _arguments_of(item)) for item in parsed.items if isinstance(item, ToolCall)]
         texts = [item.text for item in parsed.items if isinstance(item, Message)]
         return Answered(tuple(calls), "\n".join(texts), context.receipt.tokens)
 
 
-def _given(call: ToolCall) -> Any:
-    """The arguments, so that neither order nor spaces make a difference; a text that is no JSON as it is."""
+def _arguments_of(call: ToolCall) -> Any:
+    """The decoded arguments, so that order and spaces do not matter; text that is not JSON stays text."""
     try:
         return msgspec.json.decode(call.arguments or "{}")
     except msgspec.DecodeError:

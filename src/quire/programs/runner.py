@@ -1,4 +1,4 @@
-"""Running a program: its calls of tools and models, and what is recorded of them."""
+"""The runner of programs: it makes and records their calls of tools and models."""
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from quire.agent.answer import with_schema
-from quire.agent.calls import CallRecord, approval_of, execute_call, uncertain, write_result
+from quire.agent.calls import EndedCall, approval_of, execute_call, uncertain, write_result
 from quire.agent.side_effects import describe_calls_in, has_acted, mark_acted
 from quire.agent.speaker import Approver
 from quire.agent.tools import Outcome, Tool
@@ -19,10 +19,10 @@ from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireErro
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
 from quire.programs.prompts import RUN, code_message, fault_message, incomplete
-from quire.programs.replay import CallLog, PastCall, take_equal, validated
+from quire.programs.replay import PastCall, take_match, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
 from quire.programs.schemas import check_schema, read_answer
-from quire.programs.source import LONGEST, ProgramFault
+from quire.programs.source import MAX_FAULT, ProgramFault
 from quire.programs.task import MODEL_PARAMETERS, Task
 from quire.programs.values import FOR_MODELS, as_text, by_name, plain
 from quire.providers import Parsed, Rendered
@@ -45,15 +45,15 @@ INTERMEDIATE = "intermediate"
 """The label of the transcripts with the questions that programs ask models."""
 
 PROGRAM = "quire.program"
-"""The `agent_id` of calls of programs, which distinguishes them from calls of a model's reply."""
+"""The `agent_id` of calls that programs make, in contrast to calls of a model's reply."""
 
 _STOPPED = "the program was stopped"
-_BREAKING = (StoreError, Conflict, Forgotten, CapReached)
-"""Errors after which a program makes no further calls: nothing can be recorded, or nothing may be spent."""
+_FATAL = (StoreError, Conflict, Forgotten, CapReached)
+"""Errors after which a program makes no further calls: they cannot be recorded, or a cap is reached."""
 
 
 async def begin(session: Session, label: str, *items: Item) -> tuple[str, tuple[Item, ...]]:
-    """Begin a transcript with a label: its name, and the items as they are recorded."""
+    """Begin a transcript with a label; return its name, and the items as recorded."""
     name = await STORE.do(new_transcript, session, label)
     return name, await session.aio.append(*items, to=name)
 
@@ -62,17 +62,17 @@ async def ask(
     session: Session, model: AnyModel, transcript: str, schema: Mapping[str, Any] | None = None
 ) -> Parsed:
     """Ask a model for the next message of a transcript, and record its answer."""
-    # Calls of programs are not the model's own, and it is offered no tools.
+    # The model made none of the programs' calls, and is offered no tools.
     history = History(transcript, where=lambda item: not isinstance(item, ToolCall | ToolResult))
     template, shape = Template(history, budget=budget_for(model), model=model.name), AnswerShape()
-    longest = template.budget.reserve or None if getattr(model, "context", None) is not None else None
+    max_tokens = template.budget.reserve or None if getattr(model, "context", None) is not None else None
     if schema:
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
     context = await session.aio.build(template, model=model.name, output=shape.sent)
     caches = getattr(model, "caches", True)
     sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
-    terms = Terms(output=schema, max_tokens=longest)
+    terms = Terms(output=schema, max_tokens=max_tokens)
     request = Requesting(session.place, model.wire, model.name, context.items)
     async with heard_request(hooks_of(session), request) as answered:
         answering = model.send(sent, stream=False, **terms)
@@ -84,7 +84,7 @@ async def ask(
             await shield(_record_partial(session, transcript, answering, sent))
             if isinstance(error, QuireError) or not isinstance(error, Exception):
                 raise
-            # The words of a client's error may quote the request.
+            # The message of another client may quote the request.
             raise ModelFailed(f"{model.name} failed: {type(error).__name__}") from error
         answered(parsed)
     return await session.aio.record(parsed, to=transcript, sent=sent)
@@ -99,19 +99,19 @@ async def _record_partial(session: Session, transcript: str, answering: Answerin
 class Calls:
     """The functions of one run of a program. Calls are recorded in a transcript as they happen.
 
-    A call with an effect that is in the `log` already is replayed.
+    A call whose effect is already in the `log` of all calls for the answer is replayed.
     """
 
-    def __init__(self, runner: "Runner", task: Task, transcript: str, log: CallLog) -> None:
+    def __init__(self, runner: "Runner", task: Task, transcript: str, log: list[PastCall]) -> None:
         self._session = runner.session
         self._approver = runner.approver
         self.transcript = transcript
         self._log = log
-        self._replays = log.with_effects()
+        self._replays = [past for past in log if past.has_effect]
         self._entries: list[list[Item]] = []
-        """Each call and each question with what came of it, in the order in which they began."""
-        self._broken: Exception | None = None
-        """The error after which no call is made, though the program may have caught it."""
+        """Each call or question with its results, in the order in which they began."""
+        self._fatal: Exception | None = None
+        """The error after which no call is made, even if the program caught it."""
         self.functions: Mapping[str, Callable[..., Awaitable[Any]]] = {
             **{name: partial(self._guarded, self._call, tool) for name, tool in task.tools.items()},
             **{name: partial(self._guarded, self._ask, model) for name, model in task.models.items()},
@@ -122,22 +122,22 @@ class Calls:
         return tuple(item for entry in self._entries if len(entry) > 1 for item in entry)
 
     def summary(self) -> str:
-        """The calls of tools and how they ended, as a sentence; empty if there were none."""
+        """A sentence about the calls of tools and their outcomes; empty if there were none."""
         return describe_calls_in([item for entry in self._entries for item in entry])
 
-    def check_unbroken(self) -> None:
-        """Raise the error after which no call was made, with the calls made before."""
-        if self._broken is not None:
+    def check_fatal(self) -> None:
+        """Raise the fatal error, if there is one, with the calls that were made before."""
+        if self._fatal is not None:
             text = self.summary()
-            raise mark_acted(self._broken, text) if text else self._broken
+            raise mark_acted(self._fatal, text) if text else self._fatal
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
-        if self._broken is not None:
-            raise self._broken
+        if self._fatal is not None:
+            raise self._fatal
         try:
             return await function(*args, **given)
-        except _BREAKING as error:
-            self._broken = self._broken or error
+        except _FATAL as error:
+            self._fatal = self._fatal or error
             raise
 
     def _begin(self) -> list[Item]:
@@ -148,7 +148,7 @@ class Calls:
         named = by_name(tool.definition["parameters"], args, given)
         call = ToolCall(f"call_{new_id()}", tool.name, as_text(named), agent_id=PROGRAM)
         arguments, entry = validated(tool, named), self._begin()
-        if past := take_equal(self._replays, tool.name, arguments):
+        if past := take_match(self._replays, tool.name, arguments):
             entry += (*await self._write(call, past.result_for(call)), *past.nested)
         else:
             stopped = uncertain(call, _STOPPED)
@@ -159,25 +159,25 @@ class Calls:
         return past.value
 
     async def _run_tool(self, past: PastCall, tool: Tool, entry: list[Item]) -> None:
-        """Run a call. It is recorded before it runs, and gets a result however it ends."""
+        """Run a call. It is recorded before it runs, and has a result however it ends."""
 
-        async def record(ended: CallRecord) -> ToolResult:
+        async def record(ended: EndedCall) -> ToolResult:
             written = await write_result(self._write, ended)
             past.result = next(item for item in written if isinstance(item, ToolResult))
             _read_outcome(past, ended, tool)
             entry.extend((*written, *past.nested))
             if ended.outcome is not None and ended.outcome.has_begun:
-                self._log.add(past)
+                self._log.append(past)
             return past.result
 
         try:
             entry += await self._write(past.call)
-            why_not = await self._refusal(past.call, tool)
+            reason = await self._refusal(past.call, tool)
             with nested_calls() as past.nested:
-                if why_not is not None:
-                    await record(CallRecord(not_run(past.call, why_not)))
+                if reason is not None:
+                    await record(EndedCall(not_run(past.call, reason)))
                 else:
-                    past.has_effect = not tool.is_idempotent  # it may have one, if the call is stopped
+                    past.has_effect = not tool.is_idempotent  # assumed if the call is stopped
                     await execute_call(self._session, past.call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
@@ -188,7 +188,7 @@ class Calls:
         """Record that a call was stopped."""
         past.error = RuntimeError(past.result.text)
         if past.has_effect:
-            self._log.add(past)
+            self._log.append(past)
         if entry:
             entry += await self._write(past.result)
 
@@ -198,10 +198,10 @@ class Calls:
             return "a person answers it, and a program cannot wait for one"
         verdict = await approval_of(call, tool, self._approver)
         if verdict is None:
-            return "a person has to approve of it, and nobody was there to ask"
+            return "a person has to approve it, and a program cannot wait for one"
         if verdict is not True:
             return verdict
-        return None if self._broken is None else "the program cannot go on"
+        return None if self._fatal is None else "the program cannot continue"
 
     async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
         return await turn_of(self._session).answer((), *items, to=self.transcript, **options)
@@ -210,16 +210,16 @@ class Calls:
         values = by_name(MODEL_PARAMETERS, args, given)
         prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
-            raise TypeError("a model is asked with a prompt, which is a text")
+            raise TypeError("the prompt for a model is a text")
         entry = self._begin()
-        # Nobody knows what a program made its prompt of: a page that it has read may be all of it.
+        # A prompt may contain whatever the program has read, so it is untrusted.
         question = Message("user", prompt, origin="external")
-        name, asked = await begin(self._session, INTERMEDIATE, question)
-        entry += asked
+        name, recorded = await begin(self._session, INTERMEDIATE, question)
+        entry += recorded
         parsed = await ask(self._session, model, name, schema)
         text, why = answer_text(parsed), incomplete(parsed)
         if why is not None or not text.strip():
-            raise ModelFailed(f"{model.name} gave no whole answer: {why or parsed.finish}")
+            raise ModelFailed(f"{model.name} gave no complete answer: {why or parsed.finish}")
         entry += [item for item in parsed.items if isinstance(item, Message)]
         return text if schema is None else await COMPUTING.do(read_answer, text, schema)
 
@@ -229,7 +229,7 @@ _nested: ContextVar[list[Item] | None] = ContextVar("quire_nested_calls", defaul
 
 @contextmanager
 def nested_calls() -> Generator[list[Item], None, None]:
-    """The items of programs that run within a call of a tool, for the code that records the call."""
+    """Collect the items of programs that run within a tool call, for the code that records the call."""
     items: list[Item] = []
     token = _nested.set(items)
     try:
@@ -238,14 +238,14 @@ def nested_calls() -> Generator[list[Item], None, None]:
         _nested.reset(token)
 
 
-def _read_outcome(past: PastCall, ended: CallRecord, tool: Tool) -> None:
-    """Fill in what the program receives, and whether the call had an effect."""
+def _read_outcome(past: PastCall, ended: EndedCall, tool: Tool) -> None:
+    """Set the value or error for the program, and whether the call had an effect."""
     outcome, result = ended.outcome, past.result
     if outcome is None or not outcome.has_begun:
         past.has_effect, past.error = False, RuntimeError(result.text)
         return
-    acted = outcome.stop_reason != "error" or outcome.error is None or has_acted(outcome.error)
-    past.has_effect = acted and not tool.is_idempotent
+    may_have_acted = outcome.stop_reason != "error" or outcome.error is None or has_acted(outcome.error)
+    past.has_effect = may_have_acted and not tool.is_idempotent
     if not result.is_error:
         past.value = _value(outcome)
     elif result.content != ended.result.content:  # a hook refused it
@@ -255,7 +255,7 @@ def _read_outcome(past: PastCall, ended: CallRecord, tool: Tool) -> None:
 
 
 def _value(outcome: Outcome) -> Any:
-    """The value for a program: what the tool returned, or text if it is a generator or returned media."""
+    """The value for a program: the tool's return value, or its text for generators and media."""
     value = outcome.value
     parts = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
     is_generated = value is None and outcome.content != DONE
@@ -265,7 +265,7 @@ def _value(outcome: Outcome) -> Any:
 
 
 def _error(outcome: Outcome, text: str) -> Exception:
-    """The error for a program: the tool's own, so that the program can catch it by its type."""
+    """The error for a program: the tool's own if it has one, so that the program can catch it by type."""
     if outcome.stop_reason == "timeout":
         return TimeoutError(text)
     if isinstance(outcome.error, Exception):
@@ -276,8 +276,8 @@ def _error(outcome: Outcome, text: str) -> Exception:
 # Runs
 
 
-class Finished(NamedTuple):
-    """A run that came to an answer; `items` are its calls and questions."""
+class FinishedRun(NamedTuple):
+    """A run that has an answer; `items` are its calls and questions."""
 
     value: Any
     text: str
@@ -286,9 +286,9 @@ class Finished(NamedTuple):
 
 
 class Runner(NamedTuple):
-    """Where programs run: the conversation that they belong to, and their bounds.
+    """Runs programs in a conversation, within bounds.
 
-    `main` is the transcript of successful runs, or a function that names it when a run is recorded.
+    `main` is the transcript of successful runs, or a function that returns its name when a run is recorded.
     """
 
     session: Session
@@ -296,45 +296,45 @@ class Runner(NamedTuple):
     bounds: Bounds
     approver: Approver | None
 
-    async def run(self, task: Task, code: str, values: dict[str, Any]) -> Finished:
-        """Run a program in an attempt of its own. A fault has the calls that were made."""
+    async def run(self, task: Task, code: str, values: dict[str, Any]) -> FinishedRun:
+        """Run a program in a new attempt. A fault names the calls that were made."""
         opening = (
             Message("user", as_text(values), origin="external"),
             code_message(code),
             Message("user", RUN),
         )
         name, _ = await begin(self.session, ATTEMPT, *opening)
-        calls = Calls(self, task, name, CallLog())
+        calls = Calls(self, task, name, [])
         try:
-            done = await self.run_with(calls, task, code, values)
+            finished = await self.run_with(calls, task, code, values)
         except ProgramFault as fault:
             await self.session.aio.append(fault_message(fault), to=name)
             summary = calls.summary()
-            fault.text = fault.text[: LONGEST - len(summary)] + summary
+            fault.text = fault.text[: MAX_FAULT - len(summary)] + summary
             fault.has_acted = bool(summary)
             raise
         if (outer := _nested.get()) is not None:
-            outer += done.items
-        return done
+            outer += finished.items
+        return finished
 
-    async def run_with(self, calls: Calls, task: Task, code: str, values: dict[str, Any]) -> Finished:
+    async def run_with(self, calls: Calls, task: Task, code: str, values: dict[str, Any]) -> FinishedRun:
         """Run a program with the functions of `calls`."""
         inputs, functions = task.variables(values), calls.functions
         try:
-            ran = await shared_sandbox().run(code, inputs=inputs, functions=functions, bounds=self.bounds)
+            result = await shared_sandbox().run(code, inputs=inputs, functions=functions, bounds=self.bounds)
         except ProgramFault:
-            calls.check_unbroken()
+            calls.check_fatal()
             raise
-        calls.check_unbroken()
+        calls.check_fatal()
         try:
-            value = task.answer(ran.value)
+            value = task.answer(result.value)
         except ProgramFault as fault:
-            fault.printed = ran.printed
+            fault.printed = result.printed
             raise
-        return Finished(value, as_text(value), ran.printed, calls.items())
+        return FinishedRun(value, as_text(value), result.printed, calls.items())
 
-    async def record(self, values: dict[str, Any], done: Finished) -> None:
+    async def record(self, values: dict[str, Any], finished: FinishedRun) -> None:
         """Record a successful run in the main transcript, in one write."""
         main = self.main if isinstance(self.main, str) else checked_name(self.main())
-        given, answer = Message("user", as_text(values)), Message("assistant", done.text)
-        await self.session.aio.append(given, *done.items, answer, to=main)
+        question, answer = Message("user", as_text(values)), Message("assistant", finished.text)
+        await self.session.aio.append(question, *finished.items, answer, to=main)

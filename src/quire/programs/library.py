@@ -13,9 +13,9 @@ from typing import Any
 from quire.agent.tools import Json, Misfit, Signature, Tool
 from quire.errors import Damaged, InvalidValue, StoreFailed
 from quire.items import new_id, now
-from quire.programs.calls import Finished, Runner
 from quire.programs.check import check
 from quire.programs.price import Price
+from quire.programs.runner import FinishedRun, Runner
 from quire.programs.source import Kind, ProgramFault
 from quire.programs.task import Task
 from quire.session import Session
@@ -25,10 +25,10 @@ from quire.stores.threads import STORE
 logger = logging.getLogger("quire.programs")
 
 _FIRST_LINE = "# quire program 1"
-_NOT_NAMED = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_NAME = 60
-_OWN: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing"))
-"""Faults that are surely the program's own. An answer may not fit for what a tool gave this once."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_NAME = 60
+_OWN_FAULTS: frozenset[Kind] = frozenset(("syntax", "names", "types", "missing"))
+"""Faults that are certainly the program's own. A wrong answer may come from a tool's result."""
 
 
 class _TaskSignature(Signature):
@@ -42,18 +42,18 @@ class _TaskSignature(Signature):
         """The schema of the task's input."""
         return dict(self._task.input)
 
-    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The task's input, as one value."""
         try:
-            return {"values": self._task.read(given)}
+            return {"values": self._task.read(arguments)}
         except InvalidValue as fault:
             raise Misfit(str(fault)) from None
 
 
 class KeptProgram(Tool):
-    """A program as a tool. Each run has an attempt of its own; `run` records in the main transcript, too.
+    """A program as a tool. Each run is a new attempt; `run` also records it in the main transcript.
 
-    `path` is its file, if it has one. The file of a program that fails by a fault of its own is renamed.
+    `path` is its file, if it has one. If the program fails by its own fault, the file is renamed.
     """
 
     def __init__(self, task: Task, code: str, price: Price, path: Path | None, runner: Runner) -> None:
@@ -71,7 +71,7 @@ class KeptProgram(Tool):
         self._runner = runner
 
     async def __call__(self, /, **input: Any) -> Any:
-        """The answer for an input. Nothing is recorded in the main transcript."""
+        """The answer for an input. The main transcript does not record it."""
         return (await self.perform(self.task.read(input))).value
 
     @property
@@ -84,24 +84,24 @@ class KeptProgram(Tool):
         runner = self._runner._replace(session=session, main=main)
         return KeptProgram(self.task, self.code, self.price, self.path, runner)
 
-    async def run(self, given: Mapping[str, Any]) -> Any:
+    async def run(self, input: Mapping[str, Any]) -> Any:
         """The answer for an input; input, calls and answer are recorded in the main transcript."""
-        values = self.task.read(given)
-        done = await self.perform(values)
-        await self._runner.record(values, done)
-        return done.value
+        values = self.task.read(input)
+        finished = await self.perform(values)
+        await self._runner.record(values, finished)
+        return finished.value
 
-    async def perform(self, values: dict[str, Any]) -> Finished:
-        """Run the program on values that `task.read` gave; nothing is recorded in the main transcript."""
+    async def perform(self, values: dict[str, Any]) -> FinishedRun:
+        """Run the program on the values of `task.read`. The main transcript does not record it."""
         try:
             return await self._runner.run(self.task, self.code, values)
         except ProgramFault as fault:
-            if fault.kind in _OWN and self.path is not None:
-                await self._set_aside(self.path, fault)
+            if fault.kind in _OWN_FAULTS and self.path is not None:
+                await self._discard(self.path, fault)
             raise
 
-    async def _set_aside(self, path: Path, fault: ProgramFault) -> None:
-        """Rename the file, so that another program is written, unless it was edited or replaced."""
+    async def _discard(self, path: Path, fault: ProgramFault) -> None:
+        """Rename the file, so that a new program is written, unless it was edited or replaced."""
         try:
             if await STORE.do(_read, path) == self.code:
                 await STORE.do(_rename, path)
@@ -114,13 +114,13 @@ class KeptProgram(Tool):
 
 
 def path_of(folder: Path, task: Task, writer: str) -> Path:
-    """The file of the program that a model wrote for a task."""
+    """The file for the program that the model `writer` writes for a task."""
     version = blake2b(f"{task.version} {writer}".encode(), digest_size=8).hexdigest()
-    return folder / f"{_NOT_NAMED.sub('_', task.name)[:_LONGEST_NAME]}-{version}.py"
+    return folder / f"{_NOT_IN_NAMES.sub('_', task.name)[:_MAX_NAME]}-{version}.py"
 
 
-async def find(path: Path, task: Task) -> str | None:
-    """The program in a file, if it passes the checks in force now; a file that cannot be used is renamed."""
+async def find_program(path: Path, task: Task) -> str | None:
+    """The program in a file, if it passes the current checks; an unusable file is renamed."""
     try:
         code = await STORE.do(_read, path)
         if code is not None:
@@ -130,14 +130,14 @@ async def find(path: Path, task: Task) -> str | None:
         why = type(fault).__name__
     except ProgramFault as fault:
         if fault.kind == "limit":
-            raise  # the machine has no room for the checks now: the program may be right
+            raise  # the checks ran out of time or memory: the program may be right
         why = fault.kind
     await STORE.do(_rename, path)
     logger.warning("%s cannot be used, and was renamed: %s", path, why)
     return None
 
 
-async def keep(path: Path, task: Task, writer: str, code: str, price: Price) -> None:
+async def save_program(path: Path, task: Task, writer: str, code: str, price: Price) -> None:
     """Write a program to its file, with a header for people."""
     fields = {
         "name": task.name,
@@ -182,7 +182,7 @@ def _read(path: Path) -> str | None:
 
 
 def _rename(path: Path) -> None:
-    """Give a file that cannot be used another name: somebody may have put work into it."""
+    """Rename an unusable file; it is not deleted, because somebody may have edited it."""
     number = 1
     while (other := path.with_suffix(f".py.{number}")).exists():
         number += 1
