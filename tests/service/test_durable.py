@@ -299,7 +299,7 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
 async def test_words_and_the_end_of_a_job_come_by_notifications(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.notifications._SECONDS", 3_600.0)  # no poll finds anything
+    monkeypatch.setattr("quire.stores.notifications._INTERVAL", 3_600.0)  # no poll finds anything
     node = Node(store=PostgresStore(shop.url))
     runner, job = durable.DurableRunner(node), Job.of("model notified", is_streamed=True)
     await runner.submit("shop", "", "notified", job)
@@ -331,7 +331,7 @@ async def test_words_that_are_written_after_the_end_of_their_job_are_told(
 ) -> None:
     runner, read = shop.runner(), durable.read_words
     with psycopg.connect(make_conninfo(shop.url)) as connection:
-        connection.execute("LOCK TABLE quire.told IN SHARE MODE")  # it can be read, and not written
+        connection.execute("LOCK TABLE quire.pieces IN SHARE MODE")  # it can be read, and not written
         job = await shop.submit("late", "hello", is_streamed=True)
         await shop.outcome("late", job)
 
@@ -498,7 +498,7 @@ async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
         await task
         await runner.stop(0)
         node.store.close()
-        assert connection.execute("SELECT body FROM quire.told").fetchall() == []
+        assert connection.execute("SELECT body FROM quire.pieces").fetchall() == []
         bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
     assert bodies and not any(b"secret" in body or b"question" in body for (body,) in bodies)
 

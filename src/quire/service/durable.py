@@ -160,8 +160,8 @@ class DurableRunner:
         self._database = Database(node)
         self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
-        self._signals = self._database.store.signals
-        self._signals.count_also(COUNTS)
+        self._signals = self._database.store.listener
+        self._signals.add_query(COUNTS)
 
     async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
         """See `Runner.submit`."""

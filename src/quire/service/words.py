@@ -33,9 +33,9 @@ ENDED = -1
 # conversation was removed.
 _WRITE = """
     WITH written AS (
-        INSERT INTO quire.told (job, number, address, body)
+        INSERT INTO quire.pieces (job, number, address, body)
         SELECT %(job)s, coalesce(max(number), 0) + %(count)s, %(address)s, %(body)s
-        FROM quire.told WHERE job = %(job)s
+        FROM quire.pieces WHERE job = %(job)s
         HAVING EXISTS (SELECT FROM quire.workers WHERE id = %(worker)s AND state = 'here')
             AND EXISTS (SELECT FROM quire.conversations WHERE address = %(address)s)
         RETURNING job, number)
@@ -44,7 +44,7 @@ _WRITE = """
 # What is watched under a key of this length is a job.
 COUNTS = f"""
     SELECT key, CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED')
-        THEN coalesce((SELECT max(number) FROM quire.told WHERE job = workflow_uuid), 0) ELSE {ENDED} END
+        THEN coalesce((SELECT max(number) FROM quire.pieces WHERE job = workflow_uuid), 0) ELSE {ENDED} END
     FROM unnest(%s::bytea[]) AS key LEFT JOIN dbos.workflow_status ON workflow_uuid = encode(key, 'hex')
     WHERE length(key) = 20"""
 # A workflow ends after all its words were written, so whoever reads that it has ended reads them too.
@@ -52,10 +52,10 @@ _READ = f"""
     SELECT is_open, told.number, told.body
     FROM (SELECT EXISTS (SELECT FROM dbos.workflow_status WHERE workflow_uuid = %(job)s
         AND status IN ('ENQUEUED', 'PENDING', 'DELAYED'))) AS workflow (is_open)
-    LEFT JOIN LATERAL (SELECT number, body FROM quire.told WHERE job = %(job)s AND number > %(after)s
+    LEFT JOIN LATERAL (SELECT number, body FROM quire.pieces WHERE job = %(job)s AND number > %(after)s
         ORDER BY number LIMIT {_AT_ONCE}) AS told ON true
     ORDER BY told.number"""
-_REMOVE = "DELETE FROM quire.told WHERE at < now() - make_interval(secs => %s)"
+_REMOVE = "DELETE FROM quire.pieces WHERE at < now() - make_interval(secs => %s)"
 
 _pieces_in = msgspec.json.Decoder(list[tuple[Kind, str]]).decode
 

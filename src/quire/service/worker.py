@@ -217,7 +217,7 @@ class Worker:
         def turn(address: str, job: str) -> None:
             if not asyncio.run_coroutine_threadsafe(self._do(address, job), loop).result():
                 raise _Left
-            self._store.tell(bytes.fromhex(job), ENDED)
+            self._store.notify(bytes.fromhex(job), ENDED)
 
         @dbos.DBOS.workflow(name=_SEND, max_recovery_attempts=None)
         def send(at: datetime, name: Any) -> None:
@@ -385,7 +385,7 @@ class Worker:
                     await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
             with guarded():
                 await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
-            self._store.tell(bytes.fromhex(workflow.workflow_id), ENDED)
+            self._store.notify(bytes.fromhex(workflow.workflow_id), ENDED)
 
     def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
         """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""
