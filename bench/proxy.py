@@ -247,7 +247,7 @@ async def recognise(runs: list[list[Any]], store: str, fit: int | None) -> dict[
     app = Starlette(routes=[Route("/{path:path}", upstream.answer, methods=["POST"])])
     servers = [await _started(app)]
     recorder = Recorder(Settings(store, fitting=Fitting(tokens=fit)))
-    relay = Relay({"openai": servers[0][1]}, recorder, patience=60)
+    relay = Relay({"openai": servers[0][1]}, recorder, timeout=60)
     servers.append(await _started(relay))
     pause = random.Random(7)
     began = time.perf_counter()
