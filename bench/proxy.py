@@ -330,7 +330,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=100_000)
     parser.add_argument("--runs", type=Path, help="recorded conversations")
     parser.add_argument("--count", type=int, default=20, help="of the runs, the longest")
-    parser.add_argument("--fit", type=int, help="cut requests of more than so many tokens")
+    parser.add_argument("--fit", type=int, help="cut requests of more than this many tokens")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder, "proxy.db"))

@@ -29,7 +29,6 @@ from quire.stores.store import (
     checked_path,
     checksum_entry,
     checksummed_rows,
-    this_process,
     waits_for_disk,
 )
 
@@ -70,7 +69,7 @@ class JSONLinesStore(MemoryStore):
         self._path = Path(os.path.realpath(checked_path(path)))
         self._new_path = self._path.with_name(f"{self._path.name}.new")
         self._is_synced = waits_for_disk(durable)
-        self._process = this_process()  # a forked process would share the lock of its parent
+        self._process = os.getpid()  # a forked process would share the lock of its parent
         self._fd: int | None = None
         self._size = _HEAD_SIZE
         super().__init__()
@@ -151,9 +150,7 @@ class JSONLinesStore(MemoryStore):
             if not is_new:
                 self._report("was an empty file: a new store was begun in it")
         else:
-            with suppress(
-                StoreDamaged
-            ):  # each call raises it, and `recover` still reads the undamaged entries
+            with suppress(StoreDamaged):  # each call raises it, and `recover` reads the undamaged entries
                 self._catch_up()
                 self._truncate()
 

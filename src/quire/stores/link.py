@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged, StoreError, StoreFailed
-from quire.stores.store import Durability, check_process, this_process, waits_for_disk
+from quire.stores.store import Durability, check_process, waits_for_disk
 
 try:
     import psycopg as psycopg
@@ -59,12 +59,12 @@ class Link:
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
-        self._process = this_process()
+        self._process = os.getpid()
         self._joined = _Joined()
 
     def run_unpooled(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
         """Run a function on a new connection, which fails at once and says why; a pool would retry."""
-        with self.guarded(), self.connected() as connection:
+        with self.wrapped_errors(), self.connected() as connection:
             return work(connection)
 
     def connected(self, timeout: float = TIMEOUT, **options: Any) -> Connection[Any]:
@@ -79,7 +79,7 @@ class Link:
         self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
     ) -> _Result:
         """Run a function on a connection of the pool, and retry a few times if the connection is lost."""
-        with self.guarded():
+        with self.wrapped_errors():
             if self._joined.connection is not None:
                 return work(self._joined.connection)
             for _ in range(_MAX_RETRIES):  # a server that cuts one connection often cuts the next
@@ -120,7 +120,7 @@ class Link:
             pool.close()
 
     @contextmanager
-    def guarded(self) -> Generator[None, None, None]:
+    def wrapped_errors(self) -> Generator[None, None, None]:
         """Convert errors of the driver into ours."""
         self._check_open()
         try:
@@ -161,9 +161,8 @@ class Link:
             return self._pool
 
     def _configure(self, connection: Connection[Any]) -> None:
-        # Never turned off: the server's setting holds unless the caller asks for more. Without the wait,
-        # acknowledged appends are lost when one process of the server is killed, since all others end with
-        # it.
+        # Never turned off, only on: without the wait, acknowledged appends are lost when one process of the
+        # server is killed, since all others end with it.
         if self._is_synced:
             connection.execute("SET synchronous_commit = on")
         # A process that is suspended within a transaction would keep its locks, and jobs of the queue.

@@ -72,8 +72,7 @@ _BEGIN = f"""
 _PLACE = "SELECT scope, name FROM quire.conversations WHERE address = %s"
 _LOG_VERSION = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _LOG_VERSIONS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
-# Each row has the number of the transaction that wrote it (`xmin`). All transactions below the moment had
-# ended at that time.
+# A row has the number of the transaction that wrote it (`xmin`). All below the moment had ended by then.
 _CHANGED = """
     SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text,
         (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number
@@ -359,9 +358,8 @@ class PostgresStore(Store):
     ) -> None:
         address = address_of(place)
         if entries and 0 <= expected < _LAST:
-            columns = [
-                list(column) for column in zip(*checksummed_rows(place, entries, expected), strict=True)
-            ]
+            rows = checksummed_rows(place, entries, expected)
+            columns = [list(column) for column in zip(*rows, strict=True)]
             new = expected + len(entries)
             has_jobs = not settled if any(entry[0] == JOBS for entry in entries) else None
             values = (address, expected) if expected else (address, *place)

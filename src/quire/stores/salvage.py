@@ -19,6 +19,7 @@ from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_seal
 LOST = ".lost"
 """The stream of placeholders for lost entries, so that versions stay the same."""
 
+_LOST = b'{"kind":"lost","id":"lost-%d","created_at":0.0}'
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 
@@ -58,7 +59,8 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
             raise InvalidValue(f"{place} is sealed: give its key")
         found.setdefault(place, {})[stored.version] = stored
     for place, log in found.items():
-        entries = [Entry(*log[at][1:]) if at in log else _lost(at) for at in range(1, max(log) + 1)]
+        versions = range(1, max(log) + 1)
+        entries = [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST % at) for at in versions]
         target.append(place, entries, expected=0)
     written = sum(map(len, found.values()))
     return Salvaged(len(found), written, sum(last.values()) - written)
@@ -73,10 +75,6 @@ def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
         if not os.path.isfile(path):
             raise
         return recover_sqlite(path)
-
-
-def _lost(version: int) -> Entry:
-    return Entry(LOST, b'{"kind":"lost","id":"lost-%d","created_at":0.0}' % version)
 
 
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:

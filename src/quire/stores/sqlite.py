@@ -48,7 +48,6 @@ from quire.stores.store import (
     damaged,
     newest_first,
     part_stream,
-    this_process,
     verified,
     verified_at,
     waits_for_disk,
@@ -230,12 +229,10 @@ class SQLiteStore(Store):
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = min(checked_start(place, after), _LAST)
         with self._file.snapshot() as connection:
-            rows = connection.execute(_READ, (*_place_values(place), start, *_place_values(place))).fetchall()
+            rows = connection.execute(_READ, (*_where(place), start, *_where(place))).fetchall()
             if not rows:
                 with in_transaction(connection, "BEGIN"):
-                    rows = connection.execute(
-                        _READ, (*_place_values(place), start, *_place_values(place))
-                    ).fetchall()
+                    rows = connection.execute(_READ, (*_where(place), start, *_where(place))).fetchall()
                     if not rows and self._log_version(connection, place)[1] <= start:
                         return []
         return _verified(place, start, rows)
@@ -243,7 +240,7 @@ class SQLiteStore(Store):
     def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
         wanted = checked_versions(place, versions)
         with self._file.snapshot() as connection:
-            rows = connection.execute(_READ_AT, (str(wanted), *_place_values(place))).fetchall()
+            rows = connection.execute(_READ_AT, (str(wanted), *_where(place))).fetchall()
         return verified_at(place, wanted, rows)
 
     def versions_of(
@@ -253,7 +250,7 @@ class SQLiteStore(Store):
         last = min(checked_start(place, _LAST if before is None else before), _LAST) - 1
         with self._file.snapshot() as connection:
             most = -1 if limit is None else checked_start(place, limit)
-            values = (*_place_values(place), *_place_values(place), last, stream, most)
+            values = (*_where(place), *_where(place), last, stream, most)
             return [row[0] for row in connection.execute(_VERSIONS, values)][::-1]
 
     def version(self, place: Place) -> int:
@@ -322,7 +319,7 @@ class SQLiteStore(Store):
         check_place(place)
         try:
             with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-                found = connection.execute(_HEAD, _place_values(place)).fetchone()
+                found = connection.execute(_HEAD, _where(place)).fetchone()
                 if found is None:
                     return None
                 start, stream, body, known = found
@@ -330,9 +327,7 @@ class SQLiteStore(Store):
                 named, marks = _needed_entries(connection, start, needs)
                 if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != known:
                     return None
-                rows = connection.execute(
-                    _READ, (*_place_values(place), version - 1, *_place_values(place))
-                ).fetchall()
+                rows = connection.execute(_READ, (*_where(place), version - 1, *_where(place))).fetchall()
                 _, links = self._log_version(connection, place._replace(conversation=LINKS))
             later = _verified(place, version - 1, rows)
             self._remember_checked(place, start, later)
@@ -344,7 +339,7 @@ class SQLiteStore(Store):
         wanted = checked_versions(place, parts)
         try:
             with self._file.snapshot() as connection:
-                rows = connection.execute(_PARTS, (str(wanted), *_place_values(place))).fetchall()
+                rows = connection.execute(_PARTS, (str(wanted), *_where(place))).fetchall()
         except StoreDamaged:
             return {}
         return {part: body for part, _, body in whole_entries(place, rows)}
@@ -355,13 +350,13 @@ class SQLiteStore(Store):
         named, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
         with self._file.transaction() as connection:
             number, count = self._log_version(connection, place)
-            newest = connection.execute(_HEAD, _place_values(place)).fetchone()
+            newest = connection.execute(_HEAD, _where(place)).fetchone()
             with suppress(TypeError, ValueError):  # the head is damaged or missing
                 if version < _read_part_stream(newest[1])[0] <= count:
                     return False
             if version > count:
                 return False
-            rows = connection.execute(_READ_AT, (str(named), *_place_values(place))).fetchall()
+            rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
             verified_at(place, named, rows)
             covered = _needed_entries(connection, number << _BITS, str(named))
             for part, *values, known in [(*head_row[:3], _head_checksum(head_row[3], *covered)), *others]:
@@ -394,7 +389,7 @@ class SQLiteStore(Store):
         )
         with self._file.transaction() as connection:
             found = f"SELECT number FROM conversations WHERE {_IN_PLACE}"
-            for (number,) in connection.execute(found, _place_values(place)).fetchall():
+            for (number,) in connection.execute(found, _where(place)).fetchall():
                 _remove(connection, number << _BITS)
                 _remove(connection, ~(number << _BITS | _LAST))
                 connection.execute(f"{rename} WHERE number = ?", (number,))
@@ -515,7 +510,7 @@ def _name_checksums(place: Place) -> tuple[int, int]:
     return checksum_name(place.scope), checksum_name(place.conversation)
 
 
-def _place_values(place: Place) -> tuple[int, int, str, str]:
+def _where(place: Place) -> tuple[int, int, str, str]:
     """The values of `_IN_PLACE`."""
     return *_name_checksums(place), place.scope, place.conversation
 
@@ -547,7 +542,7 @@ def _read_part_stream(stream: str) -> tuple[int, str]:
 
 def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
     """The entries of all rows after a version; the last row has to be the end marker."""
-    has_end = bool(rows) and _is_end(rows[-1])
+    has_end = bool(rows) and tuple(rows[-1][1:]) == ("", None, None)
     return verified(place, after, rows.pop()[0] - 1 if has_end else None, rows)
 
 
@@ -558,18 +553,13 @@ def _remove(connection: sqlite3.Connection, start: int) -> None:
     connection.execute(f"DELETE FROM {rows}", (start, start | _LAST))
 
 
-def _is_end(row: Sequence[Any]) -> bool:
-    return tuple(row[1:]) == ("", None, None)
-
-
 def _insert_conversation(connection: sqlite3.Connection, place: Place) -> int:
     """The number of a new conversation."""
     insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, 0) RETURNING number"
     number = int(connection.execute(insert, (*place, *_name_checksums(place))).fetchone()[0])
     name = place.conversation.encode()
-    connection.execute(
-        _INSERT, (number << _BITS, place.scope, name, checksum_entry(*place, 0, place.scope, name))
-    )
+    known = checksum_entry(*place, 0, place.scope, name)
+    connection.execute(_INSERT, (number << _BITS, place.scope, name, known))
     return number
 
 
@@ -612,7 +602,7 @@ class _File:
         self._is_new = _create(self.path)
         status = os.stat(self.path)
         self._inode, self._device = status.st_ino, status.st_dev
-        self.process = this_process()
+        self.process = os.getpid()
         _files.add(self)
         self._check_forked()
         with self._wrapped_errors(), self.writing, self.reading:
@@ -715,9 +705,8 @@ class _File:
         """Our error for an error of SQLite."""
         if self._closed:
             return StoreFailed(f"{self.path} was closed")
-        full = getattr(
-            error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT
-        )  # it has none for a text that is not UTF-8
+        # A text that is not UTF-8 is an error without a code.
+        full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         code, name = full & 0xFF, getattr(error, "sqlite_errorname", type(error).__name__)
         if code == sqlite3.SQLITE_NOTADB:
             return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
@@ -818,10 +807,7 @@ def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: fl
 
 
 def _create(path: str) -> bool:
-    """Create a missing file, readable by its owner alone, and return whether it was missing.
-
-    SQLite gives the files beside it the same mode.
-    """
+    """Create a missing file, for its owner alone; SQLite gives the files beside it the same mode."""
     if os.path.isdir(path):
         raise StoreFailed(f"{path} is a folder")
     try:

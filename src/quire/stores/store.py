@@ -563,26 +563,9 @@ def waits_for_disk(durable: str) -> bool:
     return durable == "power"
 
 
-_process = os.getpid()
-
-
-def this_process() -> int:
-    """The id of this process, cached: asking the system takes longer."""
-    return _process
-
-
-def _update_process() -> None:
-    global _process
-    _process = os.getpid()
-
-
-if hasattr(os, "register_at_fork"):  # not available on Windows
-    os.register_at_fork(after_in_child=_update_process)
-
-
 def check_process(opened_by: int) -> None:
     """Refuse a store that was opened before this process was forked: its locks are the parent's."""
-    if _process != opened_by:
+    if os.getpid() != opened_by:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
@@ -694,9 +677,7 @@ def _seed(scope: str, conversation: str) -> int:
     return crc32(f"{scope}\0{conversation}\0".encode())
 
 
-def checksummed_rows(
-    place: Place, entries: Iterable[Entry], expected: int
-) -> list[tuple[int, str, bytes, int]]:
+def checksummed_rows(place: Place, entries: Iterable[Entry], expected: int) -> list[Row]:
     """The rows of entries that follow a version."""
     return [
         (version, stream, body, checksum_entry(*place, version, stream, body))
