@@ -227,7 +227,7 @@ async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(sho
     version = shop.node.store.version(shop.session("zombie").place)
 
     worker.send(signal.SIGCONT)  # its model answers at once
-    assert worker.wait() != 0 and "for dead" in worker.printed(".err")
+    assert worker.wait() != 0 and "counts as dead" in worker.printed(".err")
     assert shop.node.store.version(shop.session("zombie").place) == version
     assert shop.said("zombie") == ["model zombie", "You said: model zombie"]
     runner = shop.runner()
@@ -507,14 +507,14 @@ async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(working, "_IDLE", 0.0)
-    monkeypatch.setattr(working, "_POLLED", 0.01)
+    monkeypatch.setattr(working, "_POLL_INTERVAL", 0.01)
     with database() as url:
         node = Node(store=url)
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "yes")))
         runner, worker = durable.DurableRunner(node), Worker(node, grace=10.0)
         await runner.start()
         task = asyncio.create_task(worker.run())
-        statements, polls = list[str](), worker._lease._polled
+        statements, polls = list[str](), worker._lease._read_workers
 
         def polled(connection: Any) -> Any:
             statements.append("poll")
@@ -525,13 +525,13 @@ async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
 
         await happens(is_asleep)
         event.listen(worker._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-        monkeypatch.setattr(worker._lease, "_polled", polled)
+        monkeypatch.setattr(worker._lease, "_read_workers", polled)
 
         async def polls_alone() -> bool | None:  # after the jobs that it had begun were put back
             return statements[-5:] == ["poll"] * 5 or None
 
         await happens(polls_alone)
-        monkeypatch.setattr(working, "_POLLED", 3_600.0)  # only a notification ends its sleep
+        monkeypatch.setattr(working, "_POLL_INTERVAL", 3_600.0)  # only a notification ends its sleep
         job = Job.of("hello")
         await runner.submit("shop", "", "c", job)
         jobs = node.session("shop", "", "c").jobs

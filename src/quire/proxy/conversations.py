@@ -79,7 +79,7 @@ class Thread:
         """Read the units from the recorded items."""
         view = self.session.view()
         positions = (at for at in range(view.end) if view.fate_at(at).state != "hidden")
-        runs = groupby(map(view.log.item, positions), _mark_of)
+        runs = groupby(filter(_mark_of, map(view.log.item, positions)), _mark_of)
         self._places.clear()
         self.set_units([_recorded_unit(mark, list(items)) for mark, items in runs if mark is not None], 0)
         if self.units:

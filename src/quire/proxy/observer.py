@@ -128,8 +128,8 @@ class Observer:
         """Record the receipt of a request that is sent."""
         parameters = _cleaned(self._patterns, request.parameters)
         if not self._settings.has_content:
-            parameters = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
-            parameters["model"] = request.model
+            numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
+            parameters = {**numbers, "model": request.model}
         built.context.sent(request.wire, parameters=parameters)
 
     # Answers

@@ -112,8 +112,9 @@ class OpenAI:
         job = await STORE.do(_continuing_job, session, body, key) if known is None else known
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
-        made: Completion | EventResponse = await self._answer(address, job, asked, shapes.completion, encode)
-        return made
+        answer: Completion | EventResponse
+        answer = await self._answer(address, job, asked, shapes.completion, encode)
+        return answer
 
     @operation("POST", "/v1/responses", body=Body)
     async def respond(self, request: Request) -> ServedResponse | EventResponse:
@@ -126,8 +127,8 @@ class OpenAI:
         known = await _find_job(session, key)
         job = await STORE.do(_new_job, session, items, body, key) if known is None else known
         encode = shapes.encoded if body.stream else None
-        made: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
-        return made
+        answer: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
+        return answer
 
     @operation("GET", "/v1/responses/{response}", query=ResponseQuery)
     async def response(self, request: Request) -> ServedResponse | EventResponse:

@@ -384,7 +384,7 @@ def _usage(usage: Usage) -> ResponseUsage:
     )
 
 
-# Chat completions, made of the events of a response
+# Chat completions, from the events of a response
 
 ENDED = ("completed", "incomplete", "failed", "cancelled")
 """The states of a response that has ended."""

@@ -274,11 +274,13 @@ def _head(size: int) -> bytes:
 
 def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[bytes]:
     """The lines of entries after a version."""
-    for version, stream, body, known in checksummed_rows(place, entries, after):
+    for version, stream, body, checksum in checksummed_rows(place, entries, after):
         if b"\n" in body or b"\r" in body or not _is_object(body):
             raise InvalidValue(f"a body is one JSON object on one line, and {len(body):,} bytes are not")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
-        yield b'{"at":' + msgspec.json.encode(_At(*place, stream, version, known)) + comma + body[1:] + b"\n"
+        yield (
+            b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"
+        )
 
 
 def _whole_line(text: bytes) -> tuple[Place, Stored] | None:

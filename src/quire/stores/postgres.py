@@ -252,8 +252,8 @@ class PostgresStore(Store):
             heads = [row for row in rows if row[0] is not None]
             if not heads:
                 return None
-            count, needs, version, links, body, known = heads[0]
-            verified_at(place, [0], [(0, part_stream(version, needs), body, known)])
+            count, needs, version, links, body, checksum = heads[0]
+            verified_at(place, [0], [(0, part_stream(version, needs), body, checksum)])
             entries = sorted(row[2:] for row in rows if row[0] is None)
             named = b",".join(one.body for one in verified_at(place, needs, entries[: len(needs)]))
             later = verified(place, version - 1, count, entries[len(needs) :])

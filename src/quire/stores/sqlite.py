@@ -322,10 +322,10 @@ class SQLiteStore(Store):
                 found = connection.execute(_HEAD, _where(place)).fetchone()
                 if found is None:
                     return None
-                start, stream, body, known = found
+                start, stream, body, checksum = found
                 version, needs = _read_part_stream(stream)
                 named, marks = _needed_entries(connection, start, needs)
-                if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != known:
+                if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != checksum:
                     return None
                 rows = connection.execute(_READ, (*_where(place), version - 1, *_where(place))).fetchall()
                 _, links = self._log_version(connection, place._replace(conversation=LINKS))
@@ -359,10 +359,10 @@ class SQLiteStore(Store):
             rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
             verified_at(place, named, rows)
             covered = _needed_entries(connection, number << _BITS, str(named))
-            for part, *values, known in [(*head_row[:3], _head_checksum(head_row[3], *covered)), *others]:
+            for part, *values, checksum in [(*head_row[:3], _head_checksum(head_row[3], *covered)), *others]:
                 at = ~(number << _BITS | part)
                 connection.execute(f"{_EMPTY} = (SELECT id FROM versions WHERE at = ?)", (at,))
-                connection.execute(_INSERT, (at, *values, known))
+                connection.execute(_INSERT, (at, *values, checksum))
         return True
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
@@ -529,9 +529,9 @@ def _needed_entries(connection: sqlite3.Connection, start: int, needs: str) -> t
     return named or b"", marks or b""
 
 
-def _head_checksum(known: int, named: bytes, marks: bytes) -> int:
+def _head_checksum(row: int, named: bytes, marks: bytes) -> int:
     """The checksum of a head with the entries that it needs, given that of its row alone."""
-    return crc32(marks, crc32(named, known))
+    return crc32(marks, crc32(named, row))
 
 
 def _read_part_stream(stream: str) -> tuple[int, str]:
@@ -558,8 +558,8 @@ def _insert_conversation(connection: sqlite3.Connection, place: Place) -> int:
     insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, 0) RETURNING number"
     number = int(connection.execute(insert, (*place, *_name_checksums(place))).fetchone()[0])
     name = place.conversation.encode()
-    known = checksum_entry(*place, 0, place.scope, name)
-    connection.execute(_INSERT, (number << _BITS, place.scope, name, known))
+    checksum = checksum_entry(*place, 0, place.scope, name)
+    connection.execute(_INSERT, (number << _BITS, place.scope, name, checksum))
     return number
 
 

@@ -120,7 +120,7 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
         own = within + _own_scope(name) if not within or within.endswith("/") else within
         return Place(checked_scope(own), name)
     if scope or conversation:
-        raise InvalidValue("a place is given by its address, or by scope and conversation, not by both")
+        raise InvalidValue("name a place by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
     if len(parts) > 2:
         raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
@@ -222,7 +222,7 @@ class Recent(NamedTuple):
     """Zero where the end of the conversation is damaged."""
 
     time: float | None
-    """When its last entry was made, in UTC epoch seconds; `None` where that cannot be read."""
+    """The time of its last entry, in UTC epoch seconds; `None` if that cannot be read."""
 
 
 class Opening(NamedTuple):
@@ -702,9 +702,9 @@ def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> l
     """The entries at rising versions; `StoreDamaged` unless the rows are these, and each is whole."""
     seed, found = _seed(*place), list[Stored]()
     with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
-        for version, (at, stream, body, known) in zip(versions, rows, strict=False):
+        for version, (at, stream, body, checksum) in zip(versions, rows, strict=False):
             # Inlined `checksum_entry`: checksums take most of the time of a long read.
-            if at != version or crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed)) != known:
+            if at != version or crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed)) != checksum:
                 break
             found.append(Stored(version, stream, body))
     if len(found) < len(versions):
@@ -716,9 +716,9 @@ def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> l
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """The undamaged entries of a conversation. Later rows replace earlier ones."""
     good = dict[int, Stored]()
-    for version, stream, body, known in rows:
+    for version, stream, body, checksum in rows:
         with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
-            if checksum_entry(*place, version, stream, body) == known:
+            if checksum_entry(*place, version, stream, body) == checksum:
                 good[version] = Stored(version, stream, body)
     return [good[version] for version in sorted(good)]
 

@@ -64,7 +64,7 @@ FORGOTTEN_TEXT = "[forgotten]"
 _KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, ELSEWHERE, OUTPUTS)
 """The extras that a tombstone keeps: ids, and which item was derived from which."""
 
-_LEFT: dict[type, dict[str, Any]] = {
+_ERASED_FIELDS: dict[type, dict[str, Any]] = {
     Message: {"content": FORGOTTEN_TEXT, "wording": None, "state": None},
     ToolCall: {"arguments": "{}", "state": None},
     ToolResult: {"content": FORGOTTEN_TEXT},
@@ -89,7 +89,9 @@ def tombstone(item: Item, **extras: str) -> Item:
         # A newer Quire knows the kind: without its fields it would be damaged, so it gets another name.
         return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
     kept = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
-    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras}))
+    return replace(
+        item, **_ERASED_FIELDS.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras})
+    )
 
 
 def digest_of(conversation: str) -> str:
