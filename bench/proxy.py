@@ -247,7 +247,7 @@ async def recognise(runs: list[list[Any]], store: str, fit: int | None) -> dict[
     app = Starlette(routes=[Route("/{path:path}", upstream.answer, methods=["POST"])])
     servers = [await _started(app)]
     recorder = Recorder(Settings(store, fitting=Fitting(tokens=fit)))
-    relay = Relay({"openai": servers[0][1]}, recorder, patience=60)
+    relay = Relay({"openai": servers[0][1]}, recorder, timeout=60)
     servers.append(await _started(relay))
     pause = random.Random(7)
     began = time.perf_counter()
@@ -330,7 +330,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=100_000)
     parser.add_argument("--runs", type=Path, help="recorded conversations")
     parser.add_argument("--count", type=int, default=20, help="of the runs, the longest")
-    parser.add_argument("--fit", type=int, help="cut requests of more than so many tokens")
+    parser.add_argument("--fit", type=int, help="cut requests of more than this many tokens")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder, "proxy.db"))

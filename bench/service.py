@@ -453,7 +453,7 @@ def job_faults(notes: list[Note], turns: int) -> Counter[str]:
 
 def was_deadly(note: Note) -> bool:
     """Whether a job was failed because three of its workers were killed: so it is meant to be."""
-    return "its worker ended" in note.content.get("error", "")
+    return "its worker died" in note.content.get("error", "")
 
 
 def takings_of(notes: list[Note], deaths: list[Death]) -> Iterator[Taking]:

@@ -66,7 +66,7 @@ def test_what_the_model_saw_and_what_it_took(place: Chatting) -> None:
     assert "nothing was sent yet; the model would see:" in before
     for words in ("the model saw:", "Be brief.", "user message", "Hello", "section", "in all"):
         assert words in after
-    for words in ("instructions", "history", "free", "kept for the answer", "window", "1 request"):
+    for words in ("instructions", "history", "free", "reserved for the answer", "window", "1 request"):
         assert words in after.partition("in all")[2]
     assert len(talked.model.requests) == 1
     with Store.open(place.path) as store:
@@ -169,7 +169,7 @@ def test_the_embedded_model_answers_without_a_key(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("QUIRE_MODEL", raising=False)
     path = str(tmp_path / "chats.db")
     done = ran("chat", "ana/lamps", "--store", path, given="Hello, what is a lamp?\n/budget\n")
-    assert "kept for the answer        256" in done.stdout
+    assert "reserved for the answer        256" in done.stdout
     said = view_of(path, "ana/lamps")
     assert [item.role for item in said] == ["user", "assistant"] and said[1].text.strip() in done.stdout
 

@@ -168,7 +168,7 @@ def test_the_model_of_the_histories_counts() -> None:
     assert "--model" in refused(2, *SIMULATE, given=apart)
     assert simulated("--model", "gpt-5.6", given=apart)["histories"] == 2
     assert "there are default, cut-to-25" in refused(2, *SIMULATE, "--policy", "none", given=apart)
-    assert "no model is called" in refused(2, *SIMULATE, given=[{"role": "user", "content": "hi"}])
+    assert "no reply of a model" in refused(2, *SIMULATE, given=[{"role": "user", "content": "hi"}])
 
 
 def test_edits_on_record_do_not_stop_a_policy() -> None:

@@ -139,7 +139,9 @@ def test_mistakes_are_errors_before_anything_is_written() -> None:
     assert "there is no store at" in refused(2, "knowledge", "ls", *WHERE)
     assert "which store?" in refused(2, "knowledge", "ls", "--scope", "ana")
     assert "--scope" in refused(2, "knowledge", "add", "handbook")
-    assert "quire.db is made in this folder" in ran("knowledge", "add", "handbook", "--scope", "ana").stderr
+    assert (
+        "quire.db is created in this folder" in ran("knowledge", "add", "handbook", "--scope", "ana").stderr
+    )
     assert "is made" not in ran("knowledge", "add", "handbook", "--scope", "ana").stderr
 
 

@@ -77,7 +77,7 @@ def test_a_store_that_does_not_exist_is_not_made(url: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("memory:", "gone when the command ends"),
+        ("memory:", "ends with the command"),
         ("mysql://root:hunter2@host/x", "a store is opened by"),
         ("bad.db", "is not a SQLite database"),
         ("bad.jsonl", "is damaged in its first line"),

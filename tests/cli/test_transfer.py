@@ -148,13 +148,13 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
     store, file = str(tmp_path / "chats.db"), written(tmp_path / "lamps.json", HELLO)
     for said, replies in (("And now?", ["Now too."]), ("Once more.", ["Again."])):
         model = Scripted(replies)
-        monkeypatch.setattr("quire.cli.continuing.model_named", {None: model}.get)
+        monkeypatch.setattr("quire.cli.continued.model_named", {None: model}.get)
         done = ran("continue", file, "--store", store, given=f"{said}\n")
         assert done.stdout == f"{replies[0]}\n"
     contents = [message["content"] for message in model.requests[0]["messages"]]
     assert contents[1:] == ["hi", "hello", "And now?", "Now too.", "Once more."]
     items = written(tmp_path / "items.json", ran("export", "me/lamps", "--store", store).stdout)
-    monkeypatch.setattr("quire.cli.continuing.model_named", {None: Scripted(["Fine."])}.get)
+    monkeypatch.setattr("quire.cli.continued.model_named", {None: Scripted(["Fine."])}.get)
     done = ran("continue", items, "--format", "items", "--store", store, given="How are you?\n")
     assert done.stdout == "Fine.\n"
     written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
@@ -179,7 +179,7 @@ def two(path: Path) -> str:
 def test_every_entry_is_copied_byte_for_byte(source: str, target: str, tmp_path: Path) -> None:
     one, other = two(tmp_path / f"one.{source}"), str(tmp_path / f"other.{target}")
     before = contents(one)
-    assert ran("copy", one, other).stdout == "2 conversations copied, 16 entries, all alike\n"
+    assert ran("copy", one, other).stdout == "2 conversations copied, 16 entries, all verified\n"
     assert contents(other) == contents(one) == before
     assert ran_json("copy", one, other) == {"copied": 0, "entries": 0, "there": 2}
 

@@ -81,7 +81,7 @@ def test_only_this_machine_is_served(shop: Served, path: str, host: str) -> None
 
 def test_a_port_that_is_taken_is_said_in_a_sentence(shop: Served) -> None:
     said = refused(2, "inspect", shop.store, "--no-browser", "--port", str(shop.port))
-    assert said.startswith(f"quire: port {shop.port} cannot be used: ")
+    assert said.startswith(f"quire: 127.0.0.1:{shop.port} cannot be used: ")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])

@@ -14,7 +14,7 @@ from quire.memory.following import Follower
 from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
 from quire.session import Session
-from quire.stores import Entry, MemoryStore, Place, Standing, Store, Stored
+from quire.stores import Entry, LogVersion, MemoryStore, Place, Store, Stored
 from tests.memory.leaves import restarted
 from tests.memory.talks import opened
 
@@ -135,7 +135,7 @@ def test_only_what_changed_is_looked_at() -> None:
             self.looks += 1
             return super().read(place, after=after)
 
-        def conversations(self, scope: str) -> dict[str, Standing]:
+        def conversations(self, scope: str) -> dict[str, LogVersion]:
             self.looks += 1
             return super().conversations(scope)
 

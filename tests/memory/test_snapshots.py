@@ -199,7 +199,9 @@ def test_of_a_scope_that_is_erased_no_snapshot_is_left(address: str) -> None:
         assert list(erase_scopes(store, ["ana"]))
         assert kept(store) == 0 and answers(Memory.of(store, "ana")) == answers(memory) == [[]] * 5
         if isinstance(store, PostgresStore):
-            found = store.link.first(lambda one: one.execute("SELECT FROM quire_index.parts").fetchall())
+            found = store.link.run_unpooled(
+                lambda one: one.execute("SELECT FROM quire_index.parts").fetchall()
+            )
             assert found == []
         else:
             assert list(Path(f"{address}-index").iterdir()) == []

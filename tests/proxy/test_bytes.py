@@ -169,7 +169,7 @@ def test_what_is_not_json_goes_through(origin: Upstream, proxy: Proxied) -> None
     response = httpx.post(f"{proxy.url}/openai/v1/chat/completions", content=b"{not json", timeout=60)
     assert (response.status_code, response.content) == (400, b"no!")
     proxy.settle()
-    assert proxy.recorder.lost["the body of a request is no JSON (at $)"] == 1
+    assert proxy.recorder.lost["the body of a request is not JSON (at $)"] == 1
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from quire.errors import InvalidValue, MissingExtra, StoreFailed
 from quire.items import now
 from quire.models import Scripted
 from quire.service import app
-from quire.service.runner import Told
+from quire.service.runner import Piece
 from quire.session import Job, Outcome
 from quire.stores import Store
 from quire.stores.link import Link
@@ -227,7 +227,7 @@ async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(sho
     version = shop.node.store.version(shop.session("zombie").place)
 
     worker.send(signal.SIGCONT)  # its model answers at once
-    assert worker.wait() != 0 and "for dead" in worker.printed(".err")
+    assert worker.wait() != 0 and "counts as dead" in worker.printed(".err")
     assert shop.node.store.version(shop.session("zombie").place) == version
     assert shop.said("zombie") == ["model zombie", "You said: model zombie"]
     runner = shop.runner()
@@ -240,7 +240,7 @@ async def test_a_worker_that_lost_its_lease_cancels_its_requests_and_writes_noth
     job = await shop.submit("lost", "model lost")
     worker = await shop.doer("lost")
     name = worker.printed(".err").split()[1]
-    shop.execute("UPDATE quire.workers SET state = 'gone' WHERE id = %s", name)
+    shop.execute("UPDATE quire.workers SET state = 'dead' WHERE id = %s", name)
     await shop.doer("lost", but=worker.pid)
     version = shop.node.store.version(shop.session("lost").place)
 
@@ -254,7 +254,7 @@ async def test_a_worker_that_lost_its_lease_cancels_its_requests_and_writes_noth
 async def test_a_job_that_ends_its_worker_three_times_fails_with_a_reason(shop: Shop) -> None:
     job = await shop.submit("deadly", "deadly")
     outcome = await shop.outcome("deadly", job)
-    assert (outcome.stop, outcome.error) == ("failed", "its worker ended 3 times while it was done")
+    assert (outcome.stop, outcome.error) == ("failed", "its worker died 3 times")
 
     again = await shop.submit("deadly", "hello")  # the person who looks into it sends another
     assert (await shop.outcome("deadly", again)).stop == "done"
@@ -277,7 +277,7 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
     job = await shop.submit("streamed", "book seat", is_streamed=True)
     runner = shop.runner()
     worker = await shop.doer("seat")
-    first: list[Told] = []
+    first: list[Piece] = []
     async with aclosing(runner.deltas("shop", "", "streamed", job)) as told:
         async for one in told:
             first.append(one)
@@ -288,7 +288,7 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
     rest = [one async for one in runner.deltas("shop", "", "streamed", job, after=first[-1].number)]
     again = [one async for one in runner.deltas("shop", "", "streamed", job)]
 
-    assert first[0] == Told(1, "words", "One moment.")
+    assert first[0] == Piece(1, "words", "One moment.")
     assert "".join(one.text for one in rest if one.kind == "words") == "It is done: booked seat"
     assert again == [*first, *rest]
     assert [one.number for one in again] == list(range(1, len(again) + 1))
@@ -299,7 +299,7 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
 async def test_words_and_the_end_of_a_job_come_by_notifications(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.notifications._SECONDS", 3_600.0)  # no poll finds anything
+    monkeypatch.setattr("quire.stores.notifications._INTERVAL", 3_600.0)  # no poll finds anything
     node = Node(store=PostgresStore(shop.url))
     runner, job = durable.DurableRunner(node), Job.of("model notified", is_streamed=True)
     await runner.submit("shop", "", "notified", job)
@@ -329,9 +329,9 @@ async def _watchers(shop: Shop, key: bytes) -> bool | None:
 async def test_words_that_are_written_after_the_end_of_their_job_are_told(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner, read = shop.runner(), durable.read_words
+    runner, read = shop.runner(), durable.read_pieces
     with psycopg.connect(make_conninfo(shop.url)) as connection:
-        connection.execute("LOCK TABLE quire.told IN SHARE MODE")  # it can be read, and not written
+        connection.execute("LOCK TABLE quire.pieces IN SHARE MODE")  # it can be read, and not written
         job = await shop.submit("late", "hello", is_streamed=True)
         await shop.outcome("late", job)
 
@@ -340,7 +340,7 @@ async def test_words_that_are_written_after_the_end_of_their_job_are_told(
             connection.rollback()
             return found
 
-        monkeypatch.setattr(durable, "read_words", freed)
+        monkeypatch.setattr(durable, "read_pieces", freed)
         told = [one async for one in runner.deltas("shop", "", "late", job)]
     assert "".join(one.text for one in told if one.kind == "words") == "You said: hello"
     await runner.stop(0)
@@ -479,7 +479,7 @@ def test_the_tables_of_the_engine_hold_digests_only_and_no_pickles(shop: Shop) -
 async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("quire.service.worker._SWEPT", 0.0)
+    monkeypatch.setattr("quire.service.worker._SWEEP_INTERVAL", 0.0)
     with database() as url, psycopg.connect(make_conninfo(url), autocommit=True) as connection:
         node = Node(store=Store.open(url, key=b"k" * 32))
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
@@ -498,7 +498,7 @@ async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
         await task
         await runner.stop(0)
         node.store.close()
-        assert connection.execute("SELECT body FROM quire.told").fetchall() == []
+        assert connection.execute("SELECT body FROM quire.pieces").fetchall() == []
         bodies = connection.execute("SELECT body FROM quire.entries").fetchall()
     assert bodies and not any(b"secret" in body or b"question" in body for (body,) in bodies)
 
@@ -507,14 +507,14 @@ async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(working, "_IDLE", 0.0)
-    monkeypatch.setattr(working, "_POLLED", 0.01)
+    monkeypatch.setattr(working, "_POLL_INTERVAL", 0.01)
     with database() as url:
         node = Node(store=url)
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "yes")))
         runner, worker = durable.DurableRunner(node), Worker(node, grace=10.0)
         await runner.start()
         task = asyncio.create_task(worker.run())
-        statements, polls = list[str](), worker._lease._polled
+        statements, polls = list[str](), worker._lease._read_workers
 
         def polled(connection: Any) -> Any:
             statements.append("poll")
@@ -525,13 +525,13 @@ async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
 
         await happens(is_asleep)
         event.listen(worker._engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-        monkeypatch.setattr(worker._lease, "_polled", polled)
+        monkeypatch.setattr(worker._lease, "_read_workers", polled)
 
         async def polls_alone() -> bool | None:  # after the jobs that it had begun were put back
             return statements[-5:] == ["poll"] * 5 or None
 
         await happens(polls_alone)
-        monkeypatch.setattr(working, "_POLLED", 3_600.0)  # only a notification ends its sleep
+        monkeypatch.setattr(working, "_POLL_INTERVAL", 3_600.0)  # only a notification ends its sleep
         job = Job.of("hello")
         await runner.submit("shop", "", "c", job)
         jobs = node.session("shop", "", "c").jobs

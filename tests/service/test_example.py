@@ -57,7 +57,7 @@ def test_a_lamp_is_ordered_though_a_worker_dies(shop: tuple[str, str, list[int]]
     assert httpx.post(messages, json=asked, headers=headers).status_code == 202
     os.kill(workers[0], signal.SIGKILL)
     with psycopg.connect(make_conninfo(store)) as connection:  # its lease is over, if it still has one
-        connection.execute("UPDATE quire.workers SET seen = to_timestamp(0) WHERE state = 'here'")
+        connection.execute("UPDATE quire.workers SET seen = to_timestamp(0) WHERE state = 'alive'")
     answer = httpx.post(messages, json=asked, headers={**headers, "Prefer": "wait=60"}, timeout=70).json()
     assert answer["text"].startswith("Ordered Tizio")
     items = httpx.get(f"{url}/agents/seller/conversations/lamps/items", headers=headers).json()

@@ -27,7 +27,7 @@ BODIES = st.dictionaries(st.sampled_from(FIELDS), ANY_JSON, max_size=4) | ANY_JS
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with support(tmp_path_factory.mktemp("hostile") / "store.db", largest=2**20) as running:
+    with support(tmp_path_factory.mktemp("hostile") / "store.db", max_body=2**20) as running:
         running.send("hello")
         yield running
 

@@ -193,7 +193,7 @@ def test_no_name_leads_to_another_scope(
 def test_no_two_users_share_a_scope(users: list[str]) -> None:
     scopes = list[str]()
     for user in users:
-        with Keys(KEYS).admitted(bearer("app")["Authorization"], user) as caller:
+        with Keys(KEYS).admit(bearer("app")["Authorization"], user) as caller:
             scopes.append(caller.scope)
     assert scopes[0] != scopes[1]
     assert all(scope.startswith("app/") and scope.count("/") == 1 for scope in scopes)
@@ -242,7 +242,7 @@ def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     keys = Keys(KEYS)
-    with keys.admitted(bearer("house")["Authorization"], None):
+    with keys.admit(bearer("house")["Authorization"], None):
         assert len(compared) == len(KEYS)
 
 
@@ -293,7 +293,7 @@ def test_metrics_are_for_keys_that_may_read_them(served: Served) -> None:
 
 def test_a_new_key_opens_its_row() -> None:
     key, text = new_key('the "app"')
-    with Keys.read(text.encode()).admitted(f"Bearer {key}", None) as caller:
+    with Keys.read(text.encode()).admit(f"Bearer {key}", None) as caller:
         assert (caller.key, caller.scope) == ('the "app"', 'the "app"')
     assert key not in text
 

@@ -366,7 +366,7 @@ def test_a_turn_that_failed_is_not_done_again_by_the_client(served: Served) -> N
 @pytest.mark.parametrize("is_chat", [True, False])
 def test_of_a_request_that_is_refused_nothing_is_left(is_chat: bool) -> None:
     node = support_node(answer=answers)
-    with serving(app(node, most=0)) as served, client_of(served) as client:
+    with serving(app(node, max_jobs=0)) as served, client_of(served) as client:
         history = [user("one"), {"role": "assistant", "content": "Yes."}, user("two")]
         with pytest.raises(openai.InternalServerError, match="too many") as caught:
             chat(client, *history) if is_chat else respond(client, history)
@@ -429,10 +429,10 @@ def test_the_events_of_a_response_depend_on_what_is_recorded_alone(
     made, replayed = (Response("resp_1", 0, "support", "c", "job") for _ in range(2))
     told, words = made.begin(), "".join(texts)
     for start in range(0, len(words), step) if step else ():
-        told += made.speak(words[start : start + step])
+        told += made.add_words(words[start : start + step])
     events = replayed.begin()
     for item in items:
-        told, events = told + made.take(item), events + replayed.take(item)
+        told, events = told + made.add_item(item), events + replayed.add_item(item)
     told += made.end("waiting" if has_call else "done", "", Usage())
     events += replayed.end("waiting" if has_call else "done", "", Usage())
     assert told == events
@@ -443,8 +443,8 @@ def test_the_events_of_a_response_depend_on_what_is_recorded_alone(
 
 def test_words_that_were_not_recorded_are_void() -> None:
     made = Response("resp_1", 0, "support", "c", "job")
-    events = [*made.begin(), *made.speak("I think that"), *made.restart(), *made.speak("It is")]
-    events += [*made.take(Message("assistant", "It is so.")), *made.end("done", "", Usage())]
+    events = [*made.begin(), *made.add_words("I think that"), *made.restart(), *made.add_words("It is")]
+    events += [*made.add_item(Message("assistant", "It is so.")), *made.end("done", "", Usage())]
     items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     assert [item.status for item in items] == ["incomplete", "completed"]
     assert [part.text for item in made.body.output for part in getattr(item, "content", ())] == ["It is so."]

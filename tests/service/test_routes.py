@@ -167,7 +167,7 @@ def test_an_agent_that_cannot_be_made_is_said(tmp_path: Path) -> None:
         for rest in ("/context", "/waiting", ""):
             answer = served.client.get(served.path(rest=rest))
             told = (answer.status_code, answer.json()["detail"])
-            assert told == (500, "the agent cannot be made: KeyError")
+            assert told == (500, "the agent cannot be opened: KeyError")
 
 
 def test_decisions_are_streamed_too(served: Served) -> None:

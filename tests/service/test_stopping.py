@@ -115,7 +115,7 @@ def test_a_reader_that_is_behind_gets_all_that_was_recorded_before_the_service_s
 
 def test_messages_are_refused_while_too_many_wait_that_could_begin(tmp_path: Path) -> None:
     gate = Gate()
-    with support(tmp_path / "store.db", gate, most=2) as served:
+    with support(tmp_path / "store.db", gate, max_jobs=2) as served:
 
         def send(name: str, delay: float = 0) -> Any:
             body = {"content": "hello", "delay": delay}

@@ -40,7 +40,7 @@ def test_the_command_says_what_is_due_and_does_it(url: str, direct: "psycopg.Con
     checked = run("migrate", url, "--check")
     assert (checked.exit_code, checked.stdout) == (1, f"the tables of version {VERSION} are due\n")
     assert direct.execute(TABLES).fetchall() == []
-    assert ran("migrate", url).stdout == f"the tables of version {VERSION} are made\n"
+    assert ran("migrate", url).stdout == f"the tables of version {VERSION} are created\n"
     nothing = f"the tables are of version {VERSION}: nothing is due\n"
     assert ran("migrate", url).stdout == ran("migrate", url, "--check").stdout == nothing
     assert ran_json("migrate", url, "--check") == {"version": VERSION, "due": False, "done": False}

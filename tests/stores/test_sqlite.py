@@ -85,7 +85,9 @@ VERBS: dict[str, Callable[[Store], Any]] = {
 def test_a_file_that_is_gone_is_said_by_every_verb(
     tmp_path: Path, way: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.sqlite._UNMOVED", -1.0)  # appends in quick succession look, too
+    monkeypatch.setattr(
+        "quire.stores.sqlite._RECHECK_PATH", -1.0
+    )  # appends in quick succession check the path, too
     path = tmp_path / "kept.db"
     with SQLiteStore(path) as store:
         fill(store, HERE, "one", "two")
@@ -98,7 +100,7 @@ def test_a_file_that_is_gone_is_said_by_every_verb(
 def test_another_who_writes_is_waited_for_and_then_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.sqlite.PATIENCE", 0.2)
+    monkeypatch.setattr("quire.stores.sqlite.TIMEOUT", 0.2)
     with SQLiteStore(tmp_path / "kept.db") as store:
         fill(store, HERE, "one", "two")
         with closing(sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)) as other:
@@ -114,7 +116,7 @@ def test_another_who_writes_is_waited_for_and_then_said(
 
 
 def test_scrubbing_says_that_another_still_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.stores.sqlite.PATIENCE", 0.2)
+    monkeypatch.setattr("quire.stores.sqlite.TIMEOUT", 0.2)
     with SQLiteStore(tmp_path / "kept.db") as store:
         fill(store, HERE, "swordfish", "two")
         with read_by_another(store.path):

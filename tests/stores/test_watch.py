@@ -1,4 +1,4 @@
-"""Watching conversations: many at once, on every store; on PostgreSQL by notifications, and without them."""
+"""Watchers conversations: many at once, on every store; on PostgreSQL by notifications, and without them."""
 
 import threading
 import time
@@ -66,7 +66,7 @@ def test_a_thousand_watch_in_one_thread_and_each_is_told_of_its_own(name: str) -
             held.store.watch(place, one)
         assert all(one.after(0) for one in told)
         names = [thread.name for thread in set(threading.enumerate()) - before]
-        assert names.count("quire-watching") == 1
+        assert names.count("quire-watchers") == 1
         times = [one.times for one in told]
         for number in (0, 500, 999):
             writer.append(places[number], [entry("x")], expected=0)

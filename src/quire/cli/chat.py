@@ -1,4 +1,4 @@
-"""The command `chat`: lines in, answers as they come, and questions to the person between."""
+"""The command `chat`: reads lines, streams answers, and asks the person for approvals."""
 
 import asyncio
 import inspect
@@ -36,10 +36,10 @@ _YES, _NO = ("y", "yes"), ("", "n", "no")
 _CLOSING = 10.0
 """Seconds that the end of a conversation waits for a compaction."""
 
-_MOST_SHOWN = 40
-"""Items that `/context` lists, the last ones."""
+_MAX_SHOWN = 40
+"""The number of items that `/context` lists, the last ones."""
 
-_WAYS = (
+_MODEL_HINT = (
     "name another model with --model: openai:gpt-5.6, anthropic:claude-sonnet-4-5 or google:gemini-2.5-pro "
     "with a key in the environment, local:/path/to/weights.gguf, "
     "or openai:NAME@http://127.0.0.1:8000/v1 for a service of your own"
@@ -56,7 +56,7 @@ Folder = Annotated[str, typer.Option(help="where the file tools keep their files
 
 
 def chat(
-    address: Annotated[str, typer.Argument(help="scope/conversation, begun or continued")] = _ADDRESS,
+    address: Annotated[str, typer.Argument(help="scope/conversation, new or existing")] = _ADDRESS,
     store: StoreUrl = None,
     model: ModelName = None,
     instructions: InstructionsText = INSTRUCTIONS,
@@ -64,31 +64,31 @@ def chat(
     folder: Folder = FOLDER,
     key_file: KeyFile = None,
 ) -> None:
-    """Talk to a model in a conversation that is kept and can be continued. /help lists its commands."""
-    with at_store(store, key_file, make=True) as found:
-        failed = converse(found, address, model_named(model), instructions, tools_named(tools, folder))
+    """Chat with a model in a stored conversation, which can be continued. /help lists its commands."""
+    with at_store(store, key_file, make=True) as opened:
+        failed = converse(opened, address, model_named(model), instructions, tools_named(tools, folder))
     if failed:
         raise typer.Exit(1)
 
 
 def converse(store: Store, address: str, model: AnyModel, instructions: str, tools: "list[Tool]") -> bool:
-    """Talk until the input ends; whether something failed and no person was there to see it."""
+    """Chat until the input ends; return whether something failed that no person could see."""
     talk = Chat(model, instructions, tools)
-    hook = Hook(talk.seen_by_model, (Built,), name="quire.chat.seen")
+    hook = Hook(talk.keep_context, (Built,), name="quire.chat.seen")
     talk.continue_in(Session.open(address, store=store, hooks=[hook]))
     with _warnings_shown():
         try:
             talk.run()
         finally:
-            wait_for(closed(model))
+            wait_for(close_model(model))
     return talk.has_failed and not talk.terminal.is_person
 
 
 class Chat:
     """One person and one agent.
 
-    The agent runs on the event loop that all plain verbs share, so that background work continues while the
-    person types. This thread reads lines, and an interrupt from the keyboard is raised in it.
+    The agent runs on the event loop of all synchronous calls, so that background work continues while the
+    person types. This thread reads lines, and receives the interrupts from the keyboard.
     """
 
     def __init__(self, model: AnyModel, instructions: str, tools: "list[Tool]") -> None:
@@ -96,7 +96,7 @@ class Chat:
         self.terminal = Terminal()
         self.has_failed = False
         self.seen: Context | None = None
-        """What the model saw last in this conversation."""
+        """The last context of this conversation."""
 
     def continue_in(self, session: Session) -> None:
         """Continue in a conversation."""
@@ -113,16 +113,16 @@ class Chat:
         )
         self.seen = None
 
-    def seen_by_model(self, event: Built) -> None:
-        """Remember what the model sees."""
+    def keep_context(self, event: Built) -> None:
+        """Keep the last context."""
         self.seen = event.context
 
     def run(self) -> None:
-        """Talk until the input ends or the person quits."""
+        """Chat until the input ends or the person quits."""
         self._greet()
         while (line := self._line()) is not None and line not in ("/quit", "/exit"):
             try:
-                self._obey(line)
+                self._handle(line)
             except QuireError as fault:
                 self.has_failed = True
                 self.terminal.error("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
@@ -143,15 +143,15 @@ class Chat:
         session = self.agent.session
         here = plural(len(session.view()), "item")
         self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
-        standing = session.calls.standing()
-        for made in (made for made, progress in standing if progress == "foreign"):
-            self.terminal.note(f"{call(made)} was recorded without a result, and may have run elsewhere")
-        waiting = [made for made, _ in standing]
+        open_calls = session.calls.standing()
+        for tool_call in (tool_call for tool_call, progress in open_calls if progress == "foreign"):
+            self.terminal.note(f"{call(tool_call)} was recorded without a result, and may have run elsewhere")
+        waiting = [tool_call for tool_call, _ in open_calls]
         if self._ask(waiting) < len(waiting):
             self.terminal.note("the last turn was left unfinished: /resume continues it")
 
     def _line(self) -> str | None:
-        """The next line; an interrupt of a person who types discards the line."""
+        """The next line; an interrupt discards the line that is typed."""
         while True:
             try:
                 return self.terminal.line("> ")
@@ -160,8 +160,8 @@ class Chat:
                     return None
                 self.terminal.note("\n/quit ends the conversation")
 
-    def _obey(self, line: str) -> None:
-        """Answer a line, or do what it says."""
+    def _handle(self, line: str) -> None:
+        """Answer a line, or run it as a command."""
         if not line.startswith("/"):
             if line.strip():
                 self.answer(self.agent.stream(line.strip()))
@@ -199,22 +199,22 @@ class Chat:
     def _ask(self, calls: list[ToolCall]) -> int:
         """Print the model's questions and return their number; the next line answers the first."""
         asking = {tool.name for tool in self.agent.tools if tool.asks_person}
-        questions = [made for made in calls if made.name in asking]
-        for made in questions:
-            self.terminal.say(f"? {question(made)}")
+        questions = [tool_call for tool_call in calls if tool_call.name in asking]
+        for tool_call in questions:
+            self.terminal.say(f"? {question(tool_call)}")
         return len(questions)
 
-    async def _approve(self, made: ToolCall) -> bool | str:
+    async def _approve(self, tool_call: ToolCall) -> bool | str:
         try:
-            return await TOOLS.do(approved, self.terminal, made)
+            return await TOOLS.do(ask_approval, self.terminal, tool_call)
         except asyncio.CancelledError:  # the thread still reads a line
             self.terminal.note("this call is not approved: press Enter to continue")
             raise
 
 
-def approved(terminal: Terminal, made: ToolCall) -> bool | str:
-    """Whether a person approves a call; a text is the reason why not."""
-    terminal.say(f"approve this call? {call(made)}")
+def ask_approval(terminal: Terminal, tool_call: ToolCall) -> bool | str:
+    """Whether a person approves a call; a text is the reason for a refusal."""
+    terminal.say(f"approve this call? {call(tool_call)}")
     answer = (terminal.line("yes, no or why not: ") or "").strip()
     return answer.lower() in _YES if answer.lower() in (*_YES, *_NO) else answer
 
@@ -246,9 +246,9 @@ def _context(chat: Chat, _: str) -> None:
     when = "the model saw" if chat.seen is not None else "nothing was sent yet; the model would see"
     context = _seen(chat)
     head, *rows = item_rows(context.items, counter_for(context.model or chat.agent.model.name))
-    left = len(rows) - _MOST_SHOWN
-    before = [f"… {plural(left, 'item')} before these"] if left > 0 else []
-    chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MOST_SHOWN:], "", str(context.receipt))))
+    earlier = len(rows) - _MAX_SHOWN
+    before = [f"… {plural(earlier, 'item')} before these"] if earlier > 0 else []
+    chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MAX_SHOWN:], "", str(context.receipt))))
 
 
 def _budget(chat: Chat, _: str) -> None:
@@ -259,7 +259,7 @@ def _budget(chat: Chat, _: str) -> None:
         *([("tool definitions", receipt.schemas)] if receipt.schemas else []),
         ("in all", receipt.tokens),
         ("free", receipt.available - receipt.tokens),
-        ("kept for the answer", budget.reserve),
+        ("reserved for the answer", budget.reserve),
         ("window", budget.window),
     ]
     width = max(len(name) for name, _ in rows)
@@ -315,12 +315,12 @@ COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
 
 
 def _seen(chat: Chat) -> Context:
-    """What the model saw last; where nothing was sent, what it would see."""
+    """The last context; if nothing was sent, a preview."""
     if chat.seen is not None:
         return chat.seen
-    would_see = wait_for(chat.agent.preview())
-    chat.seen = None  # it was built, not sent
-    return would_see
+    preview = wait_for(chat.agent.preview())
+    chat.seen = None  # a preview is not sent
+    return preview
 
 
 def _spent(session: Session) -> str:
@@ -335,35 +335,35 @@ def _spent(session: Session) -> str:
 
 
 def model_named(name: str | None) -> AnyModel:
-    """The model of a name; without a name the embedded one, or an error that lists the ways to name one."""
-    found = read_name(name or LOCAL)
-    if found.client != LOCAL:
+    """The model of a name; without a name the embedded one, or an error that says how to name one."""
+    parsed = read_name(name or LOCAL)
+    if parsed.client != LOCAL:
         return Model(name or LOCAL)
     try:
-        return Local(found.model or None)
+        return Local(parsed.model or None)
     except (InvalidValue, MissingExtra) as fault:
         if name is not None:
             raise
-        raise InvalidValue(f"no model runs on this machine: {fault}; or {_WAYS}") from None
+        raise InvalidValue(f"no model runs on this machine: {fault}; or {_MODEL_HINT}") from None
 
 
-async def closed(model: AnyModel) -> None:
+async def close_model(model: AnyModel) -> None:
     """Close the connections or the weights of a model."""
     close: Any = getattr(model, "close", None)
-    done = close() if close is not None else None
-    if inspect.isawaitable(done):
-        await done
+    closing = close() if close is not None else None
+    if inspect.isawaitable(closing):
+        await closing
 
 
 def tools_named(names: str, folder: str) -> "list[Tool]":
-    """The tools of groups, such as `files,time`; with any, also those that read long outputs back."""
+    """The tools of groups, such as `files,time`, and with them those that read long outputs back."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in _TOOL_GROUPS:
             raise InvalidValue(f"no tools are called {cut(name)!r}; there are {', '.join(_TOOL_GROUPS)}")
     found: list[Tool] = []
     if "files" in wanted:
-        found += map(_approved_first, file_tools(folder))
+        found += map(_with_approval, file_tools(folder))
     if "time" in wanted:
         found += time_tools()
     if "ask" in wanted:
@@ -371,8 +371,8 @@ def tools_named(names: str, folder: str) -> "list[Tool]":
     return [*found, *bringing_back_tools()] if found else []
 
 
-def _approved_first(one: Tool) -> Tool:
+def _with_approval(given: Tool) -> Tool:
     """The tool; one that changes files needs the person's approval."""
-    if one.name in _READ_ONLY:
-        return one
-    return tool(one.function, name=one.name, idempotent=one.is_idempotent, approve=True)
+    if given.name in _READ_ONLY:
+        return given
+    return tool(given.function, name=given.name, idempotent=given.is_idempotent, approve=True)

@@ -52,7 +52,7 @@ def check(
         found = [(history, _faults(history, file, wire, model)) for history, wire in wanted]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
-            rows = [{"line": history.line, **one._asdict()} for history, faults in found for one in faults]
+            rows = [{"line": each.line, **fault._asdict()} for each, faults in found for fault in faults]
             write_json(rows, to_errors=to_errors)
         else:
             _print_faults(found, file, to_errors)
@@ -123,7 +123,7 @@ def _counted(history: History, source: str | None, model: str | None) -> dict[st
 
 
 def _faults(history: History, file: str, provider: str, model: str | None) -> list[Fault]:
-    """The faults of a history; of one in another format, only that it is."""
+    """The faults of a history; if it is in another format, only that fault."""
     faults = provider_for(provider).check(history.payload, model)
     other = other_format(history.payload, provider) if faults else None
     if other is None:
@@ -150,7 +150,7 @@ def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors
 
 
 def _fix(wanted: list[tuple[History, str]], model: str | None, output: str | None) -> bool:
-    """Write the histories with their faults repaired, each for a provider; whether a fault is left."""
+    """Write the histories with their faults repaired, and return whether a fault is left."""
     fixed = [repaired(history, provider, model) for history, provider in wanted]
     write_payloads([payload for payload, _ in fixed], [history for history, _ in wanted], output)
     has_faults = False

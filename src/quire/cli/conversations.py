@@ -33,12 +33,12 @@ from quire.stores.streams import ORIGIN
 from quire.tokens import counter_for
 
 _PROGRESS = 100
-"""Conversations between two remarks on progress."""
+"""Conversations between two notes on progress."""
 
 _POLL = 0.5
-"""Seconds between two looks for an interrupt."""
+"""Seconds between two checks for an interrupt."""
 
-After = Annotated[int | None, typer.Option(min=0, help="only what comes after this version")]
+After = Annotated[int | None, typer.Option(min=0, help="only entries after this version")]
 
 
 # ls
@@ -53,9 +53,9 @@ def ls(
     json: AsJson = False,
 ) -> None:
     """List the conversations of a store: entries, items, the last time, tokens spent. No content is shown."""
-    with at_store(store, key_file) as found:
-        rows = list(_rows(Source(found), address))
-        if address is not None and not rows and address not in found.scopes():
+    with at_store(store, key_file) as opened:
+        rows = list(_rows(Source(opened), address))
+        if address is not None and not rows and address not in opened.scopes():
             raise UnknownId(f"there is neither a scope nor a conversation {named(address)!r} in this store")
     if json:
         write_json(rows)
@@ -70,13 +70,13 @@ def ls(
 
 def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
     """All conversations, those of a scope, or one with its forks; the latest first."""
-    name, asked = "", [("", "")]
+    name, queries = "", [("", "")]
     if address is not None:
         place = place_at(address)
-        name, asked = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]
+        name, queries = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]
         if "/" not in address:
-            asked.append((f"{address}/", ""))
-    for within, text in asked:
+            queries.append((f"{address}/", ""))
+    for within, text in queries:
         after: str | None = ""
         while after is not None:
             page = list_conversations(source, within, text, after, limit=200)
@@ -86,7 +86,7 @@ def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
 
 
 def _cells(row: Conversation) -> tuple[str, ...]:
-    items, tokens = ("-" if one is None else f"{one:,}" for one in (row.items, row.tokens))
+    items, tokens = ("-" if count is None else f"{count:,}" for count in (row.items, row.tokens))
     return row.address, f"{row.version:,}", items, moment(row.at or 0), tokens
 
 
@@ -108,8 +108,8 @@ def show(
     json: AsJson = False,
 ) -> None:
     """Show the view of a conversation, or with --receipt what a model saw; --json has the full content."""
-    with at_store(store, key_file) as found:
-        session = Source(found).session(address)
+    with at_store(store, key_file) as opened:
+        session = Source(opened).session(address)
         if receipt is not None:
             _show_request(request_named(session.receipts, receipt), json)
             return
@@ -162,10 +162,11 @@ def _show_request(kept: Kept, json: bool) -> None:
 
 
 def _not_shown(kept: Kept) -> Iterator[str]:
-    """A line for all candidates that were not shown for the same reason."""
-    for one in not_shown(kept.entries):
-        which = named(one.first) if one.items == 1 else f"{named(one.first)} to {named(one.last)}"
-        yield f"\n{plural(one.items, 'item')} of {named(one.section)} {one.fate}: {which}; {one.reason}"
+    """A line for each group of candidates that were not shown for the same reason."""
+    for group in not_shown(kept.entries):
+        which = named(group.first) if group.items == 1 else f"{named(group.first)} to {named(group.last)}"
+        items = f"{plural(group.items, 'item')} of {named(group.section)}"
+        yield f"\n{items} {group.fate}: {which}; {group.reason}"
 
 
 # log and follow
@@ -179,15 +180,15 @@ def log(
     json: AsJson = False,
 ) -> None:
     """Print every entry of a conversation, in order, with its edits and what they do."""
-    with at_store(store, key_file) as found:
-        entries = list(_entries(found, Source(found).place(address)))
+    with at_store(store, key_file) as opened:
+        entries = list(_entries(opened, Source(opened).place(address)))
         undone = _undone(entries)
-        shown = [one for one in entries if one[0].version > (after or 0)]
+        shown = [(stored, item) for stored, item in entries if stored.version > (after or 0)]
         if json:
-            write_json([_entry_as_data(*one, undone) for one in shown])
+            write_json([_entry_as_data(stored, item, undone) for stored, item in shown])
             return
-        for one in shown:
-            say(_entry_line(*one, undone))
+        for stored, item in shown:
+            say(_entry_line(stored, item, undone))
 
 
 def follow(
@@ -199,12 +200,12 @@ def follow(
 ) -> None:
     """Print new entries of a conversation as they are added, until interrupted."""
     try:
-        with at_store(store, key_file) as found:
+        with at_store(store, key_file) as opened:
             place = place_at(address)
-            version = found.version(place)
+            version = opened.version(place)
             if not version:
                 note(f"{place}: there is nothing yet")
-            for stored, item in _coming(found, place, version if after is None else after):
+            for stored, item in _new_entries(opened, place, version if after is None else after):
                 if json:
                     write_lines([_entry_as_data(stored, item, set())])
                 else:
@@ -213,7 +214,7 @@ def follow(
         raise typer.Exit(0) from None
 
 
-def _coming(store: Store, place: Place, version: int) -> Iterator[tuple[Stored, Item]]:
+def _new_entries(store: Store, place: Place, version: int) -> Iterator[tuple[Stored, Item]]:
     while True:
         for stored, item in _entries(store, place, version):
             version = stored.version
@@ -229,7 +230,7 @@ def _entries(store: Store, place: Place, after: int = 0) -> Iterator[tuple[Store
 
 
 def _undone(entries: Sequence[tuple[Stored, Item]]) -> set[tuple[str, str]]:
-    """Edits that are undone, by stream and id. The last word counts: an undo can be undone."""
+    """Edits that are undone, by stream and id. An undo can itself be undone."""
     undone: set[tuple[str, str]] = set()
     for stored, item in reversed(entries):
         if isinstance(item, Undo) and (stored.stream, item.id) not in undone:
@@ -269,8 +270,8 @@ def undo(
     json: AsJson = False,
 ) -> None:
     """Undo an edit of a conversation: a summary, a mask, hidden items, a pin, or an undo."""
-    with at_store(store, key_file) as found:
-        done = changes.undo(Source(found), address, edit or "")
+    with at_store(store, key_file) as opened:
+        done = changes.undo(Source(opened), address, edit or "")
     if json:
         write_json(done)
     else:
@@ -284,65 +285,63 @@ def forget(
     ] = None,
     items: Annotated[list[str] | None, typer.Argument(help="their ids", show_default=False)] = None,
     store: StoreUrl = None,
-    all: Annotated[bool, typer.Option("--all", help="forget the whole conversation")] = False,
-    scope: Annotated[
-        str | None, typer.Option(help="forget all of a scope, and of those nested in it")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask before forgetting more than items")] = False,
+    all: Annotated[bool, typer.Option("--all", help="erase the whole conversation")] = False,
+    scope: Annotated[str | None, typer.Option(help="erase a whole scope, with all nested scopes")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask before erasing more than items")] = False,
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Forget items of a conversation, all of it, or all of a scope: it is removed from the store for good."""
-    with at_store(store, key_file) as found:
+    """Erase items, a conversation, or a whole scope from the store for good."""
+    with at_store(store, key_file) as opened:
         if (scope is None) == (address is None) or (scope is not None and all):
             raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
         if address is None:
-            _forget_scope(found, scope or "", yes, json)
+            _forget_scope(opened, scope or "", yes, json)
             return
         if all == bool(items):
             raise InvalidValue("name the items to forget, or say --all: one of the two")
-        if all and not found.version(place_at(address)):
-            remove_conversation(found, place_at(address))  # an earlier attempt may have been interrupted
-        place = Source(found).place(address)  # also one whose key is lost
+        if all and not opened.version(place_at(address)):
+            remove_conversation(opened, place_at(address))  # an earlier attempt may have been interrupted
+        place = Source(opened).place(address)  # also one whose key is lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
-            Source(found).session(address).forget(*ids)
-            gone = f"{plural(len(ids), 'item')} of {place} forgotten"
+            Source(opened).session(address).forget(*ids)
+            done = f"{plural(len(ids), 'item')} of {place} forgotten"
         else:
-            entries = plural(found.version(place), "entry", "entries")
-            _check_forks(found, place)
+            entries = plural(opened.version(place), "entry", "entries")
+            _check_forks(opened, place)
             if not yes and not confirmed(f"Forget all of {place}, {entries}, for ever?"):
                 raise typer.Exit(1)
-            remove_conversation(found, place)
-            gone = f"{place} forgotten: {entries}"
+            remove_conversation(opened, place)
+            done = f"{place} forgotten: {entries}"
         if json:
             write_json({"address": str(place), "forgotten": "all" if all else ids})
         else:
-            say(gone)
+            say(done)
 
 
 def _forget_scope(store: Store, scope: str, yes: bool, json: bool) -> None:
     contents = survey_scopes(store, scope)
     if not json:
         rows = [
-            tuple(f"{one:,}" if isinstance(one, int) else one for one in astuple(row)) for row in contents
+            tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in astuple(row)) for row in contents
         ]
         table([("scope", "conversations", "entries", "documents", "open jobs"), *rows])
     if not yes and not confirmed(f"Forget all of {plural(len(contents), 'scope')}, for ever?"):
         raise typer.Exit(1)
-    for count, _ in enumerate(erase_scopes(store, [one.scope for one in contents]), 1):
+    for count, _ in enumerate(erase_scopes(store, [row.scope for row in contents]), 1):
         if count % _PROGRESS == 0:
             note(f"{count:,} conversations erased")
     if json:
         write_json(contents)
     else:
-        say(f"forgotten: {plural(sum(one.entries for one in contents), 'entry', 'entries')}")
+        say(f"forgotten: {plural(sum(row.entries for row in contents), 'entry', 'entries')}")
 
 
 def _check_forks(store: Store, place: Place) -> None:
-    """Refuse to forget what forks begin with: a fork reads its past from its parent."""
+    """Refuse to erase a conversation with forks: a fork reads its past from its parent."""
     names = [name for name in store.conversations(place.scope) if name.startswith(f"{place.conversation}/")]
-    below = [place._replace(conversation=name) for name in names]
-    forks = [str(one) for one in below if any(e.stream == ORIGIN for e in store.read(one)[:1])]
+    children = [place._replace(conversation=name) for name in names]
+    forks = [str(child) for child in children if any(e.stream == ORIGIN for e in store.read(child)[:1])]
     if forks:
         raise Conflict(f"{place} has forks that begin with its past; forget them first: {listed(forks)}")

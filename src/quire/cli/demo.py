@@ -11,15 +11,15 @@ from quire.errors import InvalidValue
 
 _HERE = Path(__file__).parent
 _EXAMPLES = (_HERE / "support.py", _HERE.parents[2] / "examples" / "support.py")
-"""Where the example is: beside this file in an installed package, or in a checkout."""
+"""The paths of the example in an installed package and in a checkout."""
 
 
 def demo(
     store: Annotated[
-        str | None, typer.Option(help="the store to keep it in; by default a new one for temporary files")
+        str | None, typer.Option(help="the store to write; by default a new temporary one")
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0, help="time for the model on this machine; with 0 the script writes all")
+        float, typer.Option(min=0, help="time for the model on this machine; with 0 all answers are scripted")
     ] = 20.0,
 ) -> None:
     """Play a support conversation, and show what the model sees and why."""

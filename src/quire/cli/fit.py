@@ -47,13 +47,13 @@ def fit(
     The exit status is 1 if the history does not fit.
     """
     with errors_reported():
-        fits = _fitted(read_histories(file, source), budget, reserve, model, source, to)
+        fits = _fit_all(read_histories(file, source), budget, reserve, model, source, to)
         written = [_payload(each, to) for each in fits]
         histories = [each.history for each in fits]
         write_payloads([payload for payload, _, _ in written], histories, output)
         to_errors = output in (None, "-")
         if json:
-            rows = [_receipt(each, *made[1:]) for each, made in zip(fits, written, strict=True)]
+            rows = [_receipt(each, *result[1:]) for each, result in zip(fits, written, strict=True)]
             write_json(rows[0] if histories[0].line is None else rows, to_errors=to_errors)
             return
         for each, (_, downgrades, remark) in zip(fits, written, strict=True):
@@ -73,27 +73,27 @@ def explain(
     source: Source = None,
     reserve: Reserve = 0,
     line: Annotated[int | None, typer.Option(min=1, help="the line, where each is a history")] = None,
-    show: Annotated[bool, typer.Option("--show", help="print the content of the item, too")] = False,
+    show: Annotated[bool, typer.Option("--show", help="also print the content of the item")] = False,
     json: AsJson = False,
 ) -> None:
-    """Explain what became of one item of a history within a budget.
+    """Explain the fate of one item of a history within a budget.
 
     The exit status is 1 if there is no such item.
     """
     with errors_reported():
-        (found,) = _fitted([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
-        number = _number([one.id for one in found.items], item)
-        meant = found.items[number - 1]
-        entry = found.context.explain(meant)
+        (found,) = _fit_all([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
+        number = _number([each.id for each in found.items], item)
+        chosen = found.items[number - 1]
+        entry = found.context.explain(chosen)
         if json:
             row = {"line": found.history.line, "number": number, **entry._asdict()}
-            row["called"] = kind(meant)
-            write_json({**row, "content": content(meant)} if show else row)
+            row["called"] = kind(chosen)
+            write_json({**row, "content": content(chosen)} if show else row)
             return
-        which = f"{number:,}" if meant.id == str(number) else f"{number:,}, id {cut(meant.id)!r}"
+        which = f"{number:,}" if chosen.id == str(number) else f"{number:,}, id {cut(chosen.id)!r}"
         rows = [
             ("item", which),
-            ("kind", kind(meant)),
+            ("kind", kind(chosen)),
             *((name, str(getattr(entry, name))) for name in ("fate", "rule", "section")),
             ("tokens", f"{entry.tokens:,}"),
             ("reason", entry.reason),
@@ -101,7 +101,7 @@ def explain(
         for name, value in rows:
             say(f"{name:9}{value}")
         if show:
-            say(f"\n{content(meant)}")
+            say(f"\n{content(chosen)}")
 
 
 class Fit(NamedTuple):
@@ -114,7 +114,7 @@ class Fit(NamedTuple):
     model: str
 
 
-def _fitted(
+def _fit_all(
     histories: list[History],
     budget: int,
     reserve: int,
@@ -122,7 +122,7 @@ def _fitted(
     source: str | None,
     to: str | None = None,
 ) -> list[Fit]:
-    """All histories fitted; where some do not fit, all of these are reported and nothing is written."""
+    """Fit all histories. If some do not fit, each of these is reported, and nothing is written."""
     known_format(to or OWN)
     room, fits = Budget(window=budget, reserve=reserve), list[Fit]()
     for history in histories:
@@ -130,13 +130,13 @@ def _fitted(
         items = history.items(wire, model if to in (None, wire) else None)
         if wire != OWN and history.conversation is None:  # messages without ids: number the items
             items = [msgspec.structs.replace(item, id=str(number)) for number, item in enumerate(items, 1)]
-        asked = model or history.model
-        template = Template(HistorySection(), budget=room, model=asked)
+        counted_as = model or history.model
+        template = Template(HistorySection(), budget=room, model=counted_as)
         pieces = (Piece(HistorySection(), Transcript(items).view),)
-        counter = counter_for(asked or COUNTED_AS)
+        counter = counter_for(counted_as or COUNTED_AS)
         try:
             context = template.fit(pieces, Ask(tools=history.tools), counter=counter)
-            fits.append(Fit(history, wire, items, context, asked or COUNTED_AS))
+            fits.append(Fit(history, wire, items, context, counted_as or COUNTED_AS))
         except (OverBudget, Irreducible) as fault:
             error(f"{history.place}{fault}")
     if len(fits) < len(histories):
@@ -157,14 +157,14 @@ def _payload(fit: Fit, to: str | None) -> tuple[Any, tuple[Downgrade, ...], str 
 
 
 def _readable_alone(items: Iterable[Item]) -> list[Item]:
-    """Items without their log: a summary, which would name items that are gone, becomes a message."""
-    found: list[Item] = []
+    """Items that can be read without their log: a summary, whose sources are missing, becomes a message."""
+    readable: list[Item] = []
     for item in reversed(list(items)):
         if isinstance(item, Summary):  # no later than the next item: files are read in order of time
-            made = min(item.created_at, found[-1].created_at) if found else item.created_at
-            item = Message("user", summarized(item.text), id=item.id, created_at=made)
-        found.append(item)
-    return found[::-1]
+            at = min(item.created_at, readable[-1].created_at) if readable else item.created_at
+            item = Message("user", summarized(item.text), id=item.id, created_at=at)
+        readable.append(item)
+    return readable[::-1]
 
 
 def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) ->
         "available": receipt.available,
         "tool_definitions": receipt.schemas,
         "sections": [line._asdict() for line in receipt.lines()],
-        "entries": [{"number": numbers.get(one.item_id), **one._asdict()} for one in receipt.entries],
+        "entries": [{"number": numbers.get(entry.item_id), **entry._asdict()} for entry in receipt.entries],
         "notes": [*receipt.advice, *([remark] if remark else [])],
         "downgrades": [{"change": each.change, "reason": each.reason} for each in downgrades],
     }
@@ -186,7 +186,7 @@ def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) ->
 
 def _on_line(histories: list[History], line: int | None) -> History:
     if line is None and len(histories) > 1:
-        raise InvalidValue(f"there are {len(histories):,} histories in it: choose one with --line")
+        raise InvalidValue(f"the file has {len(histories):,} histories: choose one with --line")
     for history in histories:
         if line is None or line == (history.line or 1):
             return history

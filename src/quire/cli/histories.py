@@ -1,4 +1,4 @@
-"""Histories of the files that commands name: read, reported on and written."""
+"""Reads and writes the histories in files."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from quire.integrations.logs.histories import OWN, History, has_lines, histories
 from quire.integrations.logs.repair import READ
 from quire.providers import Downgrade, entries_in, fields_in
 
-_MOST_FIELDS = 20
+_MAX_FIELDS = 20
 
 
 def read_histories(name: str, source: str | None = None) -> list[History]:
-    """The histories in a file; `-` is standard input. `source` is a format that they are known to have.
+    """The histories in a file; `-` is standard input. `source` is their format, if it is known.
 
-    What a log of another program is, and what in it is no part of a conversation, is printed.
+    For a log of another program, its kind and what was left out of it are printed.
     """
     histories = histories_in(read_bytes(name), name, source)
     if histories[0].log is not None:
@@ -24,7 +24,7 @@ def read_histories(name: str, source: str | None = None) -> list[History]:
 
 
 def is_log(name: str) -> bool:
-    """Whether a file with lines is a log of another program, and no store."""
+    """Whether a file of JSON lines is a log of another program, not a store."""
     try:
         return has_lines(name) and histories_in(read_bytes(name), name)[0].log is not None
     except QuireError:
@@ -32,7 +32,7 @@ def is_log(name: str) -> bool:
 
 
 def write_payloads(payloads: list[Any], histories: list[History], name: str | None) -> None:
-    """Write payloads as they came: one as JSON, histories on lines, or messages on lines."""
+    """Write payloads in the shape of their file: JSON, a history on each line, or a message on each line."""
     if not histories[0].is_in_lines:
         write_json(payloads[0], name)
     elif histories[0].line is None and isinstance(payloads[0], list):
@@ -42,7 +42,7 @@ def write_payloads(payloads: list[Any], histories: list[History], name: str | No
 
 
 def note_downgrades(history: History, downgrades: tuple[Downgrade, ...], remark: str | None = None) -> None:
-    """Print what a format could not carry, and a remark, to standard error."""
+    """Print downgrades and a remark to standard error."""
     for downgrade in downgrades:
         note(f"{history.place}{downgrade.reason} ({downgrade.change})")
     if remark is not None:
@@ -50,7 +50,7 @@ def note_downgrades(history: History, downgrades: tuple[Downgrade, ...], remark:
 
 
 def unwritten(history: History, source: str, to: str) -> str | None:
-    """A sentence on fields that are not written: settings are no part of a conversation."""
+    """A sentence about the fields that are not written, such as settings."""
     read = READ.get(source, set())
     fields = {name: value for name, value in fields_in(history.payload).items() if name not in read}
     config = fields_in(fields.pop("config", None)) if source == "gemini" else {}
@@ -58,4 +58,4 @@ def unwritten(history: History, source: str, to: str) -> str | None:
     names = [cut(name) for name, value in fields.items() if value is not None]
     if to == OWN and history.tools:
         names.append("tools")
-    return f"not written: {listed(names, _MOST_FIELDS)}" if names else None
+    return f"not written: {listed(names, _MAX_FIELDS)}" if names else None

@@ -1,6 +1,5 @@
 """The command `inspect`: a local page that shows what the model saw of a conversation, and why."""
 
-import socket
 import webbrowser
 from collections.abc import Callable
 from itertools import accumulate
@@ -12,6 +11,7 @@ import typer
 
 from quire.cli.options import COUNTED_AS, KeyFile
 from quire.cli.phrases import listed, plural
+from quire.cli.sockets import listen
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _LOCAL = "127.0.0.1"
 _HISTORIES = (".json", ".jsonl", ".ndjson")
-_MOST_FILES, _MOST_BYTES = 500, 256 * 2**20
-"""Of a folder that are opened."""
+_MAX_FILES, _MAX_BYTES = 500, 256 * 2**20
+"""The most files of a folder that are opened, and their bytes."""
 
 
 def inspect(
@@ -35,9 +35,7 @@ def inspect(
             show_default=False,
         ),
     ] = None,
-    scope: Annotated[
-        str | None, typer.Option(help="show this scope, and nothing outside of it; by default all")
-    ] = None,
+    scope: Annotated[str | None, typer.Option(help="show only this scope; by default all")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="let the page undo, branch, compact, decide calls and cancel jobs")
     ] = False,
@@ -53,40 +51,36 @@ def inspect(
         if files and (write or scope is not None or key_file is not None):
             raise InvalidValue("files have no scopes or keys and are read-only: leave the options out")
 
-    def opened(url: str) -> None:
+    def announce(url: str) -> None:
         say(url)
-        note("until Ctrl+C; the address holds a token: whoever has it and this machine can read it all")
+        note("until Ctrl+C; the address has a token: anyone on this machine who has it can read everything")
         if browser:
             webbrowser.open(url)
 
     if files:
         with errors_reported():
-            _serve(app(files=files), port, opened)
+            _serve(app(files=files), port, announce)
         return
-    with at_store(store, key_file) as found:
-        _serve(app(found, scope=scope, write=write), port, opened)
+    with at_store(store, key_file) as opened:
+        _serve(app(opened, scope=scope, write=write), port, announce)
 
 
-def _serve(app: "Starlette", port: int, opened: Callable[[str], object]) -> None:
-    """Serve until interrupted; `opened` is called with the address of the page."""
+def _serve(app: "Starlette", port: int, announce: Callable[[str], object]) -> None:
+    """Serve until interrupted; `announce` is called with the address of the page."""
     import uvicorn
 
-    # The first count of tokens takes some tenths of a second; no view should wait for it.
+    # The first count of tokens takes some tenths of a second, so it begins here.
     Thread(target=lambda: counter_for(COUNTED_AS).text("word " * 2_000), daemon=True).start()
-    try:
-        listening = socket.create_server((_LOCAL, port))
-    except OSError as fault:
-        raise InvalidValue(f"port {port} cannot be used: {fault.strerror}") from None
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
+    listening, url = listen(_LOCAL, port)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
-    opened(f"http://{_LOCAL}:{listening.getsockname()[1]}{app.state.path}")  # the socket listens already
+    announce(f"{url}{app.state.path}")  # the socket listens already
     uvicorn.Server(config).run(sockets=[listening])
 
 
 def _files_at(name: str | None) -> dict[str, bytes]:
-    """The histories and logs at a path, by name: in a folder the newest; none where a store is."""
+    """The histories and logs at a path, by name, in a folder the newest; none if it is a store."""
     from quire.reading.files import is_store
 
     path = Path(name or "")
@@ -95,13 +89,13 @@ def _files_at(name: str | None) -> dict[str, bytes]:
     if path.is_file():
         data = read_bytes(name)
         return {} if not data or is_store(data) else {path.name: data}
-    found = [one for one in path.rglob("*") if one.suffix in _HISTORIES and one.is_file()]
-    found.sort(key=lambda one: one.stat().st_mtime, reverse=True)
-    sizes = accumulate(one.stat().st_size for one in found)
-    newest = [one for one, size in zip(found[:_MOST_FILES], sizes, strict=False) if size <= _MOST_BYTES]
+    found = [file for file in path.rglob("*") if file.suffix in _HISTORIES and file.is_file()]
+    found.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+    sizes = accumulate(file.stat().st_size for file in found)
+    newest = [file for file, size in zip(found[:_MAX_FILES], sizes, strict=False) if size <= _MAX_BYTES]
     note(f"reading {plural(len(newest), 'file')} of {len(found):,} in {path}, the newest first")
     if not newest:
         raise InvalidValue(
             f"there are no histories or logs in {path}: files that end with {listed(_HISTORIES)}"
         )
-    return {str(one.relative_to(path)): read_bytes(str(one)) for one in newest}
+    return {str(file.relative_to(path)): read_bytes(str(file)) for file in newest}

@@ -12,33 +12,33 @@ _STORES = "On stores"
 
 COMMANDS: dict[str, tuple[str, str | None, str]] = {
     "demo": ("demo", None, "Play a support conversation, and show what the model sees and why."),
-    "chat": ("chat", None, "Talk to a model in a conversation that is kept."),
-    "continue": ("continuing", None, "Talk on in a conversation that another program wrote to a file."),
+    "chat": ("chat", None, "Chat with a model in a stored conversation."),
+    "continue": ("continued", None, "Continue a conversation that another program wrote to a file."),
     "check": ("check", None, "Validate a history against a provider's rules, or verify a store."),
     "convert": ("check", None, "Write a history in another format."),
     "tokens": ("check", None, "Count the tokens of a history, by kind of item and in all."),
     "fit": ("fit", None, "Write what a model would see of a history within a budget, and why."),
-    "explain": ("fit", None, "Explain what became of one item of a history within a budget."),
+    "explain": ("fit", None, "Explain the fate of one item of a history within a budget."),
     "simulate": ("simulate", None, "Replay histories under compaction policies, and compare the costs."),
     "serve": ("serve", None, "Serve the agents of a node over HTTP."),
     "work": ("work", None, "Do the jobs that services on PostgreSQL accept."),
-    "proxy": ("proxy", None, "Record and explain the requests of any program, which go through unchanged."),
+    "proxy": ("proxy", None, "Pass the requests of any program on unchanged, and record and explain them."),
     "ls": ("conversations", _STORES, "List the conversations of a store."),
     "show": ("conversations", _STORES, "Show the view of a conversation, or what a model saw."),
     "log": ("conversations", _STORES, "Print every entry of a conversation, and what edits do."),
     "follow": ("conversations", _STORES, "Print new entries of a conversation as they are added."),
     "undo": ("conversations", _STORES, "Undo an edit of a conversation."),
-    "forget": ("conversations", _STORES, "Forget items, a conversation, or all of a person, for good."),
-    "export": ("transfer", _STORES, "Write a conversation, or all of a scope, to a file."),
+    "forget": ("conversations", _STORES, "Erase items, a conversation, or a whole scope, for good."),
+    "export": ("transfer", _STORES, "Write a conversation, or a whole scope, to a file."),
     "import": ("transfer", _STORES, "Read a history of any format into a conversation."),
     "copy": ("transfer", _STORES, "Copy every conversation of a store into another one."),
-    "prune": ("upkeep", _STORES, "Remove conversations that were idle for long, for good."),
-    "vacuum": ("upkeep", _STORES, "Give back the room that a store does not use any more."),
-    "migrate": ("upkeep", _STORES, "Make the tables of a database."),
-    "recall": ("memory", _STORES, "List what a question would bring back, with scores and reasons."),
+    "prune": ("upkeep", _STORES, "Remove idle conversations for good."),
+    "vacuum": ("upkeep", _STORES, "Shrink the files of a store to what they hold."),
+    "migrate": ("upkeep", _STORES, "Create the tables of a database."),
+    "recall": ("memory", _STORES, "List what a question recalls, with scores and reasons."),
     "knowledge": ("memory", _STORES, "Add, list and remove the documents of a scope."),
-    "why": ("why", _STORES, "Say whether the model saw what has some words, and why not."),
-    "report": ("report", _STORES, "Sum up what requests cost, what caches served, and what was wasted."),
+    "why": ("why", _STORES, "Say whether the model saw the items with some words, and why not."),
+    "report": ("report", _STORES, "Summarise what requests cost, what caches served, and what was wasted."),
     "inspect": ("inspect", _STORES, "Open a page that shows what the model saw of conversations, and why."),
     "mcp": ("mcp", _STORES, "Serve the conversations of a store to clients of the Model Context Protocol."),
 }
@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str | None, str]] = {
 
 
 class Commands(TyperGroup):
-    """Imports a command when it is run or when its own help is asked for."""
+    """Imports a command when it runs, or to show its help."""
 
     is_listing = False
 
@@ -55,7 +55,7 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command; for the list of all commands, one that only has its line of help."""
+        """The command; for the list of all commands, a placeholder with a line of help."""
         if cmd_name not in COMMANDS:
             return None
         module, panel, line = COMMANDS[cmd_name]

@@ -12,8 +12,8 @@ from quire.errors import InvalidValue
 from quire.reading.http import LOOPBACK
 
 _LOCAL = "127.0.0.1"
-_SHORTEST = 16
-"""Characters of an access key."""
+_MIN_KEY = 16
+"""The fewest characters of an access key."""
 
 
 def mcp(
@@ -23,9 +23,7 @@ def mcp(
             envvar="QUIRE_STORE", help="path or URL of the store; quire.db by default", show_default=False
         ),
     ] = None,
-    scope: Annotated[
-        str | None, typer.Option(help="serve this scope, and nothing outside of it; by default all")
-    ] = None,
+    scope: Annotated[str | None, typer.Option(help="serve only this scope; by default all")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="also serve undo, which changes conversations")
     ] = False,
@@ -50,37 +48,36 @@ def mcp(
         from quire.mcp import server
 
         if port is not None and host not in LOOPBACK and access_key is None:
-            raise InvalidValue("other machines are answered with a key only: set QUIRE_MCP_KEY")
-        if access_key is not None and len(access_key) < _SHORTEST:
-            raise InvalidValue(f"an access key has at least {_SHORTEST} characters")
-    with at_store(store, key_file) as found:
-        made = server(found, scope=scope, write=write)
+            raise InvalidValue("other machines need a key: set QUIRE_MCP_KEY")
+        if access_key is not None and len(access_key) < _MIN_KEY:
+            raise InvalidValue(f"an access key has at least {_MIN_KEY} characters")
+    with at_store(store, key_file) as opened:
+        served = server(opened, scope=scope, write=write)
         try:
             if port is None:
-                made.run("stdio")
+                served.run("stdio")
             else:
                 import uvicorn
 
                 note(f"http://{host}:{port}/mcp")
-                served = made.streamable_http_app(host=host, stateless_http=True)
-                guarded = served if access_key is None else _guarded(served, access_key)
+                application = served.streamable_http_app(host=host, stateless_http=True)
+                guarded = application if access_key is None else _guarded(application, access_key)
                 uvicorn.run(guarded, host=host, port=port, log_level="warning")
         except KeyboardInterrupt:
             raise typer.Exit(0) from None
 
 
-def _guarded(served: Any, key: str) -> Any:
-    """An ASGI application for those who have the key."""
+def _guarded(application: Any, key: str) -> Any:
+    """An ASGI application that requires a key."""
     from starlette.responses import PlainTextResponse
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
-        named = [
-            value.partition(b" ") for name, value in scope.get("headers", ()) if name == b"authorization"
-        ]
-        is_known = [kind.lower() for kind, _, _ in named] == [b"bearer"]
-        is_known = is_known and hmac.compare_digest(named[0][2].strip(), key.encode())
+        headers = scope.get("headers", ())
+        sent = [value.partition(b" ") for name, value in headers if name == b"authorization"]
+        is_known = [kind.lower() for kind, _, _ in sent] == [b"bearer"]
+        is_known = is_known and hmac.compare_digest(sent[0][2].strip(), key.encode())
         if is_known or scope["type"] == "lifespan":
-            await served(scope, receive, send)
+            await application(scope, receive, send)
         else:
             refusal = PlainTextResponse("a valid key is needed", 401, {"www-authenticate": "Bearer"})
             await refusal(scope, receive, send)

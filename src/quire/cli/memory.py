@@ -1,4 +1,4 @@
-"""The commands `recall` and `knowledge`: what a question would bring back, and the documents of a scope."""
+"""The commands `recall` and `knowledge`: what a question recalls, and the documents of a scope."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ knowledge = typer.Typer(
 )
 
 _BUDGET = 1_024
-_LONGEST = 200
+_MAX_QUOTE = 200
 
 
 def recall(
@@ -35,7 +35,7 @@ def recall(
     scope: Scope = "",
     conversation: Annotated[
         str | None,
-        typer.Option(help="where recent, working and episodes look; by default in all of the scope"),
+        typer.Option(help="only this one for recent, working and episodes; by default the whole scope"),
     ] = None,
     tier: Annotated[
         list[str] | None, typer.Option(help="recent, working, episodes or knowledge; may be repeated")
@@ -49,31 +49,31 @@ def recall(
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """List what a question would bring back, the best first, with scores, reasons and what would fit."""
-    with at_store(store, key_file) as found:
+    """List what a question recalls, the best first, with scores, reasons and what would fit."""
+    with at_store(store, key_file) as opened:
         tiers = tier or ("knowledge",)
-        made = reading.recall(Source(found), question, scope, conversation, tiers, budget, limit, zone)
-        if not made.found:
+        recalled = reading.recall(Source(opened), question, scope, conversation, tiers, budget, limit, zone)
+        if not recalled.found:
             raise UnknownId(f"nothing was found in the scope {named(scope)!r}")
     if json:
-        write_json(made)
+        write_json(recalled)
     else:
-        _print(made)
+        _print(recalled)
 
 
-def _print(made: reading.Recalled) -> None:
-    worths = term_worths(terms(made.question))
-    for number, row in enumerate(made.found, 1):
+def _print(recalled: reading.Recalled) -> None:
+    worths = term_worths(terms(recalled.question))
+    for number, row in enumerate(recalled.found, 1):
         score = "" if row["score"] is None else f"{row['score']:.2f}  "
         fits = "fits" if row["fits"] else "is left out"
         say(f"{number:>4}. {score}{row['from']}  {plural(row['tokens'], 'token')}, {fits}")
-        text = row["text"] if len(row["text"]) <= _LONGEST else Excerpt(row["text"], worths).cut(_LONGEST)
-        for line in (row["reason"], beginning(text, _LONGEST), named(row["id"])):
+        text = row["text"] if len(row["text"]) <= _MAX_QUOTE else Excerpt(row["text"], worths).cut(_MAX_QUOTE)
+        for line in (row["reason"], beginning(text, _MAX_QUOTE), named(row["id"])):
             say(f"      {line}")
         say()
-    kept = sum(row["fits"] for row in made.found)
-    fitting = f"{plural(kept, 'fits', 'fit')}, {made.tokens:,}" if kept else "none fits into a budget"
-    say(f"{plural(len(made.found), 'quote')}; {fitting} of {made.budget:,} tokens")
+    fitting = sum(row["fits"] for row in recalled.found)
+    fit = f"{plural(fitting, 'fits', 'fit')}, {recalled.tokens:,}" if fitting else "none fits into a budget"
+    say(f"{plural(len(recalled.found), 'quote')}; {fit} of {recalled.budget:,} tokens")
 
 
 @knowledge.command()
@@ -83,7 +83,7 @@ def add(
     ],
     scope: Scope,
     name: Annotated[str | None, typer.Option(help="the name of the source, in place of its path")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="remove what is gone from a folder")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="remove documents that left a folder")] = False,
     store: StoreUrl = None,
     key_file: KeyFile = None,
     json: AsJson = False,
@@ -94,11 +94,11 @@ def add(
             raise InvalidValue("--name is for one path")
         for path in paths:
             files_at(path, name)  # an error before anything is written
-    with at_store(store, key_file, make=True) as found:
-        documents = Knowledge(found, named_scope(scope))
+    with at_store(store, key_file, make=True) as opened:
+        documents = Knowledge(opened, named_scope(scope))
         reports = [documents.add(path, name=name, prune=prune) for path in paths]
     fields = {
-        field: tuple(one for report in reports for one in getattr(report, field))
+        field: tuple(entry for report in reports for entry in getattr(report, field))
         for field in Report.__struct_fields__
     }
     report = Report(**fields)
@@ -114,16 +114,16 @@ def add(
 @knowledge.command("ls")
 def list_(scope: Scope, store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
     """List the documents of a scope. No content is shown."""
-    with at_store(store, key_file) as found:
-        sources = reading.list_documents(Source(found), named_scope(scope))
+    with at_store(store, key_file) as opened:
+        sources = reading.list_documents(Source(opened), named_scope(scope))
     if json:
-        write_json([{"source": one.name, **msgspec.to_builtins(one)} for one in sources])
+        write_json([{"source": source.name, **msgspec.to_builtins(source)} for source in sources])
     elif not sources:
         note(f"there are no documents in the scope {named(scope)!r}")
     else:
         rows = [
-            (one.name, one.title, f"{one.chunks:,}", f"{one.tokens:,}", moment(one.updated_at))
-            for one in sources
+            (source.name, source.title, f"{source.chunks:,}", f"{source.tokens:,}", moment(source.updated_at))
+            for source in sources
         ]
         table([("source", "title", "chunks", "tokens", "updated (UTC)"), *rows], left=2)
 
@@ -139,17 +139,17 @@ def remove(
     json: AsJson = False,
 ) -> None:
     """Remove documents: their content is removed from the store."""
-    with at_store(store, key_file) as found:
-        documents = Knowledge(found, named_scope(scope))
-        known = {one.name for one in documents.sources()}
+    with at_store(store, key_file) as opened:
+        documents = Knowledge(opened, named_scope(scope))
+        known = {source.name for source in documents.sources()}
         for source in sources:
             if source not in known:
                 raise UnknownKey(f"no source {named(source)!r} in {documents.place}: nothing is removed")
-        gone = {source: documents.remove(source) for source in dict.fromkeys(sources)}
+        removed = {source: documents.remove(source) for source in dict.fromkeys(sources)}
     if json:
-        write_json(gone)
+        write_json(removed)
         return
-    for source, chunks in gone.items():
+    for source, chunks in removed.items():
         say(f"{source}: {plural(chunks, 'chunk')} removed")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 COUNTED_AS = "gpt-5.6"
-"""The model whose tokenizer is used where neither the user nor the file names one."""
+"""The model whose tokenizer is used if neither the user nor the file names one."""
 
 
 File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]

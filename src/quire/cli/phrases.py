@@ -1,4 +1,4 @@
-"""How items, log entries and calls are put into words."""
+"""Phrases for items, log entries and calls."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -28,9 +28,9 @@ from quire.reading.items import text_of
 from quire.state import View
 from quire.tokens import Counter
 
-_MOST_NAMED = 5
-_MOST_SPANS = 3
-_LONGEST = 80
+_MAX_NAMES = 5
+_MAX_SPANS = 3
+_MAX_LINE = 80
 
 STOPS = {
     "interrupted": "interrupted",
@@ -48,7 +48,7 @@ STOPS = {
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
-    """A number of things."""
+    """A count with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
@@ -57,14 +57,14 @@ def named(name: str) -> str:
     return one_line(cut(name))
 
 
-def listed(names: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Some names, and how many more there are."""
-    more = [f"and {len(names) - most:,} more"] if len(names) > most else []
-    return ", ".join([*names[:most], *more])
+def listed(names: Sequence[str], limit: int = _MAX_NAMES) -> str:
+    """At most `limit` names, and how many more there are."""
+    more = [f"and {len(names) - limit:,} more"] if len(names) > limit else []
+    return ", ".join([*names[:limit], *more])
 
 
 def moment(seconds: float) -> str:
-    """A time in UTC; a dash where there is none."""
+    """A time in UTC; a dash for none."""
     if not seconds:
         return "-"
     try:
@@ -73,11 +73,11 @@ def moment(seconds: float) -> str:
         return f"{seconds:.0f}"  # outside of the calendar
 
 
-def beginning(text: str, longest: int = _LONGEST) -> str:
+def beginning(text: str, max_length: int = _MAX_LINE) -> str:
     """The beginning of a text, on one line."""
-    line = one_line(" ".join(text[: 8 * longest].split()))
-    is_whole = len(line) <= longest and len(text) <= 8 * longest
-    return line if is_whole else f"{line[: longest - 1]}…"
+    line = one_line(" ".join(text[: 8 * max_length].split()))
+    is_whole = len(line) <= max_length and len(text) <= 8 * max_length
+    return line if is_whole else f"{line[: max_length - 1]}…"
 
 
 def title(file: str, line: int | None) -> str:
@@ -95,7 +95,7 @@ def kind(item: Item) -> str:
 
 
 def content(item: Item) -> str:
-    """What an item says: media as their kind, a call with its name."""
+    """The content of an item as text: media as their kind, a call with its name."""
     match item:
         case Message() | ToolResult():
             parts = parts_of(item.content)
@@ -109,7 +109,7 @@ def content(item: Item) -> str:
 
 
 def preview(item: Item) -> str:
-    """The beginning of what an item says."""
+    """The beginning of the content of an item."""
     return beginning(content(item))
 
 
@@ -128,7 +128,7 @@ def item_rows(items: Iterable[Item], counter: Counter, view: View | None = None)
 
 
 def entry(item: Item) -> str:
-    """What an entry of the log says or does."""
+    """The content of a log entry, or the effect of an edit."""
     match item:
         case Summary():
             return f"replaces {_spans(item.spans)}: {beginning(item.text)}"
@@ -151,15 +151,15 @@ def _spans(spans: Sequence[Span]) -> str:
         named(span.first) if span.first == span.last else f"{named(span.first)} to {named(span.last)}"
         for span in spans
     ]
-    return listed(words, _MOST_SPANS) or "nothing"
+    return listed(words, _MAX_SPANS) or "nothing"
 
 
 # Calls
 
 
-def call(made: ToolCall) -> str:
+def call(tool_call: ToolCall) -> str:
     """A call on one line."""
-    return f"{named(made.name)} {beginning(made.arguments)}"
+    return f"{named(tool_call.name)} {beginning(tool_call.arguments)}"
 
 
 def outcome(result: ToolResult, how: str = "") -> str:
@@ -168,10 +168,10 @@ def outcome(result: ToolResult, how: str = "") -> str:
     return f"{named(result.name)}{how}{failed}: {preview(result)}"
 
 
-def question(made: ToolCall) -> str:
-    """What a call asks a person."""
+def question(tool_call: ToolCall) -> str:
+    """The question of a call to a person."""
     try:
-        asked = fields_in(msgspec.json.decode(made.arguments)).get("question")
+        text = fields_in(msgspec.json.decode(tool_call.arguments)).get("question")
     except msgspec.DecodeError:
-        asked = None
-    return asked if isinstance(asked, str) else made.arguments
+        text = None
+    return text if isinstance(text, str) else tool_call.arguments

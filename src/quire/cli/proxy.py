@@ -1,4 +1,4 @@
-"""The command `proxy`: requests of any program go through it unchanged, and are recorded and explained."""
+"""The command `proxy`: passes requests of any program on unchanged, and records and explains them."""
 
 import asyncio
 import logging
@@ -14,6 +14,7 @@ import typer
 
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import moment, plural
+from quire.cli.sockets import listen
 from quire.cli.stores import DEFAULT, key_in
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
@@ -27,13 +28,13 @@ _VARIABLES = {
     "ANTHROPIC_BASE_URL": "anthropic",
     "GOOGLE_GEMINI_BASE_URL": "gemini",
 }
-"""The variables by which the clients of the providers take a base URL, and what it is here."""
+"""The variables from which the providers' clients read a base URL, and its path here."""
 
 _IDLE = 300
-"""Seconds after which idle connections are closed: later than programs close them, who might just ask."""
+"""Seconds after which idle connections are closed: programs should close theirs first."""
 
 _CLOSING = 5
-"""Seconds in which streams close after a signal."""
+"""Seconds for streams to end after a signal."""
 
 
 def proxy(
@@ -54,77 +55,76 @@ def proxy(
         bool, typer.Option("--repair", help="repair a history that the provider would refuse")
     ] = False,
     fit: Annotated[
-        int | None, typer.Option(min=1_000, help="cut requests of more than so many tokens")
+        int | None, typer.Option(min=1_000, help="cut requests of more than this many tokens")
     ] = None,
     recall: Annotated[
-        bool, typer.Option("--recall", help="with --fit: quote what left the window, where it answers")
+        bool, typer.Option("--recall", help="with --fit: quote earlier items that answer the question")
     ] = False,
-    content: Annotated[bool, typer.Option(help="store what was said; else only sizes and times")] = True,
+    content: Annotated[bool, typer.Option(help="store content; else only sizes and times")] = True,
     redact: Annotated[
-        list[str] | None, typer.Option(help="a regular expression; what it finds is not stored")
+        list[str] | None, typer.Option(help="a regular expression; its matches are not stored")
     ] = None,
     keys: Annotated[
         str | None, typer.Option(help="file of API keys of `quire serve`, for the header quire-key")
     ] = None,
     key_file: KeyFile = None,
 ) -> None:
-    """Pass requests to providers on as they are, record them beside that, and warn of what costs money.
+    """Pass requests on to providers unchanged, record them, and warn of waste.
 
-    Without a program it runs until Ctrl+C; with one, until that ends, and with its exit status.
+    Without a program it runs until Ctrl+C; with one, until that ends, with its exit status.
     """
-    held = list[str]()
+    warnings = list[str]()
 
     def warn(text: str) -> None:
-        if program:  # it has the terminal
-            held.append(text)
+        if program:  # it has the terminal until it ends
+            warnings.append(text)
         else:
             note(f"{moment(now())} {text}")
 
     with errors_reported():
         from quire.proxy import Fitting, Recorder, Relay, Settings
 
-        given = {other: address for other, _, address in (one.partition("=") for one in upstream or ())}
+        pairs = (option.partition("=") for option in upstream or ())
+        upstreams = {other: address for other, _, address in pairs}
         fitting = Fitting(repair, fit, recall)
         name = store or DEFAULT
         settings = Settings(name, key_in(key_file), content, _patterns(redact), fitting)
         if recall and fit is None:
-            raise InvalidValue("recall is for requests that are cut: give --fit too")
+            raise InvalidValue("--recall needs --fit: only requests that are cut have quotes")
         recorder = Recorder(settings, warn)
-        relay = Relay(given, recorder, admit=_admit(keys, host))
-        listening = _listening(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listening.getsockname()[1]}"
+        relay = Relay(upstreams, recorder, admit=_admit(keys, host))
+        listening, url = listen(host, port)
     if not program:
         for variable, path in _VARIABLES.items():
             say(f"export {variable}={url}/{path}")
-        for other in given:
+        for other in upstreams:
             say(f"# {other}: {url}/{other}")
         note(f"recording to {name} until Ctrl+C; to look inside: quire inspect {name}")
     status = asyncio.run(_run(relay, listening, program or [], url))
-    for text in held:
+    for text in warnings:
         note(text)
     recorded = plural(recorder.recorded, "request")
     lost = "".join(f", {count:,} not ({reason})" for reason, count in recorder.lost.items())
-    note(f"{recorded} recorded{lost}; to sum up: quire report {name}")
+    note(f"{recorded} recorded{lost}; for a summary: quire report {name}")
     raise typer.Exit(status)
 
 
-def _patterns(given: list[str] | None) -> tuple[str, ...]:
-    for one in given or ():
+def _patterns(redact: list[str] | None) -> tuple[str, ...]:
+    for pattern in redact or ():
         try:
-            re.compile(one)
+            re.compile(pattern)
         except re.error as fault:
             raise InvalidValue(f"--redact takes a regular expression: {fault}") from None
-    return tuple(given or ())
+    return tuple(redact or ())
 
 
 def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
-    """What checks the keys of programs; None where only those of this machine are answered."""
+    """The function that checks keys; None if only programs on this machine are served."""
     from quire.proxy.relay import LOOPBACK
 
     if keys is None:
         if host not in LOOPBACK:
-            raise InvalidValue("other machines are answered with keys only: give --keys")
+            raise InvalidValue("other machines need keys: give --keys")
         return None
     from quire.service import Keys
     from quire.service.problems import Problem
@@ -133,7 +133,7 @@ def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
 
     def admit(key: str) -> str | None:
         try:
-            with known.admitted(f"Bearer {key}", None) as caller:
+            with known.admit(f"Bearer {key}", None) as caller:
                 return caller.scope
         except Problem:
             return None
@@ -141,22 +141,12 @@ def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
     return admit
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listening = socket.create_server((host, port), family=family, backlog=2_048)
-    except OSError as fault:
-        raise InvalidValue(f"{host}:{port} cannot be used: {fault.strerror}") from None
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
-    return listening
-
-
 async def _run(relay: "Relay", listening: socket.socket, program: list[str], url: str) -> int:
-    """Serve until a signal, or until the program ends; returns its exit status."""
+    """Serve until a signal, or until the program ends; return its exit status."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Leaves the signals to the command: a program may have the terminal."""
+        """Leaves signals to the command: the program may have the terminal."""
 
         def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
             return nullcontext()
@@ -171,7 +161,7 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_CLOSING,
     )
-    # A stream that breaks off breaks off for the program, too: to uvicorn that is an error to log.
+    # When an upstream breaks off, so does the answer to the program, which uvicorn would log as an error.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server, loop = Server(config), asyncio.get_running_loop()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -184,7 +174,7 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
             loop.add_signal_handler(number, stop)
         await serving
         return 0
-    loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal asks the program itself
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the program too
     environment = {**os.environ, **{name: f"{url}/{path}" for name, path in _VARIABLES.items()}}
     try:
         running = await asyncio.create_subprocess_exec(*program, env=environment)

@@ -26,22 +26,22 @@ def report(
     store: Annotated[
         str | None, typer.Argument(envvar="QUIRE_STORE", help="path or URL of the store; quire.db by default")
     ] = None,
-    hours: Annotated[float, typer.Option(min=0.01, help="the time to sum up, until now")] = 24.0,
+    hours: Annotated[float, typer.Option(min=0.01, help="the hours to summarise, until now")] = 24.0,
     scope: Annotated[str | None, typer.Option(help="only this scope; all by default")] = None,
     html: Annotated[str | None, typer.Option(help="write one HTML page to this file")] = None,
     json: AsJson = False,
     key_file: KeyFile = None,
 ) -> None:
-    """Sum up what requests cost, what caches served and why they broke, and what was wasted."""
-    with at_store(store, key_file) as found:
-        made = write_report(Source(found, scope=scope), now() - hours * _HOUR)
+    """Summarise what requests cost, what caches served and why they broke, and what was wasted."""
+    with at_store(store, key_file) as opened:
+        written = write_report(Source(opened, scope=scope), now() - hours * _HOUR)
     if json:
-        write_json(made)
+        write_json(written)
     elif html is not None:
-        write_text(_page(made), html)
+        write_text(_page(written), html)
     else:
-        say(_summary(made))
-        for part in _parts(made):
+        say(_summary(written))
+        for part in _parts(written):
             say(f"\n{part.title}", bold=True)
             table([part.columns, *part.rows])
 
@@ -54,33 +54,33 @@ class _Part(NamedTuple):
     rows: list[tuple[str, ...]]
 
 
-def _summary(made: Report) -> str:
-    cached = "" if made.cached is None else f", {made.cached:.0%} of the input from caches"
-    first = "" if made.first is None else f", the first token after {made.first:.2f} s in the median"
-    unpriced = f" ({made.unpriced:,} without a price)" if made.unpriced else ""
-    failed = f", {made.failed:,} failed" if made.failed else ""
-    requests = f"{plural(made.requests, 'request')} in {plural(made.conversations, 'conversation')}"
-    tokens = f"{made.input:,} tokens read and {made.output:,} written"
+def _summary(data: Report) -> str:
+    cached = "" if data.cached is None else f", {data.cached:.0%} of the input from caches"
+    first = "" if data.first is None else f", the first token after {data.first:.2f} s in the median"
+    unpriced = f" ({data.unpriced:,} without a price)" if data.unpriced else ""
+    failed = f", {data.failed:,} failed" if data.failed else ""
+    requests = f"{plural(data.requests, 'request')} in {plural(data.conversations, 'conversation')}"
+    tokens = f"{data.input:,} tokens read and {data.output:,} written"
     return (
-        f"Since {moment(made.since)} (UTC): {requests}{failed}; {tokens}{cached}; "
-        f"{made.cost:,.4f} USD at the prices of {made.prices_of}{unpriced}{first}."
+        f"Since {moment(data.since)} (UTC): {requests}{failed}; {tokens}{cached}; "
+        f"{data.cost:,.4f} USD at the prices of {data.prices_of}{unpriced}{first}."
     )
 
 
-def _parts(made: Report) -> list[_Part]:
+def _parts(data: Report) -> list[_Part]:
     """The tables that have rows."""
     found = [
-        _part("Models", made.models, model="model", requests="requests", input="read", cost="USD"),
+        _part("Models", data.models, model="model", requests="requests", input="read", cost="USD"),
         _part(
-            "Cache breaks", made.breaks, cause="cause", requests="requests", tokens="tokens", last="the last"
+            "Cache breaks", data.breaks, cause="cause", requests="requests", tokens="tokens", last="the last"
         ),
         _part(
-            "The largest items", made.largest, address="conversation", kind="kind", name="of", tokens="tokens"
+            "The largest items", data.largest, address="conversation", kind="kind", name="of", tokens="tokens"
         ),
-        _part("Tools never called", made.unused, name="tool", conversations="offered in", tokens="tokens"),
+        _part("Tools never called", data.unused, name="tool", conversations="offered in", tokens="tokens"),
         _part(
-            "The same call again and again",
-            made.repeated,
+            "Repeated calls",
+            data.repeated,
             address="conversation",
             name="tool",
             arguments="arguments",
@@ -91,7 +91,7 @@ def _parts(made: Report) -> list[_Part]:
 
 
 def _part(title: str, rows: Sequence[Mapping[str, Any]], **columns: str) -> _Part:
-    """Some fields of rows, under their own names."""
+    """A table of some fields of rows; `columns` maps fields to headers."""
     return _Part(
         title, tuple(columns.values()), [tuple(_cell(row[name]) for name in columns) for row in rows]
     )
@@ -103,11 +103,11 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value or "-")
 
 
-def _page(made: Report) -> str:
-    """The report as one page that loads nothing."""
-    parts = [f"<h1>Requests</h1><p>{escape(_summary(made))}</p>"]
-    for part in _parts(made):
-        head = "".join(f"<th>{escape(one)}</th>" for one in part.columns)
+def _page(data: Report) -> str:
+    """The report as one self-contained page."""
+    parts = [f"<h1>Requests</h1><p>{escape(_summary(data))}</p>"]
+    for part in _parts(data):
+        head = "".join(f"<th>{escape(column)}</th>" for column in part.columns)
         rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in part.rows)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         parts.append(f"<h2>{escape(part.title)}</h2><table><tr>{head}</tr>{body}</table>")

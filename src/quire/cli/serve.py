@@ -11,6 +11,7 @@ import typer
 
 from quire.cli.nodes import node_in
 from quire.cli.options import COUNTED_AS
+from quire.cli.sockets import listen
 from quire.cli.terminal import errors_reported, note, read_bytes, say
 from quire.errors import InvalidValue
 from quire.reading.http import LOOPBACK
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from quire.service import Runner
 
 _CLOSING = 5
-"""Seconds in which streams close after the turns have ended."""
+"""Seconds for streams to end after the turns have ended."""
 
 
 def serve(
@@ -36,11 +37,11 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="the port; 0 is a free one")] = 8000,
     keys: Annotated[str | None, typer.Option(help="file of API keys, in TOML")] = None,
     durable: Annotated[
-        bool, typer.Option("--durable", help="leave the work to `quire work`, by PostgreSQL")
+        bool, typer.Option("--durable", help="let `quire work` do the jobs, through PostgreSQL")
     ] = False,
-    most: Annotated[int, typer.Option(min=1, help="refuse messages while so many jobs wait or run")] = 1_000,
+    most: Annotated[int, typer.Option(min=1, help="refuse messages while this many jobs are open")] = 1_000,
     read_timeout: Annotated[
-        float, typer.Option(min=0.1, help="seconds in which the body of a request is to be sent")
+        float, typer.Option(min=0.1, help="seconds in which the body of a request has to arrive")
     ] = 60.0,
     grace: Annotated[float, typer.Option(min=0, help="seconds for running turns after a signal")] = 30.0,
     new_key: Annotated[
@@ -49,24 +50,26 @@ def serve(
 ) -> None:
     """Serve the agents of a node over HTTP, until Ctrl+C or SIGTERM."""
     with errors_reported():
-        from quire.service import Keys, app, new_key as made_key
+        from quire.service import Keys, app, new_key as create_key
 
         if new_key is not None:
-            key, row = made_key(new_key)
+            key, row = create_key(new_key)
             say(row)
             note(f"the key, which is shown only here: {key}")
             return
         if node is None:
             raise InvalidValue("which node? Name a Python file that has one")
         if keys is None and host not in LOOPBACK:
-            raise InvalidValue("other machines are answered with keys only: give --keys")
+            raise InvalidValue("other machines need keys: give --keys")
         known = None if keys is None else Keys.read(read_bytes(keys))
         served, _ = node_in(node)
         runner: Runner | None = None
         if durable:
             runner = import_module("quire.service.durable").DurableRunner(served)
-        made = app(served, runner=runner, keys=known, most=most, read_timeout=read_timeout, grace=grace)
-        _serve(made, host, port)
+        application = app(
+            served, runner=runner, keys=known, max_jobs=most, read_timeout=read_timeout, grace=grace
+        )
+        _serve(application, host, port)
 
 
 def _serve(app: "Starlette", host: str, port: int) -> None:
@@ -81,19 +84,13 @@ def _serve(app: "Starlette", host: str, port: int) -> None:
             await service.node.stop(grace=0)
             await super().shutdown(sockets)
 
-    # The first count of tokens takes about a second; no message should wait for it.
+    # The first count of tokens takes about a second, so it begins here.
     Thread(target=lambda: counter_for(COUNTED_AS).text("word " * 2_000), daemon=True).start()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
     logging.getLogger("quire.service").setLevel(logging.INFO)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listening = socket.create_server((host, port), family=family, backlog=2_048)
-    except OSError as fault:
-        raise InvalidValue(f"{host}:{port} cannot be used: {fault.strerror}") from None
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own alone
-    shown = f"[{host}]" if ":" in host else host
+    listening, url = listen(host, port)
     config = uvicorn.Config(
         app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_CLOSING
     )
-    say(f"http://{shown}:{listening.getsockname()[1]}")  # the socket listens already
+    say(url)  # the socket listens already
     asyncio.run(Server(config).serve(sockets=[listening]))

@@ -1,4 +1,4 @@
-"""The command `simulate`: histories replayed under compaction policies, and what each would have cost."""
+"""The command `simulate`: replays histories under compaction policies, and compares the costs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -62,11 +62,11 @@ def simulate(
             _print_report(report, file)
 
 
-def _model_for(histories: Sequence[History], asked: str | None) -> str:
-    found = sorted({history.model for history in histories if history.model is not None})
-    if asked is None and len(found) > 1:
-        raise InvalidValue(f"the histories are for {len(found)} models: choose one with --model")
-    return asked or (found[0] if found else COUNTED_AS)
+def _model_for(histories: Sequence[History], chosen: str | None) -> str:
+    named = sorted({history.model for history in histories if history.model is not None})
+    if chosen is None and len(named) > 1:
+        raise InvalidValue(f"the histories are for {len(named)} models: choose one with --model")
+    return chosen or (named[0] if named else COUNTED_AS)
 
 
 # The report
@@ -74,13 +74,13 @@ def _model_for(histories: Sequence[History], asked: str | None) -> str:
 
 def _figures(replays: dict[str, list[Replay]], model: str) -> dict[str, Any]:
     """The figures of all policies; the bill is a ratio to that of keeping everything."""
-    calls = sum(len(one.calls) for one in replays[KEEP_ALL])
+    calls = sum(len(each.calls) for each in replays[KEEP_ALL])
     if not calls:
-        raise InvalidValue("no model is called in it: no message is followed by a reply")
+        raise InvalidValue("the file has no reply of a model")
     own = known_prices(model)
     prices = own or USUAL_PRICES
-    bills = {name: sum(one.bill(prices) for one in some) for name, some in replays.items()}
-    policies = {name: summed(some) for name, some in replays.items()}
+    bills = {name: sum(each.bill(prices) for each in group) for name, group in replays.items()}
+    policies = {name: summed(group) for name, group in replays.items()}
     for name, row in policies.items():
         row["bill"] = round(bills[name] / bills[KEEP_ALL], 4) if row["calls"] and bills[KEEP_ALL] else None
         row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and own else None

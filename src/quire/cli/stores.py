@@ -1,6 +1,6 @@
-"""Which store a command works on.
+"""Opens the store of a command.
 
-A command that only reads makes nothing: a store that does not exist is an error, not an empty store.
+A command that only reads creates nothing: a store that does not exist is an error, not an empty store.
 """
 
 import os
@@ -18,11 +18,11 @@ _KEY_LENGTH = 32
 
 @contextmanager
 def at_store(url: str | None, key_file: str | None = None, *, make: bool = False) -> Generator[Store]:
-    """Open a store and close it at the end. Errors are reported, and what the store repaired."""
+    """Open a store for the block. Errors, and repairs of the store, are reported."""
     with errors_reported():
         name = url or _default(make=make)
         if name == "memory:":
-            raise InvalidValue("a store in memory is gone when the command ends: name a file or a URL")
+            raise InvalidValue("a store in memory ends with the command: name a file or a URL")
         path = path_of(name)
         if path is not None and not make and not path.exists():
             raise StoreFailed(f"there is no store at {path}")
@@ -40,12 +40,12 @@ def _default(*, make: bool) -> str:
     if not os.path.exists(DEFAULT):
         if not make:
             raise InvalidValue(f"which store? Name one, or set QUIRE_STORE; there is no {DEFAULT} here")
-        note(f"{DEFAULT} is made in this folder")
+        note(f"{DEFAULT} is created in this folder")
     return DEFAULT
 
 
 def path_of(url: str) -> Path | None:
-    """The file of a store; None for a store in no file."""
+    """The file of a store; None if it has none."""
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///"))
     is_address = "://" in url or url.partition(":")[0] in ("sqlite", "postgresql", "postgres")

@@ -1,7 +1,7 @@
-"""The only place that prints, writes files and reads lines. No text that is printed can drive a terminal.
+"""The terminal: the only file that prints, writes files and reads lines. Nothing printed can control it.
 
-Control characters, characters that change the direction of writing and invisible ones are printed as escapes.
-In JSON an escape means the same as the character, so nothing is lost.
+Control characters, invisible ones, and those that change the direction of text are printed as escapes. In
+JSON an escape means the same as the character, so nothing is lost.
 """
 
 import os
@@ -24,8 +24,8 @@ _UNSAFE = (
     "\U000e0000-\U000e007f]"
 )
 _on_a_line = re.compile(_UNSAFE)
-_in_lines = re.compile(_UNSAFE.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))  # line ends and tabs stay
-_in_json = re.compile(_UNSAFE.replace("\x00-\x1f", ""))  # JSON has escaped these itself
+_in_lines = re.compile(_UNSAFE.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))  # except line breaks and tabs
+_in_json = re.compile(_UNSAFE.replace("\x00-\x1f", ""))  # JSON escapes the others itself
 
 
 # Escapes
@@ -103,11 +103,11 @@ def write_text(text: str, name: str | None, *, to_errors: bool = False) -> None:
 
 @contextmanager
 def errors_reported() -> Generator[None]:
-    """Report errors in a sentence. Exit status 1: the answer is no; 2: something could not be read."""
+    """Report errors in a sentence. Exit status 1: the answer is no; 2: an input could not be read."""
     try:
         yield
     except RecursionError:
-        error("it is nested too deeply")
+        error("the input is nested too deeply")
     except (LookupError, Conflict, EditRefused) as fault:
         if not isinstance(fault, QuireError):
             raise
@@ -127,7 +127,7 @@ def read_bytes(name: str) -> bytes:
     """The content of a file; `-` is standard input."""
     if name == "-":
         return sys.stdin.buffer.read()
-    if Path(name).is_char_device():  # such as /dev/zero, which has no end
+    if Path(name).is_char_device():  # such as /dev/zero, which never ends
         raise Damaged("it cannot be read: it is a device", name)
     try:
         return Path(name).read_bytes()
@@ -136,7 +136,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def confirmed(question: str) -> bool:
-    """Whether a person says yes."""
+    """Ask a person to confirm."""
     return typer.confirm(one_line(question), err=True)
 
 
@@ -146,7 +146,7 @@ class Terminal:
     def __init__(self) -> None:
         self.is_person = sys.stdin.isatty()
         self._is_within_line = False
-        self._reading = threading.Lock()  # a call that is no longer to be approved may still read a line
+        self._reading = threading.Lock()  # an approval that was cancelled may still read a line
         if self.is_person:
             with suppress(ImportError):
                 import_module("readline")  # once imported, it edits the lines of input()
@@ -165,24 +165,24 @@ class Terminal:
         return text.rstrip("\r\n") if text else None
 
     def stream(self, text: str, *, dim: bool = False) -> None:
-        """A piece of an answer."""
+        """Print a piece of an answer."""
         if text:
-            self._is_within_line = not text.endswith("\n")  # first: printing may be interrupted
+            self._is_within_line = not text.endswith("\n")  # before printing, which may be interrupted
             say(text, end="", dim=dim or None)
             sys.stdout.flush()
 
     def say(self, text: str) -> None:
-        """One line or several."""
+        """Print one line or several."""
         self.end_line()
         say(text)
 
     def note(self, text: str) -> None:
-        """A remark."""
+        """Print a remark."""
         self.end_line()
         say(text, to_errors=True, dim=True)
 
     def error(self, text: str) -> None:
-        """What went wrong."""
+        """Print an error."""
         self.end_line()
         error(text)
 

@@ -31,8 +31,8 @@ ReadFormat = Annotated[
     typer.Option("--format", help="the format to read, or the kind of log; guessed by default"),
 ]
 
-_MOST_NOTED = 20
-"""Faults, and repairs, of a history that are printed."""
+_MAX_NOTES = 20
+"""The most faults of a history that are printed, and the most repairs."""
 
 
 # export and import
@@ -52,10 +52,10 @@ def export(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="who goes on: it gets back the reasoning it sealed")
+        str | None, typer.Option(help="the model that continues: its own sealed reasoning is kept")
     ] = None,
     scope: Annotated[
-        str | None, typer.Option(help="write all of a scope, and of those nested in it, as one archive")
+        str | None, typer.Option(help="write a whole scope, with all nested scopes, as one archive")
     ] = None,
     store: StoreUrl = None,
     transcript: Transcript = "main",
@@ -63,16 +63,16 @@ def export(
 ) -> None:
     """Write a conversation: as items, as a provider's payload, or as a session that another program resumes.
 
-    What the format does not carry is reported on standard error, item by item. With --scope, write every
-    entry of all conversations of a person or a tenant, as a zip archive.
+    What the format cannot carry is reported on standard error, item by item. With --scope, write every entry
+    of all conversations of a user or a tenant as a zip archive.
     """
-    with at_store(store, key_file) as found:
+    with at_store(store, key_file) as opened:
         if address is None or scope is not None:
             if address is not None:
                 raise InvalidValue("name a conversation, or a scope by --scope: one of the two")
-            _archive(found, scope, output)
+            _archive(opened, scope, output)
             return
-        items = Source(found).session(address).view(transcript).recorded()
+        items = Source(opened).session(address).view(transcript).recorded()
         is_whole = format in WITH_LOG if whole is None else whole
         written = write_conversation(items, format, Target(address, str(Path.cwd()), model, is_whole))
         if isinstance(written.content, str):
@@ -94,8 +94,8 @@ def _archive(store: Store, scope: str | None, output: str | None) -> None:
         contents = write_archive(store, scope, Path(output or ""))
     except OSError as fault:
         raise Unencodable(f"cannot be written: {fault.strerror}", output) from None
-    entries = plural(sum(one.entries for one in contents), "entry", "entries")
-    say(f"{output}: {entries} of {plural(sum(one.conversations for one in contents), 'conversation')}")
+    entries = plural(sum(row.entries for row in contents), "entry", "entries")
+    say(f"{output}: {entries} of {plural(sum(row.conversations for row in contents), 'conversation')}")
 
 
 def import_(
@@ -106,7 +106,7 @@ def import_(
     append: Annotated[bool, typer.Option("--append", help="add to a conversation that exists")] = False,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="what it calls the user and the system is yours, and not from outside"),
+        typer.Option("--trust", help="its user and system messages are your own, not from outside"),
     ] = False,
     key_file: KeyFile = None,
     json: AsJson = False,
@@ -118,14 +118,14 @@ def import_(
     """
     with errors_reported():
         read = list(incoming(file, place_at(address), format))
-    with at_store(store, key_file, make=True) as found:
-        versions = {one.place: found.version(one.place) for one in read}
-        if there := [place for place in versions if versions[place] and not append]:
-            raise Conflict(f"there is a conversation {there[0]} already: --append adds to it")
-        for one in read:
-            session = Session.open(str(one.place), store=found)
-            items = one.items if trust else as_imported(one.items)
-            append_history(session, one.history, items, versions[one.place])
+    with at_store(store, key_file, make=True) as opened:
+        versions = {each.place: opened.version(each.place) for each in read}
+        if existing := [place for place in versions if versions[place] and not append]:
+            raise Conflict(f"there is a conversation {existing[0]} already: --append adds to it")
+        for each in read:
+            session = Session.open(str(each.place), store=opened)
+            items = each.items if trust else as_imported(each.items)
+            append_history(session, each.history, items, versions[each.place])
     if json:
         write_json(
             [
@@ -151,18 +151,18 @@ def import_(
 
 
 def note_faults(read: "Incoming") -> None:
-    """Print what was broken in a history, and how requests repair it; the items are kept as they were."""
-    for fault in read.faults[:_MOST_NOTED]:
+    """Print the faults of a history, and how requests repair them; the items are stored unchanged."""
+    for fault in read.faults[:_MAX_NOTES]:
         note(f"{read.title}: broken: {fault}")
-    for repair in read.repairs[:_MOST_NOTED]:
+    for repair in read.repairs[:_MAX_NOTES]:
         note(f"{read.title}: repaired in each request: {repair.reason} ({repair.change})")
-    left = len(read.faults[_MOST_NOTED:]) + len(read.repairs[_MOST_NOTED:])
-    if left:
-        note(f"{read.title}: and {plural(left, 'line')} more; --json lists all")
+    more = len(read.faults[_MAX_NOTES:]) + len(read.repairs[_MAX_NOTES:])
+    if more:
+        note(f"{read.title}: and {plural(more, 'line')} more; --json lists all")
 
 
 class Incoming(NamedTuple):
-    """One history, where it was read and where it goes."""
+    """A history to import, and the place to import it to."""
 
     title: str
     format: str
@@ -175,22 +175,22 @@ class Incoming(NamedTuple):
 
 
 def incoming(file: str, place: Place, source: str | None) -> Iterator[Incoming]:
-    """The histories in a file, and the conversations that they become."""
+    """The histories in a file, each with its place."""
     for history in read_histories(file, source):
         where = title(file, history.line)
         try:
             items = history._replace(line=None).items(source)
-            Log(items)  # an error if an edit is about nothing in it
+            Log(items)  # an error if an edit has no target
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
         target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
-        found = history.log.format if history.log is not None else history.format(source)
-        broken = _broken(history, source, items)
-        yield Incoming(where, found, target, history, items, len(history.tools), *broken)
+        format = history.log.format if history.log is not None else history.format(source)
+        faults = _faults_and_repairs(history, source, items)
+        yield Incoming(where, format, target, history, items, len(history.tools), *faults)
 
 
-def _broken(
+def _faults_and_repairs(
     history: History, source: str | None, items: list[Item]
 ) -> tuple[list[Fault], tuple[Downgrade, ...]]:
     """The faults of a history in its own format, and how a request of that format repairs them."""
@@ -206,7 +206,7 @@ def _broken(
 
 def copy(
     source: Annotated[str, typer.Argument(help="the URL or path of a store", show_default=False)],
-    target: Annotated[str, typer.Argument(help="the store to copy it to", show_default=False)],
+    target: Annotated[str, typer.Argument(help="the store to copy to", show_default=False)],
     key_file: KeyFile = None,
     target_key_file: Annotated[
         str | None, typer.Option("--target-key-file", help="the key to seal the copy with")
@@ -217,48 +217,47 @@ def copy(
 
     Nothing is overwritten. Without keys a sealed store stays sealed; with its key the copy is in clear.
     """
-    with at_store(source, key_file) as one:
+    with at_store(source, key_file) as original:
         _check_apart(source, target)
         with at_store(target, target_key_file, make=True) as other:
-            copied, entries, there = _copy(one, other)
+            copied, entries, there = _copy(original, other)
     if json:
         write_json({"copied": copied, "entries": entries, "there": there})
         return
-    say(f"{plural(copied, 'conversation')} copied, {plural(entries, 'entry', 'entries')}, all alike")
+    say(f"{plural(copied, 'conversation')} copied, {plural(entries, 'entry', 'entries')}, all verified")
     if there:
         say(f"{plural(there, 'conversation')} had been copied already")
 
 
 def _copy(source: Store, target: Store) -> tuple[int, int, int]:
-    """Copy what the target does not have: how many conversations, how many entries, how many were there.
+    """Copy the conversations that the target lacks: return their number and entries, and the number it had.
 
-    Each conversation is copied whole, so an interrupted copy can be started again. Where the target has a
-    different conversation of the same name, nothing is copied.
+    Each conversation is copied whole, so an interrupted copy can be repeated. If the target has a different
+    conversation of the same name, nothing is copied.
     """
     places = source.places()
-    there = [place for place in places if target.version(place)]
-    others = [str(place) for place in there if _rows(source, place) != _rows(target, place)]
+    existing = [place for place in places if target.version(place)]
+    others = [str(place) for place in existing if _rows(source, place) != _rows(target, place)]
     if others:
         raise Conflict(f"the target has other conversations of the same names: {listed(others)}")
-    missing = [place for place in places if place not in there]
+    missing = [place for place in places if place not in existing]
     entries = 0
     for place in missing:
         version = 0
-        while stored := source.read(place, after=version):  # also what is added meanwhile
-            copies = [Entry(one.stream, one.body) for one in stored]
+        while stored := source.read(place, after=version):  # also entries that are added meanwhile
+            copies = [Entry(entry.stream, entry.body) for entry in stored]
             version = target.append(place, copies, expected=version)
         entries += version
     for place in missing:
         if _rows(source, place) != _rows(target, place):
             raise Conflict(f"{place} was written to while it was copied: the copy is not the same")
-    return len(missing), entries, len(there)
+    return len(missing), entries, len(existing)
 
 
 def _rows(store: Store, place: Place) -> list[tuple[str, bytes]]:
-    """The content of a conversation; in a file of lines a line break within a body is a space."""
-    return [
-        (one.stream, one.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()) for one in store.read(place)
-    ]
+    """The entries of a conversation, without line breaks in bodies, which JSON lines stores replace."""
+    breaks = bytes.maketrans(b"\r\n", b"  ")
+    return [(stored.stream, stored.body.translate(breaks).strip()) for stored in store.read(place)]
 
 
 def _check_apart(source: str, target: str) -> None:
@@ -283,10 +282,10 @@ def check_store(source: str, key_file: str | None, target: str | None, json: boo
             with at_store(target, key_file, make=True) as other:
                 done = salvage(source, other, key=key)
         if json:
-            rows = [{**one._asdict(), "place": one.place and str(one.place)} for one in damage]
+            rows = [{**found._asdict(), "place": found.place and str(found.place)} for found in damage]
             write_json({"damage": rows, "salvaged": done and done._asdict()})
         else:
-            say("\n".join(one.reason for one in damage) or "the store is whole")
+            say("\n".join(found.reason for found in damage) or "the store is whole")
             if done is not None:
                 entries = plural(done.entries, "entry", "entries")
                 say(f"{entries} of {plural(done.conversations, 'conversation')} written, {done.lost:,} lost")

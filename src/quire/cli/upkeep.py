@@ -17,7 +17,7 @@ from quire.stores import Place, Recent, Store
 
 _DAY = 86_400.0
 _PROGRESS = 100
-"""Conversations between two remarks on progress."""
+"""Conversations between two notes on progress."""
 
 
 # prune
@@ -32,22 +32,22 @@ def prune(
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Remove conversations that had no entry for so many days, for good, with what others quoted of them.
+    """Remove conversations without an entry for --idle days for good, with all quotes of them.
 
-    Documents stay, and so do conversations with jobs that wait, and those that a fork in use begins with.
+    Documents stay, and so do conversations with open jobs, or with a fork that is not idle.
     """
-    with at_store(store, key_file) as found:
-        chosen = _idle(found, scope, now() - idle * _DAY)
+    with at_store(store, key_file) as opened:
+        chosen = _idle(opened, scope, now() - idle * _DAY)
         if dry_run:
             removed = []
         elif chosen and not yes and not confirmed(f"Remove {plural(len(chosen), 'conversation')}, for ever?"):
             raise typer.Exit(1)
         else:
-            removed = _removed(found, chosen)
+            removed = _remove(opened, chosen)
     if json:
-        write_json({"idle": [str(one.place) for one in chosen], "removed": [str(one) for one in removed]})
+        write_json({"idle": [str(recent.place) for recent in chosen], "removed": list(map(str, removed))})
     elif dry_run:
-        rows = [(str(one.place), f"{one.version:,}", moment(one.time or 0)) for one in chosen]
+        rows = [(str(place), f"{version:,}", moment(time or 0)) for place, version, time in chosen]
         table([("conversation", "version", "last (UTC)"), *rows])
     else:
         say(f"{plural(len(removed), 'conversation')} removed")
@@ -55,29 +55,25 @@ def prune(
 
 def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
     """Conversations without an entry since a time, and without a fork that has one."""
-    found = [
-        one
-        for one in store.recent()
-        if scope in (None, one.place.named) and not is_reserved(one.place.conversation)
-    ]
     working = {job.place for job in open_jobs(store)}
-    used, idle = set[Place](), list[Recent]()
-    for one in found:
-        if one.time is None:
-            note(f"{one.place} is damaged at its end, and stays")
-        if one.time is None or one.time >= since or one.place in working:
-            name = one.place.conversation
-            used |= {
-                one.place._replace(conversation=name[:at]) for at, sign in enumerate(name) if sign == "/"
-            }
+    parents, idle = set[Place](), list[Recent]()
+    for recent in store.recent():
+        place, _, time = recent
+        name = place.conversation
+        if scope not in (None, place.named) or is_reserved(name):
+            continue
+        if time is None:
+            note(f"{place} is damaged at its end, and stays")
+        if time is None or time >= since or place in working:
+            parents |= {place._replace(conversation=name[:at]) for at, sign in enumerate(name) if sign == "/"}
         else:
-            idle.append(one)
-    return [one for one in idle if one.place not in used]
+            idle.append(recent)
+    return [recent for recent in idle if recent.place not in parents]
 
 
-def _removed(store: Store, chosen: list[Recent]) -> list[Place]:
+def _remove(store: Store, chosen: list[Recent]) -> list[Place]:
     removed = list[Place]()
-    for place in remove_conversations(store, {one.place: one.version for one in chosen}):
+    for place in remove_conversations(store, {recent.place: recent.version for recent in chosen}):
         removed.append(place)
         if len(removed) % _PROGRESS == 0:
             note(f"{len(removed):,} of {len(chosen):,} removed")
@@ -88,11 +84,11 @@ def _removed(store: Store, chosen: list[Recent]) -> list[Place]:
 
 
 def vacuum(store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = False) -> None:
-    """Give back the room that the files of a store do not use any more. Nothing that is kept changes."""
-    with at_store(store, key_file) as found:
-        before = _bytes_of(found)
-        found.vacuum()
-        after = _bytes_of(found)
+    """Shrink the files of a store to what they hold. No entry changes."""
+    with at_store(store, key_file) as opened:
+        before = _bytes_of(opened)
+        opened.vacuum()
+        after = _bytes_of(opened)
     if json:
         write_json({"before": before, "after": after})
     else:
@@ -100,10 +96,10 @@ def vacuum(store: StoreUrl = None, key_file: KeyFile = None, json: AsJson = Fals
 
 
 def _bytes_of(store: Store) -> int:
-    """What the file of a store and its log take; 0 of one that has none."""
+    """The bytes of the file of a store and its log; 0 if it has none."""
     path = getattr(getattr(store, "inside", store), "path", None)
     files = [] if path is None else [Path(path), Path(f"{path}-wal")]
-    return sum(one.stat().st_size for one in files if one.exists())
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 # migrate
@@ -118,20 +114,20 @@ def migrate(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Make the tables of a PostgreSQL database that has none.
+    """Create the tables of a PostgreSQL database that has none.
 
-    A store does this when it is opened, if its role may; this is for a role that may, before the others come.
+    Opening a store does this too, if its role may. Run this first if the roles of your programs may not.
     """
     with errors_reported():
         if not url.startswith(("postgresql://", "postgres://")):
-            raise InvalidValue("only a PostgreSQL database has tables to be made: name its URL")
+            raise InvalidValue("only a PostgreSQL database has tables to create: name its URL")
         from quire.stores import link, tables
 
-        is_due = link.Link(url).first(tables.are_missing if check else tables.make)
+        is_due = link.Link(url).run_unpooled(tables.are_missing if check else tables.create)
     if json:
         write_json({"version": tables.VERSION, "due": check and is_due, "done": not check and is_due})
     elif is_due:
-        say(f"the tables of version {tables.VERSION} are {'due' if check else 'made'}")
+        say(f"the tables of version {tables.VERSION} are {'due' if check else 'created'}")
     else:
         say(f"the tables are of version {tables.VERSION}: nothing is due")
     raise typer.Exit(1 if check and is_due else 0)

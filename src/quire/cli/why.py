@@ -1,4 +1,4 @@
-"""The command `why`: whether the model saw what has some words, and if not, why not and since when."""
+"""The command `why`: whether the model saw the items with some words, and if not, why not and since when."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -18,7 +18,7 @@ def why(
     words: Annotated[str, typer.Argument(help="words of a message or a result, or the id of an item")],
     scope: Scope = "",
     conversation: Annotated[
-        str | None, typer.Option(help="all items of this one; by default all of the scope, or of all scopes")
+        str | None, typer.Option(help="only this one; by default all of the scope, or of all scopes")
     ] = None,
     receipt: Annotated[
         str, typer.Option(help="explain a request by its version in `quire log`, or -2, the last but one")
@@ -28,15 +28,15 @@ def why(
     key_file: KeyFile = None,
     json: AsJson = False,
 ) -> None:
-    """Find what has some words, and say whether the model saw it, and if not, why not and since when.
+    """Find the items with some words, and say whether the model saw them, and if not, why not and since when.
 
-    The exit status is 1 if nothing has them.
+    The exit status is 1 if no item has them.
     """
     within = f"{quote(scope, safe='')}/" if scope else ""
     if conversation is not None:
         within = str(place_at(scope=scope, conversation=conversation))
-    with at_store(store, key_file) as found:
-        rows = explain_words(Source(found), words, within, limit, receipt)
+    with at_store(store, key_file) as opened:
+        rows = explain_words(Source(opened), words, within, limit, receipt)
     if json:
         write_json(rows)
         return

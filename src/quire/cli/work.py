@@ -1,4 +1,4 @@
-"""The command `work`: does the jobs that services accept, until a signal ends it."""
+"""The command `work`: does the jobs that services accept, until a signal."""
 
 import asyncio
 import logging
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 def work(
     node: Annotated[str, typer.Argument(help="a Python file with a Node named node, or file.py:name")],
     concurrency: Annotated[int, typer.Option(min=1, help="jobs at a time; the same for all workers")] = 32,
-    poll: Annotated[float, typer.Option(min=0.01, help="seconds between two looks at the queue")] = 0.1,
-    beat: Annotated[float, typer.Option(min=0.1, help="seconds between two signs of life")] = 5.0,
+    poll: Annotated[float, typer.Option(min=0.01, help="seconds between two polls of the queue")] = 0.1,
+    beat: Annotated[float, typer.Option(min=0.1, help="seconds between two renewals of the lease")] = 5.0,
     stale: Annotated[
-        float, typer.Option(min=0.2, help="seconds without one until others take over its jobs")
+        float, typer.Option(min=0.2, help="seconds without a renewal until others take over its jobs")
     ] = 20.0,
     grace: Annotated[float, typer.Option(min=0, help="seconds for running turns after a signal")] = 30.0,
-    keep: Annotated[
-        float, typer.Option(min=0, help="seconds that DBOS keeps what it knows of a job")
-    ] = 3600.0,
+    keep: Annotated[float, typer.Option(min=0, help="seconds that DBOS keeps a job after its end")] = 3600.0,
 ) -> None:
     """Do the jobs that `quire serve --durable` accepts, until Ctrl+C or SIGTERM."""
     with errors_reported():
@@ -48,12 +46,12 @@ def work(
             keep=keep,
             schedules=getattr(module, "schedules", ()),
         )
-        os._exit(asyncio.run(_run(worker)))  # no thread of DBOS, or of a tool that hangs, holds the process
+        os._exit(asyncio.run(_run(worker)))  # a thread of a hanging tool must not keep the process alive
 
 
 async def _run(worker: "Worker") -> int:
-    for one in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(one, worker.stop)
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signum, worker.stop)
     note(f"worker {worker.id}")
     try:
         await worker.run()

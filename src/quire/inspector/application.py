@@ -1,7 +1,7 @@
-"""The application: the files of the page, and what the page asks for as JSON.
+"""The application: the files of the page, and its data as JSON.
 
-The tables `READS` and `WRITES` name all that it answers: functions of `quire.reading`, whose parameters are
-those of a query or the fields of a JSON body.
+The tables `READS` and `WRITES` list all its requests: functions of `quire.reading`, whose parameters come
+from the query or a JSON body.
 """
 
 import inspect
@@ -71,7 +71,7 @@ READS: dict[str, Function] = {
     "bill": trials.compare_bills,
     "faults": histories.find_faults,
 }
-"""What can be read of a source, by name."""
+"""The functions that read a source, by name."""
 
 WRITES: dict[str, Function] = {
     "undo": changes.undo,
@@ -81,14 +81,12 @@ WRITES: dict[str, Function] = {
     "decide": changes.decide,
     "cancel": changes.cancel,
 }
-"""What can be changed in a writable source, by name."""
+"""The functions that change a writable source, by name."""
 
-_LARGEST = 64 * 2**20
-"""Bytes of a file that is dropped on the page."""
-_LARGEST_BODY = 2**20
-_PATIENCE = 0.5
-_ALIVE = 15.0
-"""Seconds between two signs of life in a stream of events."""
+_MAX_FILE, _MAX_BODY = 64 * 2**20, 2**20
+"""The most bytes of a file that is dropped on the page, and of a JSON body."""
+_TIMEOUT, _KEEP_ALIVE = 0.5, 15.0
+"""Seconds of one wait for a change, and between two keep-alives of a stream of events."""
 
 
 def app(
@@ -100,87 +98,85 @@ def app(
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
 ) -> Starlette:
-    """Make the inspector of a store, to run or to mount; `app.state.path` is the path that leads into it.
+    """The inspector of a store, to run or to mount; `app.state.path` is the path to open in a browser.
 
-    With a `scope`, nothing outside of it can be named or seen. Only with `write` can the page change
-    something. The path has a `token`, by default a new one, which a browser exchanges for a cookie; an empty
-    token leaves the protection to the application that mounts it, as do other `hosts`. `files` are histories
-    to show read-only, by name.
+    With a `scope`, the page shows nothing outside of it. With `write`, the page can change conversations. The
+    path has a `token`, by default a new one, which the browser exchanges for a cookie; with an empty token,
+    or other `hosts`, the application that mounts it has to protect it. `files` are histories to show
+    read-only, by name.
     """
     token = secrets.token_urlsafe(24) if token is None else token
     inspector = _Inspector()
     if store is not None:
         opened = open_store(store)
-        inside = getattr(opened, "inside", opened)
-        label = Path(getattr(inside, "path", type(inside).__name__)).name
+        inner = getattr(opened, "inside", opened)
+        label = Path(getattr(inner, "path", type(inner).__name__)).name
         inspector.sources["store"] = Source(opened, label=label, scope=scope, is_writable=write)
     if files:
         inspector.add_files(files, next(iter(files)) if len(files) == 1 else "files")
     routes = [
         Route("/", inspector.index),
         Mount("/page", StaticFiles(directory=PAGE)),
-        Route("/api/sources", inspector.listed),
+        Route("/api/sources", inspector.list_sources),
         Route("/api/files", inspector.open_file, methods=["POST"]),
         Route("/api/{source}/events", inspector.events),
         Route("/api/{source}/{name}", inspector.read, methods=["GET"]),
         Route("/api/{source}/{name}", inspector.write, methods=["POST"]),
     ]
-    made = Starlette(routes=routes, exception_handlers={QuireError: _fault})
-    made.add_middleware(Guard, token=token, hosts=hosts)
-    made.state.path = f"/{token}/" if token else "/"
-    return made
+    application = Starlette(routes=routes, exception_handlers={QuireError: _answer_error})
+    application.add_middleware(Guard, token=token, hosts=hosts)
+    application.state.path = f"/{token}/" if token else "/"
+    return application
 
 
 class _Inspector:
-    """The sources that are open, and the endpoints."""
+    """The open sources and the endpoints."""
 
     def __init__(self) -> None:
         self.sources: dict[str, Source] = {}
         self._numbers = count(1)
 
-    def add_files(self, given: Mapping[str, bytes], label: str) -> dict[str, str]:
-        """Open histories and logs as a source of their own, and return the name of the source."""
+    def add_files(self, files: Mapping[str, bytes], label: str) -> dict[str, str]:
+        """Open histories and logs as a new source, and return its name."""
         name = f"file-{next(self._numbers)}"
-        self.sources[name] = histories.open_files(given, label)
+        self.sources[name] = histories.open_files(files, label)
         return {"source": name}
 
     async def index(self, request: Request) -> Response:
         page = (PAGE / "index.html").read_text("utf-8").replace("{{import map}}", import_map())
         return HTMLResponse(page)
 
-    async def listed(self, request: Request) -> Response:
+    async def list_sources(self, request: Request) -> Response:
         fields = ("label", "scope", "is_writable", "is_file", "notes")
+        sources = self.sources.items()
         return _answer(
-            [
-                {"name": name, **{field: getattr(source, field) for field in fields}}
-                for name, source in self.sources.items()
-            ]
+            [{"name": name, **{f: getattr(source, f) for f in fields}} for name, source in sources]
         )
 
     async def read(self, request: Request) -> Response:
-        function, source = _named(READS, request), self._source(request)
-        asked = {name: text for name, text in request.query_params.items() if text}
-        return await _computed(partial(function, source, **_checked(function, asked, strict=False)))
+        function, source = _lookup(READS, request), self._source(request)
+        query = {name: text for name, text in request.query_params.items() if text}
+        return await _run(partial(function, source, **_arguments(function, query, strict=False)))
 
     async def write(self, request: Request) -> Response:
-        function, source = _named(WRITES, request), self._source(request)
+        function, source = _lookup(WRITES, request), self._source(request)
         if not source.is_writable:
             return _answer({"error": "this is read-only: start the inspector with --write"}, 403)
         try:
-            body = msgspec.json.decode(await _body(request, _LARGEST_BODY), type=dict[str, Any])
+            body = msgspec.json.decode(await _body(request, _MAX_BODY), type=dict[str, Any])
         except msgspec.MsgspecError as fault:
-            raise InvalidValue(f"the body is a JSON object: {fault}") from None
-        return await _computed(partial(function, source, **_checked(function, body, strict=True)))
+            raise InvalidValue(f"the body is not a JSON object: {fault}") from None
+        return await _run(partial(function, source, **_arguments(function, body, strict=True)))
 
     async def open_file(self, request: Request) -> Response:
-        data, given = await _body(request, _LARGEST), request.query_params
-        name, into = given.get("name", "file"), self.sources.get(given.get("into", ""))
+        data, query = await _body(request, _MAX_FILE), request.query_params
+        name, into = query.get("name", "file"), self.sources.get(query.get("into", ""))
         if into is not None:
-            return await _computed(partial(histories.add_file, into, name, data))
-        return await _computed(partial(self.add_files, {name: data}, name))
+            return await _run(partial(histories.add_file, into, name, data))
+        return await _run(partial(self.add_files, {name: data}, name))
 
     async def events(self, request: Request) -> Response:
-        """Tell when a conversation changes, or, without an address, when any does."""
+        """Stream an event for each change of a conversation, or, without an address, of any conversation."""
         source, address = self._source(request), request.query_params.get("address")
         wait = (
             partial(conversations.wait_for_change, source)
@@ -191,12 +187,12 @@ class _Inspector:
         async def events() -> AsyncIterator[str]:
             version, quiet = -1, 0.0
             while True:
-                found = await FOLLOWING.do(wait, version, _PATIENCE)
-                quiet = 0.0 if found != version else quiet + _PATIENCE
+                found = await FOLLOWING.do(wait, version, _TIMEOUT)
+                quiet = 0.0 if found != version else quiet + _TIMEOUT
                 if found != version:
                     version = found
                     yield f'data: {{"version": {version}}}\n\n'
-                elif quiet >= _ALIVE:
+                elif quiet >= _KEEP_ALIVE:
                     quiet = 0.0
                     yield ": alive\n\n"
 
@@ -209,26 +205,26 @@ class _Inspector:
         return self.sources[name]
 
 
-def _named(table: Mapping[str, T], request: Request) -> T:
+def _lookup(table: Mapping[str, T], request: Request) -> T:
     name = request.path_params["name"]
     if name not in table:
         raise UnknownId(f"there is nothing named {cut(name)!r} here")
     return table[name]
 
 
-def _checked(function: Function, given: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
-    """The parameters of a function, as far as they are given."""
+def _arguments(function: Function, values: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
+    """The values that a function has parameters for, converted to their types."""
     try:
-        found = msgspec.convert(given, _parameters(function), strict=strict)
+        converted = msgspec.convert(values, _parameters(function), strict=strict)
     except msgspec.ValidationError as fault:
         text, place = without_content(fault)
         raise InvalidValue(f"{place.lstrip('.') or 'a parameter'}: {text}") from None
-    return {name: getattr(found, name) for name in given if hasattr(found, name)}
+    return {name: getattr(converted, name) for name in values if hasattr(converted, name)}
 
 
 @cache
 def _parameters(function: Function) -> type[msgspec.Struct]:
-    """The parameters of a function after its source, as a type that a query is converted to."""
+    """A type whose fields are the parameters of a function after its source."""
     hints, (_, *names) = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
     defaults = {name: inspect.signature(function).parameters[name].default for name in names}
     fields = [
@@ -238,17 +234,17 @@ def _parameters(function: Function) -> type[msgspec.Struct]:
     return msgspec.defstruct(function.__name__, fields)
 
 
-async def _computed(work: Callable[[], Any]) -> Response:
+async def _run(work: Callable[[], Any]) -> Response:
     return _answer(await run_in_threadpool(work))
 
 
-async def _body(request: Request, largest: int) -> bytes:
+async def _body(request: Request, limit: int) -> bytes:
     """The body of a request, refused as soon as it is too large."""
     read = bytearray()
     async for part in request.stream():
         read += part
-        if len(read) > largest:
-            raise TooLarge(f"it has more than {largest:,} bytes")
+        if len(read) > limit:
+            raise TooLarge(f"it has more than {limit:,} bytes")
     return bytes(read)
 
 
@@ -256,7 +252,6 @@ def _answer(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
 
 
-async def _fault(request: Request, fault: Exception) -> Response:
-    """An error as a sentence."""
+async def _answer_error(request: Request, fault: Exception) -> Response:
     assert isinstance(fault, QuireError)
     return _answer({"error": str(fault)}, status_of(fault))

@@ -1,4 +1,4 @@
-"""Safety: who may ask the inspector for something, and what its page may do in the browser."""
+"""The guard: who may use the inspector, and what its page may do in the browser."""
 
 import base64
 import hashlib
@@ -18,14 +18,16 @@ PAGE = Path(__file__).with_name("page")
 
 
 class Guard:
-    """Lets only this machine's own page in, and tells the browser what the page may do.
+    """Admits only the page of this machine, and adds a content security policy.
 
-    The address with the token is exchanged for a cookie, so that no history, bookmark or screen shows it.
+    The address with the token is exchanged for a cookie, so that no browser history or bookmark has it.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
         self._app, self._token, self._hosts = app, token, hosts
-        self._cookie = f"quire-{hashlib.sha256(token.encode()).hexdigest()[:8]}"  # cookies do not tell ports
+        self._cookie = (
+            f"quire-{hashlib.sha256(token.encode()).hexdigest()[:8]}"  # cookies of all ports are shared
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,14 +52,16 @@ class Guard:
             await self._app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope, path: str, headers: Headers) -> str | None:
-        """Why a request is refused; `None` if it is not."""
+        """Why a request is refused; `None` if it is admitted."""
         if not is_served(headers, self._hosts):
             return "This address is not served here."
-        known = [path.strip("/"), cookie_parser(headers.get("cookie", "")).get(self._cookie, "")]
-        if self._token and not any(hmac.compare_digest(one.encode(), self._token.encode()) for one in known):
+        tokens = [path.strip("/"), cookie_parser(headers.get("cookie", "")).get(self._cookie, "")]
+        if self._token and not any(
+            hmac.compare_digest(sent.encode(), self._token.encode()) for sent in tokens
+        ):
             return "Open the address that `quire inspect` printed: it has a token."
         is_page = scope["method"] == "GET" and path in ("/", f"/{self._token}/")
-        return "Another site asked for it." if is_of_another_site(headers, is_page=is_page) else None
+        return "Another site sent this request." if is_of_another_site(headers, is_page=is_page) else None
 
 
 @cache

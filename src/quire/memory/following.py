@@ -47,7 +47,7 @@ from quire.memory.index import Index, LeafFilter, Mark
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
 from quire.state import ALL, ELSEWHERE, OF, Grouping, PackedGrouping
-from quire.stores import Place, Standing, Store, Stored, items_in
+from quire.stores import LogVersion, Place, Store, Stored, items_in
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
 from quire.tokens import note_text
@@ -95,12 +95,12 @@ class Follower:
         """Take in what was written, and remove what was forgotten, since the last time."""
         with self._lock:
             changes = self._store.changes(self._scope, self._moment)
-            for name in self.index.marks.keys() - changes.standings.keys() if changes.is_all else ():
+            for name in self.index.marks.keys() - changes.versions.keys() if changes.is_all else ():
                 self._drop(name)
-            for name, standing in changes.standings.items():
+            for name, log_version in changes.versions.items():
                 mark = self.index.marks.get(name)
-                if mark is None or not self._is_read(name, mark, standing):
-                    self._read(name, mark, standing)
+                if mark is None or not self._is_read(name, mark, log_version):
+                    self._read(name, mark, log_version)
             self._moment = changes.moment
 
     def catch_up_to_save(self) -> None:
@@ -109,27 +109,29 @@ class Follower:
             self.catch_up()
             self.index.states |= {name: log.state() for name, log in self._logs.items()}
 
-    def _is_read(self, name: str, mark: Mark, standing: Standing) -> bool:
-        if (mark.version, mark.log) != (standing.version, standing.log):
+    def _is_read(self, name: str, mark: Mark, log_version: LogVersion) -> bool:
+        if (mark.version, mark.log) != (log_version.version, log_version.log):
             return False
-        return bool(standing.log) or _continues(self._entries(name, mark.version - 1), mark)
+        return bool(log_version.log) or _continues(self._entries(name, mark.version - 1), mark)
 
     def _entries(self, name: str, after: int = 0) -> list[Stored]:
         return self._store.read(Place(self._scope, name), after=after)
 
-    def _read(self, name: str, mark: Mark | None, standing: Standing) -> None:
+    def _read(self, name: str, mark: Mark | None, log_version: LogVersion) -> None:
         """Read on from the last entry that was read, if it is the same; otherwise read all again."""
         if name == KNOWLEDGE:
-            stored = self._entries(name, standing.version - 1)  # first: the documents may be newer
+            stored = self._entries(name, log_version.version - 1)  # first: the documents may be newer
             documents = self._knowledge.all_chunks().values()
-            self._replace(name, stored, standing.log, chain.from_iterable(map(leaves_of_document, documents)))
+            self._replace(
+                name, stored, log_version.log, chain.from_iterable(map(leaves_of_document, documents))
+            )
             return
-        if mark is not None and mark.log == standing.log and self._read_on(name, mark):
+        if mark is not None and mark.log == log_version.log and self._read_on(name, mark):
             return
         self._logs[name] = log = LogLeaves(Place(self._scope, name))
         stored = self._entries(name)
         changes = log.take(stored)
-        self._replace(name, stored, standing.log, changes.leaves if changes is not None else ())
+        self._replace(name, stored, log_version.log, changes.leaves if changes is not None else ())
 
     def _read_on(self, name: str, mark: Mark) -> bool:
         """Take in what follows a mark; return whether that was possible."""

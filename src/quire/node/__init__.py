@@ -1,4 +1,4 @@
-"""Many agents in one process: each conversation has its own worker, which runs its turns in order."""
+"""Many agents in one process: each conversation has a worker, which runs its turns in order."""
 
 from quire.node.node import Node
 from quire.node.worker import State

@@ -1,4 +1,4 @@
-"""Running a job of a conversation: asked once, gone on with after a crash, and ended on the record."""
+"""Jobs of a conversation: begun once, resumed after a crash, and ended on the record."""
 
 import logging
 import sys
@@ -13,49 +13,49 @@ from quire.session import Behind, Outcome, Taken, parts_of, take_job, transcript
 
 logger = logging.getLogger("quire.node")
 
-Raised = tuple[type[Exception], ...]
+Errors = tuple[type[Exception], ...]
 
-NOT_ENDED: Raised = (StoreError, Conflict, TurnBusy, Stopped)
-"""Failures after which another attempt may succeed, or another worker has the job (`TurnLost`)."""
+RETRYABLE: Errors = (StoreError, Conflict, TurnBusy, Stopped)
+"""Failures after which a retry may succeed, or another worker has claimed the job (`TurnLost`)."""
 
 
 async def run_job(
-    agent: Agent, job_id: str, *, force: bool, raises: Raised, is_stopped: Callable[[], bool]
+    agent: Agent, job_id: str, *, force: bool, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta | Outcome, None]:
-    """Do a job: the deltas of its turn, and how it ended, last. One that has ended only gives its outcome.
+    """Do a job: yield the deltas of its turn, and then its outcome. One that has ended has only an outcome.
 
-    A failure ends the job, except those of `raises`: these are raised, and the job stays. So it does if the
-    turn was interrupted because the node is stopped. `force` takes it over from whoever does it. A job that
-    was begun and has not ended goes first.
+    A failure ends the job, except for errors of `raises`: these are raised, and the job stays open. So it
+    does if the node stops during the turn. `force` takes the job over from another process. An unfinished job
+    of the conversation is done first.
     """
-    again = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
+    run = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     first: str | None = None
     try:
         async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
             first = taken.unfinished
             if taken.outcome is None and first is None:
-                async with aclosing(_done(agent, taken, raises, is_stopped)) as deltas:
+                async with aclosing(_run_turn(agent, taken, raises, is_stopped)) as deltas:
                     async for delta in deltas:
                         yield delta
             if taken.outcome is not None:
                 yield taken.outcome
                 return
-    except Behind:  # what others did is known now
+    except Behind:  # the session has caught up now
         pass
     if first is not None:
-        async with aclosing(again(first, force=False)) as events:  # `TurnBusy` while somebody does it
+        async with aclosing(run(first, force=False)) as events:  # `TurnBusy` while another process does it
             async for _ in events:
                 pass
-    async with aclosing(again(job_id)) as events:
+    async with aclosing(run(job_id)) as events:
         async for event in events:
             yield event
 
 
-async def _done(
-    agent: Agent, taken: Taken, raises: Raised, is_stopped: Callable[[], bool]
+async def _run_turn(
+    agent: Agent, taken: Taken, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta, None]:
-    """The deltas of a job that was taken; it has ended when they have."""
-    if taken.is_cancelled or taken.is_forgotten:  # while another did it, or before it began
+    """The deltas of a claimed job, which ends with the last one."""
+    if taken.is_cancelled or taken.is_forgotten:  # before this process claimed it
         await taken.end("cancelled")
         return
     try:
@@ -68,7 +68,7 @@ async def _done(
                     stop = "cancelled" if taken.is_cancelled else reply.stop
                     await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
                 yield delta
-    except (*NOT_ENDED, *raises):
+    except (*RETRYABLE, *raises):
         raise
     except Exception as fault:
         await fail_job(taken, fault)
@@ -76,7 +76,7 @@ async def _done(
 
 @asynccontextmanager
 async def _traced(trace: str) -> AsyncGenerator[None]:
-    """Make what happens in the block a part of a trace, where OpenTelemetry is in use."""
+    """Run the block as a part of a trace, if OpenTelemetry is in use."""
     if not trace or "opentelemetry" not in sys.modules:
         yield
         return
@@ -90,31 +90,31 @@ async def _traced(trace: str) -> AsyncGenerator[None]:
 
 
 async def fail_job(taken: Taken, fault: Exception) -> Outcome:
-    """End a job that failed. The words of errors that are not ours may hold content, and are not logged."""
-    is_ours = isinstance(fault, QuireError)
-    told = str(fault) if is_ours else type(fault).__name__
+    """End a job that failed. Messages of other errors than ours may quote content, and are not recorded."""
+    error = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
     logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
     logger.debug("a job failed", exc_info=fault)
-    return await taken.end("failed", error=told)
+    return await taken.end("failed", error=error)
 
 
 async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
-    """The turn of a job; a part of it that is on the record is not done again."""
+    """The turn of a job; recorded parts of it are not repeated."""
     job, session = taken.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
-    if before := [one for one in job.before if transcript_with(session, one.id) is None]:
+    if before := [item for item in job.before if transcript_with(session, item.id) is None]:
         await session.aio.append(*before)
     if job.message is not None and transcript_with(session, job.id) is None:
-        # Results come before the message: it would close the calls that they answer.
+        # Results first: a message would close the calls that they answer.
         open_ids = {call.call_id for call in session.view().pending()}
-        if results := [one for one in job.results if one.call_id in open_ids]:
+        if results := [result for result in job.results if result.call_id in open_ids]:
             await session.aio.append(*results)
         if not job.is_streamed:
             yield Done(await agent.ask(job.message, **asking))
             return
         deltas = agent.stream(job.message, **asking)
     else:
-        verdicts = {**await _decided(agent, taken), **{one.call_id: one for one in job.results}}
+        results_by_call = {result.call_id: result for result in job.results}
+        verdicts = {**await _open_decisions(agent, taken), **results_by_call}
         if not job.is_streamed:
             yield Done(await agent.decide(verdicts, **asking))
             return
@@ -124,16 +124,15 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
             yield delta
 
 
-async def _decided(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
-    """The decisions of a job; after a crash, those that nobody acted on. Approvals go on the record first."""
-    waiting = [
-        call for call, standing in agent.session.calls.standing() if standing not in ("running", "begun")
-    ]
+async def _open_decisions(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
+    """The decisions of a job; on a retry, those that were not carried out. Approvals are recorded first."""
+    calls = agent.session.calls.standing()
+    waiting = [call for call, progress in calls if progress not in ("running", "begun")]
     known = {name for call in waiting for name in (call.id, call.call_id)}
-    found: dict[str, bool | str | ToolResult] = {}
+    decisions: dict[str, bool | str | ToolResult] = {}
     for name, verdict in taken.job.decisions.items():
         if not taken.is_retry or name in known:
-            found[name] = verdict
+            decisions[name] = verdict
             if verdict is True:
                 await agent.session.aio.calls.decide(name, True)
-    return found
+    return decisions

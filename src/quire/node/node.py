@@ -17,7 +17,7 @@ from quire.agent import Agent, Asking, Decisions, Delta, Input, Reply
 from quire.agent.builtin import sub_agent, sub_agents
 from quire.errors import InvalidValue, Stopped, UnknownKey, cut
 from quire.items import ToolCall, now
-from quire.node.jobs import Raised
+from quire.node.jobs import Errors
 from quire.node.worker import State, Worker
 from quire.session import Hook, Outcome, Session, checked_type, open_store
 from quire.stores import Store, checked_scope, place_at
@@ -26,7 +26,7 @@ from quire.tokens import named, number
 logger = logging.getLogger("quire.node")
 
 Make = Callable[[Session], Agent]
-"""Makes the agent of one conversation."""
+"""Creates the agent of one conversation."""
 
 _GRACE = 30.0
 _IDLE = 300.0
@@ -41,12 +41,12 @@ class _Key(NamedTuple):
 
     @property
     def within(self) -> str:
-        """Each agent has scopes of its own. A name has no slash, so no two agents share one."""
+        """The scope in the store. A name has no slash, so no two agents share a scope."""
         return f"{self.name}/{self.scope}"
 
 
 def _key(name: str, scope: str, conversation: str) -> _Key:
-    """The key of a conversation. Every public verb gets its key here, so every part is checked."""
+    """The key of a conversation, checked. Every public method gets its key here."""
     key = _Key(_checked_name(name), checked_scope(scope), conversation)
     place_at(scope=key.within, conversation=conversation)
     return key
@@ -59,10 +59,10 @@ def _checked_name(name: str) -> str:
 
 
 class Node:
-    """Hosts agents in this process. Conversations run side by side; the turns of each run in order.
+    """Hosts agents in this process. Conversations run in parallel; the turns of each run in order.
 
-    `hooks` are those of all conversations. A worker that was idle for `idle` seconds is dropped. If the
-    conversations take more than about `memory` bytes, so are the idle workers that were used least recently.
+    `hooks` apply to all conversations. A worker is dropped after `idle` seconds without use. If the
+    conversations take more than about `memory` bytes, the least recently used idle workers are dropped too.
     Their conversations stay in the store.
     """
 
@@ -80,14 +80,14 @@ class Node:
         self._idle, self._memory = number(idle, "idle", 0), number(memory, "memory", 0)
         self._makers: dict[str, Make] = {}
         self._workers: OrderedDict[_Key, Worker] = OrderedDict()  # by their last use
-        # A dropped worker may still be held, for example by a stream that was not read yet.
+        # A dropped worker may still be in use, for example by an unread stream.
         self._known: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
         self._weights: dict[_Key, int] = {}
         self._weight = 0
         self._is_stopped = False
 
     def __repr__(self) -> str:
-        return f"<Node of {len(self._makers)} agents, {len(self._known)} conversations at hand>"
+        return f"<Node of {len(self._makers)} agents, {len(self._known)} conversations open>"
 
     @staticmethod
     def start(
@@ -100,11 +100,11 @@ class Node:
         idle: float = _IDLE,
         memory: int = _MEMORY,
     ) -> None:
-        """Run a node: call `main` with it, and stay up until the process receives SIGINT or SIGTERM.
+        """Run a node: call `main` with it, and serve until the process receives SIGINT or SIGTERM.
 
         After the first signal, answers have `grace` seconds to complete; the second signal interrupts them,
-        and the third ends the process. Everything recorded is kept. With `wait=False` the node stops when
-        `main` has returned.
+        and the third ends the process. Nothing recorded is lost. With `wait=False` the node stops when `main`
+        returns.
         """
         checked_type(main, Callable, "Node.start takes a function that is called with the node")
         node, seconds = Node(store=store, hooks=hooks, idle=idle, memory=memory), number(grace, "grace", 0)
@@ -118,12 +118,12 @@ class Node:
         self._makers[name] = make
 
     def add_hooks(self, hooks: Iterable[Hook]) -> None:
-        """Give more hooks to the conversations that are opened from now on."""
+        """Add hooks to the conversations that are opened from now on."""
         self._hooks += tuple(hooks)
 
     @property
     def store(self) -> Store:
-        """Where the conversations are kept."""
+        """The store of the conversations."""
         return self._store
 
     @property
@@ -142,13 +142,13 @@ class Node:
         if self._is_stopped:
             raise Stopped("the node takes no more messages: it was stopped")
         if name not in self._makers:
-            known = ", ".join(map(repr, self._makers)) or "none at all"
+            known = ", ".join(map(repr, self._makers)) or "none"
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
         key = _key(name, scope, conversation)
         worker = self._known.get(key)
         if worker is None:
             worker = self._known[key] = Worker(
-                partial(self._opened, key), partial(self._made, key), partial(self._use, key)
+                partial(self._sessions, key), partial(self._make, key), partial(self._use, key)
             )
         self._use(key, worker)
         return worker
@@ -163,7 +163,7 @@ class Node:
     async def send(
         self, name: str, input: Input, *, scope: str = "", conversation: str = "", **asking: Unpack[Asking]
     ) -> Reply:
-        """Send a message to a conversation of an agent; it is answered after those sent before it."""
+        """Send a message to a conversation of an agent; it is answered after earlier ones."""
         return await self.worker(name, scope, conversation).send(input, **asking)
 
     def send_stream(
@@ -183,7 +183,7 @@ class Node:
     ) -> Reply:
         """Approve or refuse waiting calls of a conversation by their ids, then continue the turn.
 
-        Without decisions a turn that was left unfinished, for example by a crash, is resumed.
+        Without decisions, an unfinished turn is resumed, for example after a crash.
         """
         return await self.worker(name, scope, conversation).decide(decisions, **asking)
 
@@ -207,13 +207,13 @@ class Node:
         scope: str = "",
         conversation: str = "",
         force: bool = False,
-        raises: Raised = (),
+        raises: Errors = (),
     ) -> Outcome:
-        """Do a job that was accepted (`session.jobs.submit`), after the messages sent before it.
+        """Do a job that was accepted (`session.jobs.submit`), after earlier messages.
 
-        What is on the record is not done again, so any process may go on with a job after a crash. A failure
-        ends the job, except those of `raises`: these are raised, and the job stays. `TurnBusy` if a process
-        that is alive does a job of the conversation, unless `force` takes it over.
+        Recorded steps are not repeated, so any process may resume a job after a crash. A failure ends the
+        job, except for errors of `raises`: these are raised, and the job stays open. `TurnBusy` if a live
+        process does a job of the conversation, unless `force` takes it over.
         """
         worker = self.worker(name, scope, conversation)
         async with aclosing(worker.run(job_id, force=force, raises=raises)) as deltas:
@@ -229,7 +229,7 @@ class Node:
         scope: str = "",
         conversation: str = "",
         force: bool = False,
-        raises: Raised = (),
+        raises: Errors = (),
     ) -> AsyncGenerator[Delta | Outcome, None]:
         """As `run`, streamed; the outcome is last. Words come one by one if the job is streamed."""
         return self.worker(name, scope, conversation).run(job_id, force=force, raises=raises)
@@ -243,7 +243,7 @@ class Node:
         return await self.worker(name, scope, conversation).members()
 
     async def state(self, name: str, *, scope: str = "", conversation: str = "") -> State:
-        """What a conversation does."""
+        """The state of a conversation."""
         return await self.worker(name, scope, conversation).state()
 
     async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
@@ -252,7 +252,7 @@ class Node:
         After `grace` seconds, or once `hurry` is set, they are interrupted; what was recorded is kept.
         """
         self._is_stopped = True
-        logger.info("stopping, with %d conversations at hand", len(self._known))
+        logger.info("stopping, with %d open conversations", len(self._known))
         await self._stop(list(self._known), number(grace, "grace", 0), hurry or asyncio.Event())
 
     async def __aenter__(self) -> Self:
@@ -263,23 +263,23 @@ class Node:
     ) -> None:
         await self.stop()
 
-    def _opened(self, key: _Key) -> list[Session]:
-        """The conversation, and those of which it may be a sub-agent's, the nearest first."""
+    def _sessions(self, key: _Key) -> list[Session]:
+        """The conversation and its possible parents, whose sub-agent it may be, the nearest first."""
         parts = key.conversation.split("/")
         names = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
         return [self.session(key.name, key.scope, name) for name in names]
 
-    async def _made(self, key: _Key, opened: Sequence[Session]) -> Agent:
+    async def _make(self, key: _Key, sessions: Sequence[Session]) -> Agent:
         """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
-        for session in opened[1:]:  # the name of a role may contain a slash
+        for session in sessions[1:]:  # several, since the name of a role may contain a slash
             parent = key._replace(conversation=session.place.conversation)
             member = key.conversation.removeprefix(f"{parent.conversation}/")
             if member in sub_agents(session):
-                found = await sub_agent(await self.worker(*parent).open(), member)
-                if found is not None:
-                    return found
-        made = self._makers[key.name](opened[0])
-        return checked_type(made, Agent, f"the function of {key.name!r} on the node returns an Agent")
+                agent = await sub_agent(await self.worker(*parent).open(), member)
+                if agent is not None:
+                    return agent
+        agent = self._makers[key.name](sessions[0])
+        return checked_type(agent, Agent, f"the function of {key.name!r} on the node returns an Agent")
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
         workers = [self._known.pop(key, None) for key in keys]
@@ -288,7 +288,7 @@ class Node:
             self._weight -= self._weights.pop(key, 0)
         ends = await asyncio.gather(
             *(worker.stop(grace, hurry) for worker in workers if worker is not None),
-            return_exceptions=True,  # an error in one conversation takes no grace from the others
+            return_exceptions=True,  # an error in one conversation must not shorten the grace of others
         )
         faults = [end for end in ends if isinstance(end, BaseException)]
         for fault in faults[1:]:
@@ -297,7 +297,7 @@ class Node:
             raise faults[0]
 
     def _use(self, key: _Key, worker: Worker) -> None:
-        """Make a worker the latest used, and drop idle ones that are too old or too many."""
+        """Mark a worker as just used, and drop idle workers that are too old or too many."""
         if self._known.get(key) is not worker:
             return  # its agent was removed
         worker.used_at = moment = now()
@@ -310,16 +310,16 @@ class Node:
             if self._weight <= self._memory and moment - oldest.used_at < self._idle:
                 break
             del self._workers[key]
-            if not oldest.is_busy:  # a busy one is back when it is done
+            if not oldest.is_busy:  # a busy one is added again when it is done
                 self._weight -= self._weights.pop(key)
 
 
 async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:
     loop, stopped, hurry = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-    for one in _SIGNALS:
-        loop.add_signal_handler(one, lambda: (hurry if stopped.is_set() else stopped).set())
-    begun = main(node)
-    task = asyncio.ensure_future(begun) if isawaitable(begun) else None
+    for signum in _SIGNALS:
+        loop.add_signal_handler(signum, lambda: (hurry if stopped.is_set() else stopped).set())
+    result = main(node)
+    task = asyncio.ensure_future(result) if isawaitable(result) else None
     try:
         if task is not None:
             signalled = asyncio.ensure_future(stopped.wait())
@@ -331,5 +331,5 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
             await stopped.wait()
     finally:
         await node.stop(grace=grace, hurry=hurry)  # listeners in `main` have the same grace
-        for one in _SIGNALS:
-            loop.remove_signal_handler(one)  # from here on a signal ends the process
+        for signum in _SIGNALS:
+            loop.remove_signal_handler(signum)  # from here on a signal ends the process

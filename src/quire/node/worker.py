@@ -1,4 +1,4 @@
-"""One conversation of one agent on a node: its turns run one after the other, in the order they were sent."""
+"""The worker of one conversation of an agent: it runs its turns one after another, in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -12,21 +12,21 @@ from quire.agent.builtin import sub_agents
 from quire.agent.turn import WhileBusy, refuse_from_within, steer_turn
 from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
-from quire.node.jobs import NOT_ENDED, Raised, fail_job, run_job
+from quire.node.jobs import RETRYABLE, Errors, fail_job, run_job
 from quire.session import Outcome, Session, log_of, parts_of, take_job
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
 
 State = Literal["idle", "running", "waiting"]
-"""What a conversation does: nothing, answering, or waiting for a person."""
+"""The state of a conversation: idle, answering, or waiting for a person."""
 
 _LAST_DELTAS = 0.2
-"""Seconds in which listeners can read that an answer was interrupted."""
+"""Seconds for listeners to read that an answer was interrupted."""
 
 
 class AnswerStream(Generic[T]):
-    """Reads an answer in a task of its own and buffers it, so that a slow listener delays no other turn.
+    """Reads an answer in a task and buffers it, so that a slow listener delays no other turn.
 
     `on_end` is called once the answer is complete, whether or not it was read.
     """
@@ -40,14 +40,14 @@ class AnswerStream(Generic[T]):
         self._reading.add_done_callback(self._end)
 
     async def next(self) -> T | None:
-        """The next delta. None after the last one; an error of the answer is raised then."""
+        """The next delta; after the last one None, or the error of the answer."""
         delta = await self._buffer.get()
         if delta is None:
             self._reading.result()
         return delta
 
     async def close(self) -> None:
-        """Cancel the answer if it is not complete, and wait until what came of it is recorded."""
+        """Cancel the answer if it is incomplete, and wait until its part is recorded."""
         self._reading.cancel()
         try:
             await asyncio.wait([self._reading])
@@ -61,17 +61,17 @@ class AnswerStream(Generic[T]):
 
     def _end(self, reading: "asyncio.Future[None]") -> None:
         if not reading.cancelled():
-            reading.exception()  # mark it as retrieved: the listener may have left
+            reading.exception()  # marks it as retrieved: perhaps nobody listens any more
         self._on_end()
         self._buffer.put_nowait(None)
 
 
 class Worker:
-    """The agent of one conversation, made at its first use. It answers one message at a time.
+    """The agent of one conversation, created on first use. It answers one message at a time.
 
-    `open` returns what the agent is made of, and may wait for a disk: it is called in a thread.
-    `on_change` is called when the agent was made, and when an answer is complete or was read: the worker may
-    weigh more than before, and may be idle.
+    `open` returns the sessions that `make` needs; it may wait for a disk, so it is called in a thread.
+    `on_change` is called when the agent was created, and when an answer is complete or was read: the weight
+    of the worker may have changed, and it may be idle.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class Worker:
 
     @property
     def agent(self) -> Agent:
-        """The agent, once it was made."""
+        """The agent, once it was created."""
         if self._agent is None:
-            raise InvalidValue("the agent was not made yet: await open()")
+            raise InvalidValue("the agent was not created yet: await open()")
         return self._agent
 
     async def open(self) -> Agent:
-        """The agent, made at its first use. `Stopped` if the node is stopped before."""
+        """The agent, created on first use. `Stopped` if the node stops before."""
         async with self._opening:
             if self._agent is None:
-                made = await self._make(await STORE.do(self._open))
+                agent = await self._make(await STORE.do(self._open))
                 if self._is_stopped:
                     raise Stopped("the node was stopped before the conversation was open")
-                self._agent = made
+                self._agent = agent
                 self._on_change(self)
             return self._agent
 
@@ -118,7 +118,7 @@ class Worker:
         return self._pending > 0 or len(self._streams) > 0
 
     async def state(self) -> State:
-        """What the conversation does."""
+        """The state of the conversation."""
         calls = await self._calls()
         return "running" if calls is None else "waiting" if calls else "idle"
 
@@ -127,12 +127,12 @@ class Worker:
         return await self._calls() or ()
 
     async def members(self) -> tuple[str, ...]:
-        """The conversations of the agents that this one gave tasks to."""
+        """The conversations of the sub-agents."""
         session = (await self.open()).session
         return tuple(f"{session.place.conversation}/{name}" for name in sub_agents(session))
 
     async def send(self, input: Input, **asking: Unpack[Asking]) -> Reply:
-        """Answer a message after those sent before it, unless `while_busy` says otherwise."""
+        """Answer a message after earlier ones, unless `while_busy` says otherwise."""
         while_busy = while_busy_of(asking, "queue")
         asking.pop("while_busy", None)
         if while_busy == "steer" and self._pending:
@@ -142,7 +142,7 @@ class Worker:
         return await self._answer(lambda agent: agent.ask(input, **asking), while_busy)
 
     async def decide(self, decisions: Decisions, **asking: Unpack[Asking]) -> Reply:
-        """Decide waiting calls after the messages sent before, then continue the turn."""
+        """Decide waiting calls after earlier messages, then continue the turn."""
         return await self._answer(lambda agent: agent.decide(decisions, **asking))
 
     def send_stream(self, input: Input, **asking: Unpack[Asking]) -> AsyncGenerator[Delta, None]:
@@ -156,9 +156,9 @@ class Worker:
         return self._stream(lambda agent: agent.decide_stream(decisions, **asking))
 
     async def run(
-        self, job_id: str, *, force: bool = False, raises: Raised = ()
+        self, job_id: str, *, force: bool = False, raises: Errors = ()
     ) -> AsyncGenerator[Delta | Outcome, None]:
-        """Do a job after the messages sent before; see `Node.run`. It fails if the agent cannot be made."""
+        """Do a job after earlier messages; see `Node.run`. It fails if the agent cannot be created."""
 
         def begin(agent: Agent) -> AsyncGenerator[Delta | Outcome, None]:
             return run_job(agent, job_id, force=force, raises=raises, is_stopped=lambda: self._is_stopped)
@@ -166,7 +166,7 @@ class Worker:
         if self._agent is None:
             try:
                 await self._begin_turn()
-            except NOT_ENDED:
+            except RETRYABLE:
                 raise
             except Exception as fault:
                 session, *_ = await STORE.do(self._open)
@@ -194,23 +194,23 @@ class Worker:
         await self._agent.session.aio.close(0)
 
     async def _begin_turn(self, while_busy: WhileBusy = "queue") -> Agent:
-        """The agent, once the messages before are answered. The caller ends the turn with `_end_turn`."""
+        """The agent, once earlier messages are answered. The caller ends the turn with `_end_turn`."""
         if self._agent is not None:
             refuse_from_within(self._agent.session)  # a tool of this conversation would wait for itself
         if self._pending and while_busy == "refuse":
-            raise TurnBusy("the conversation answers another message")
+            raise TurnBusy("the conversation is busy with another message")
         if self._pending and while_busy == "interrupt":
             await (await self.open()).interrupt()
         self._pending += 1
         try:
             await self._turn.acquire()
         except BaseException:
-            self._leave()
+            self._end_pending()
             raise
         try:
             agent = await self.open()
             if self._is_stopped:
-                raise Stopped("the node was stopped before this message was begun")
+                raise Stopped("the node was stopped before it began this message")
             return agent
         except BaseException:
             self._end_turn()
@@ -219,9 +219,9 @@ class Worker:
     def _end_turn(self) -> None:
         """Let the next message begin."""
         self._turn.release()
-        self._leave()
+        self._end_pending()
 
-    def _leave(self) -> None:
+    def _end_pending(self) -> None:
         self._pending -= 1
         self._on_change(self)
 
@@ -235,7 +235,7 @@ class Worker:
         return await STORE.do(agent.waiting)
 
     async def _idle(self) -> None:
-        """Wait until no message is being answered, and listeners have read the answers."""
+        """Wait until the messages are answered, and listeners have read the answers."""
         async with self._turn:
             pass
         await asyncio.gather(*(stream.closed.wait() for stream in self._streams))

@@ -1,6 +1,6 @@
-"""A proxy for requests to models: bytes go through unchanged, and beside them all is recorded and explained.
+"""A proxy for requests to models: it passes bytes on unchanged, and records and explains every request.
 
-`quire proxy` runs it. A program of any language is pointed at it by the base URL of its client.
+`quire proxy` runs it. A program in any language uses it by the base URL of its client.
 """
 
 from quire.errors import MissingExtra
@@ -12,7 +12,7 @@ except ModuleNotFoundError as missing:
         raise
     raise MissingExtra("the proxy", "proxy") from missing
 
-from quire.proxy.fitting import Fitting
+from quire.proxy.changes import Fitting
 from quire.proxy.observer import EXCHANGES, LOSSES, Observer, Settings
 from quire.proxy.recorder import Recorder
 

@@ -1,21 +1,21 @@
-"""Which conversation a request continues, and what of it is new.
+"""Which conversation a request continues, and which of its messages are new.
 
-A request repeats all that was said. It continues the conversation with which it shares the longest beginning,
-up to its end: what follows is new. Where it departs before the end, it
+A request repeats its whole history. It continues the conversation with which it shares the longest prefix;
+the messages after the prefix are new. If the conversation has other messages after the prefix, the request
 
-- goes on in the same conversation if a later reply of the model is in both, or if the model had not answered:
-  the program edited, cleared or compacted its history, and what is not sent any more is hidden;
-- is a fork if they share a reply of the model: an edited question, another try, an agent beside it;
-- is a conversation of its own if they do not.
+- continues it nevertheless if a later reply of the model is in both, or if the model had not answered: the
+  program edited, cleared or compacted its history, and messages that it no longer sends are hidden;
+- is a fork of it if the prefix has a reply of the model: an edited question, a retry, a parallel agent;
+- otherwise begins a new conversation.
 
-A conversation is named by the digest of its first message, so it is found again after a restart without an
-index. Each item says which messages it stands for, and the digest of all messages up to there.
+A conversation is named by the digest of its first message, so it is found after a restart without an index.
+Each item has the numbers of its messages and a digest of all messages up to them.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, groupby
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -26,45 +26,49 @@ from quire.integrations.mirror import closing_results
 from quire.items import Item, ToolCall, ToolResult, Unknown, new_id
 from quire.providers import NO_NAME
 from quire.proxy.exchange import Request, Unit, unit_of
+from quire.sections import Instructions, Section
 from quire.session import Session
 from quire.state import is_user_message
 from quire.stores import Place, Store, place_at
+from quire.tokens import Budget
 
 MARK = "proxy"
-"""Where an item says which messages of a request it stands for."""
+"""The key of `extras` for the messages that an item comes from, and their digest."""
 
-_MOST_THREADS, _MOST_UNITS, _MOST_RECENT, _MOST_TRIES = 500, 1_000_000, 200, 10
-_MOST_FORKS = 100_000
-_LEAST_SUMMARY = 200
-"""The length from which an answer that stands in another request is recognised there, in characters."""
+_MAX_THREADS, _MAX_UNITS, _MAX_RECENT, _MAX_RETRIES = 500, 1_000_000, 200, 10
+_MAX_FORKS = 100_000
+_MIN_SUMMARY = 200
+"""The length, in characters, from which an answer is recognised when another request quotes it."""
 
 Open = Callable[[Place, Store], Session]
 
 
 class Thread:
-    """A conversation as a program continues it: its session, and the units that it consists of now.
+    """An open conversation: its session, and its current units.
 
-    `open_requests` counts those that wait for their answers. `said` is the text of the last answer, and
-    `is_answered` says whether that came whole.
+    `open_requests` counts the requests without an answer. `last_answer` is the text of the last one, and
+    `is_answered` whether it was complete.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.units: list[Unit] = []
         self.open_requests = 0
-        self.said, self.is_answered = "", False
+        self.last_answer, self.is_answered = "", False
         self._places: dict[bytes, int] = {}
         self._templates: dict[tuple[Any, ...], Template] = {}
 
-    def template(self, request: Request, size: int, make: Callable[[], Template]) -> Template:
-        """The template for requests with these instructions; it is made once."""
-        key = (size, request.model, *(one.text for one in request.instructions))
+    def template(self, request: Request, size: int, *sections: Section) -> Template:
+        """The template of some sections and the instructions of a request; the last few are cached."""
+        key = (size, request.model, len(sections), *(message.text for message in request.instructions))
         if key not in self._templates:
-            self._templates = {**dict([*self._templates.items()][-3:]), key: make()}
+            first = [Instructions(request.instructions)] if request.instructions else []
+            new = Template(*first, *sections, budget=Budget(window=size), model=request.model)
+            self._templates = {**dict([*self._templates.items()][-3:]), key: new}
         return self._templates[key]
 
     def set_units(self, units: Sequence[Unit], start: int) -> None:
-        """Put other units in place of those from an index on."""
+        """Replace the units from an index on."""
         del self.units[start:]
         for unit in units:
             self.units.append(unit)
@@ -72,39 +76,35 @@ class Thread:
                 self._places[unit.digest] = len(self.units) - 1
 
     def reload(self) -> None:
-        """Read the units from what is recorded."""
-        view, runs = self.session.view(), list[tuple[Sequence[Any], list[Item]]]()
-        for position in range(view.end):
-            item = view.log.item(position)
-            mark = _mark_of(item)
-            if mark is not None and view.fate_at(position).state != "hidden":
-                if not runs or runs[-1][0] != mark:
-                    runs.append((mark, []))
-                runs[-1][1].append(item)
+        """Read the units from the recorded items."""
+        view = self.session.view()
+        positions = (at for at in range(view.end) if view.fate_at(at).state != "hidden")
+        runs = groupby(filter(_mark_of, map(view.log.item, positions)), _mark_of)
         self._places.clear()
-        self.set_units([_recorded_unit(mark, items) for mark, items in runs], 0)
+        self.set_units([_recorded_unit(mark, list(items)) for mark, items in runs if mark is not None], 0)
         if self.units:
             self._set_answer(self.units[-1])
 
     def _set_answer(self, unit: Unit) -> None:
-        self.said = max((getattr(item, "text", "") for item in unit.items), key=len, default="").strip()
+        texts = (getattr(item, "text", "") for item in unit.items)
+        self.last_answer = max(texts, key=len, default="").strip()
         is_broken = any(getattr(item, "interrupted", False) for item in unit.items)
         self.is_answered = unit.is_reply and not is_broken
 
     def answer_unit(self, items: Sequence[Item], response: str) -> Unit:
-        """The unit of the answer to the last request: it says which message will repeat it."""
+        """The unit of an answer, numbered as the message by which the next request will repeat it."""
         start = self.units[-1].stop if self.units else 0
         unit = unit_of(items, start, start + 1, response=response)
         return unit._replace(items=marked(unit))
 
     def add_answer(self, unit: Unit, *, is_whole: bool) -> None:
-        """Take in an answer that was recorded."""
+        """Add an answer that was recorded."""
         self.set_units([unit], len(self.units))
         self._set_answer(unit)
         self.is_answered &= is_whole
 
     def compare(self, request: Request) -> "Match":
-        """How much of a request is known here, from its beginning."""
+        """The longest prefix that this conversation shares with a request."""
         units = length = 0
         for stop in range(len(request.digests), 0, -1):
             place = self._places.get(request.digests[stop - 1])
@@ -112,7 +112,7 @@ class Thread:
                 units, length = place + 1, stop
                 break
         while units < len(self.units) and length < len(request.messages):
-            unit = request.unit(length)  # an answer is first known by what it says
+            unit = request.unit(length)  # an answer has no digest until a request repeats it
             if unit.content != self.units[units].content:
                 break
             units, length = units + 1, unit.stop
@@ -120,7 +120,7 @@ class Thread:
 
 
 class Match(NamedTuple):
-    """So many units of a conversation, and so many messages of a request, are the same beginning."""
+    """A shared prefix: the first `units` of a conversation are the first `length` messages of a request."""
 
     thread: Thread
     units: int
@@ -128,17 +128,17 @@ class Match(NamedTuple):
 
     @property
     def rest(self) -> list[Unit]:
-        """What the conversation has and the request has not, or not there."""
+        """The units of the conversation after the prefix."""
         return self.thread.units[self.units :]
 
     @property
     def has_reply(self) -> bool:
-        """Whether the model said something of what is the same."""
+        """Whether the prefix has a reply of the model."""
         return any(unit.is_reply for unit in self.thread.units[: self.units])
 
 
 class Conversations:
-    """The conversations that requests belong to. Those that were not used for long are read again."""
+    """The conversations that requests belong to. The least recently used are closed."""
 
     def __init__(self, store: Store, open_session: Open) -> None:
         self.store = store
@@ -147,177 +147,178 @@ class Conversations:
         self._by_first: dict[tuple[str, bytes], dict[Place, None]] = {}
         self._by_key: dict[tuple[str, str], Place] = {}
 
-    def take(self, request: Request, upstream: str, caller: str = "") -> Thread:
-        """Record what is new in a request, in the conversation that it continues."""
-        for _ in range(_MOST_TRIES):
-            match = self._named(request, upstream, caller) or self._find(request, upstream, caller)
+    def record(self, request: Request, upstream: str, caller: str = "") -> Thread:
+        """Record the new messages of a request in the conversation that it continues."""
+        for _ in range(_MAX_RETRIES):
+            match = self._find_named(request, upstream, caller) or self._find(request, upstream, caller)
             try:
                 new = _record(request, match)
-            except Conflict:  # another proxy writes to this store: compare again
+            except Conflict:  # another process wrote to it: compare again
                 match.thread.session.refresh()
                 match.thread.reload()
                 continue
-            self._register(match.thread, new, caller)
+            self._index(match.thread, new, caller)
             self._by_first.setdefault((caller, request.digests[0]), {})[match.thread.session.place] = None
-            self._drop_idle()
+            self._close_idle()
             return match.thread
-        raise Conflict("others wrote to the conversation each time that it was compared")
+        raise Conflict("other processes keep writing to the conversation")
 
-    def answered(self, thread: Thread, unit: Unit, *, is_whole: bool, caller: str = "") -> None:
-        """Know what was recorded as the answer to the last request."""
+    def add_answer(self, thread: Thread, unit: Unit, *, is_whole: bool, caller: str = "") -> None:
+        """Add the recorded answer to the last request."""
         thread.add_answer(unit, is_whole=is_whole)
-        self._register(thread, [unit], caller)
+        self._index(thread, [unit], caller)
 
-    # Finding
+    # Finding a conversation
 
-    def _named(self, request: Request, upstream: str, caller: str) -> Match | None:
-        """The conversation that a request names by the id of a response or of a conversation."""
+    def _find_named(self, request: Request, upstream: str, caller: str) -> Match | None:
+        """The conversation whose id, or the id of whose response, is in a request."""
         response, conversation = request.names
         if conversation:
-            thread = self._opened(_place(f"{upstream}-{conversation}", caller), caller)
+            thread = self._thread(_place(f"{upstream}-{conversation}", caller), caller)
             return Match(thread, len(thread.units), 0)
         if response and (caller, response) not in self._by_key:
             self._load_recent(caller)
         place = self._by_key.get((caller, response)) if response else None
         if place is None:
             return None
-        known = self._opened(place, caller)
-        which = (n for n, unit in enumerate(known.units, 1) if unit.response == response)
-        match = Match(known, next(which, len(known.units)), 0)
+        thread = self._thread(place, caller)
+        stops = (n for n, unit in enumerate(thread.units, 1) if unit.response == response)
+        match = Match(thread, next(stops, len(thread.units)), 0)
         return match if not match.rest else self._fork(match, copies=True)
 
     def _find(self, request: Request, upstream: str, caller: str) -> Match:
-        """The conversation with the longest beginning in common, a fork of it, or a new one."""
+        """The conversation with the longest shared prefix, a fork of it, or a new one."""
         name = f"{upstream}-{request.digests[0].hex()[:16]}"
         matches = [thread.compare(request) for thread in self._candidates(name, request, caller)]
         best = max(matches, key=lambda match: (match.length, -len(match.rest)), default=None)
-        if best is not None and self._goes_on(best, request):
+        if best is not None and self._continues(best, request):
             return best
         if best is None or not best.has_reply:
-            kin = self._kin(request, caller)
-            if kin is not None and self._goes_on(kin, request):
-                return kin
+            other = self._find_by_reply(request, caller)
+            if other is not None and self._continues(other, request):
+                return other
         fork = self._fork(best) if best is not None and best.has_reply else None
-        return fork or Match(self._begin(name, caller), 0, 0)
+        return fork or Match(self._new_thread(name, caller), 0, 0)
 
-    def _goes_on(self, match: Match, request: Request) -> bool:
-        """Whether a request continues a conversation itself, and no branch of it."""
+    def _continues(self, match: Match, request: Request) -> bool:
+        """Whether a request continues the conversation, instead of a fork."""
         thread, rest, new = match.thread, match.rest, list(request.units(match.length))
         if not rest:
             is_next = not thread.open_requests or any(unit.is_reply for unit in new)
             return bool(match.length) and is_next
         keys = {key for unit in rest for key in unit.keys}
-        if any(key in keys for unit in new for key in unit.keys) or _tells_of(thread, new):
+        if any(key in keys for unit in new for key in unit.keys) or _quotes_answer(thread, new):
             return True
         was_answered = len(rest) > 1 or (rest[0].is_reply and thread.is_answered)
         return bool(match.length) and not was_answered and not thread.open_requests
 
     def _candidates(self, name: str, request: Request, caller: str) -> list[Thread]:
-        """The conversations that begin with the first message of a request."""
+        """The conversations that begin with the same message as a request, and their forks."""
         first = (caller, request.digests[0])
         if first not in self._by_first:
-            known = self._by_first[first] = {}
+            places = self._by_first[first] = {}
             for number in count(1):
                 place = _place(_numbered(name, number), caller)
                 if not self.store.version(place):
                     break
-                within = place.conversation + "/"
+                prefix = place.conversation + "/"
                 names = self.store.conversations(place.scope)
-                forks = [place._replace(conversation=one) for one in names if one.startswith(within)]
-                known |= dict.fromkeys((place, *forks))
-        return [self._opened(place, caller) for place in list(self._by_first[first])]
+                forks = [place._replace(conversation=fork) for fork in names if fork.startswith(prefix)]
+                places |= dict.fromkeys((place, *forks))
+        return [self._thread(place, caller) for place in list(self._by_first[first])]
 
-    def _kin(self, request: Request, caller: str) -> Match | None:
-        """The conversation that has a reply in common with a request, or whose summary it begins with."""
+    def _find_by_reply(self, request: Request, caller: str) -> Match | None:
+        """The conversation that shares a reply with a request, or whose last answer it quotes."""
         units = list(request.units(0))
         keys = ((caller, key) for unit in units if unit.is_reply for key in unit.keys)
         place = next((self._by_key[key] for key in keys if key in self._by_key), None)
         if place is not None:
-            return self._opened(place, caller).compare(request)
-        recent = (one for one in reversed(self._threads.values()) if not one.open_requests)
-        known = next((one for one in recent if _tells_of(one, units)), None)
-        return None if known is None else known.compare(request)
+            return self._thread(place, caller).compare(request)
+        idle = (thread for thread in reversed(self._threads.values()) if not thread.open_requests)
+        quoted = next((thread for thread in idle if _quotes_answer(thread, units)), None)
+        return None if quoted is None else quoted.compare(request)
 
     def _load_recent(self, caller: str) -> None:
-        """Read the latest conversations: one of them may have the response that a request names."""
+        """Open the latest conversations: one of them may have the response that a request names."""
         scope = _place("any", caller).named
-        for one in self.store.recent(None)[:_MOST_RECENT]:
-            if one.place.named == scope and one.place not in self._threads:
+        for place, *_ in self.store.recent(None)[:_MAX_RECENT]:
+            if place.named == scope and place not in self._threads:
                 with suppress(QuireError):
-                    self._opened(one.place, caller)
+                    self._thread(place, caller)
 
-    # Making
+    # Opening and forking
 
-    def _begin(self, name: str, caller: str) -> Thread:
-        """A new conversation, under the first name that is free."""
+    def _new_thread(self, name: str, caller: str) -> Thread:
+        """A new conversation, under the first free name."""
         places = (_place(_numbered(name, number), caller) for number in count(1))
-        free = (one for one in places if one not in self._threads and not self.store.version(one))
-        return self._opened(next(free), caller)
+        free = (at for at in places if at not in self._threads and not self.store.version(at))
+        return self._thread(next(free), caller)
 
-    def _opened(self, place: Place, caller: str) -> Thread:
+    def _thread(self, place: Place, caller: str) -> Thread:
         thread = self._threads.pop(place, None)
         if thread is None:
             thread = Thread(self._open(place, self.store))
             thread.reload()
-            self._register(thread, thread.units, caller)
+            self._index(thread, thread.units, caller)
         self._threads[place] = thread
         return thread
 
     def _fork(self, match: Match, *, copies: bool = False) -> Match | None:
-        """A fork with what a conversation and a request share; None if no reply is left of it.
+        """A fork with the shared prefix of a conversation and a request; None if it has no reply.
 
-        Calls go with their results. With `copies`, those that wait for one are recorded again.
+        A reply whose calls wait for results is left out, or with `copies` recorded again.
         """
         units = match.thread.units
         stop = _end_of_blocks(units, match.units)
-        kept, again = units[:stop], units[stop : match.units]
+        kept, waiting = units[:stop], units[stop : match.units]
         last = next((unit.items[-1] for unit in reversed(kept) if unit.items), None)
         if last is None or not any(unit.is_reply for unit in kept):
             return None
-        session = self._forked(match.thread.session, last.id)
-        own = {item.id for unit in kept for item in unit.items}
-        if hidden := [item.id for item in session.view() if _mark_of(item) and item.id not in own]:
+        session = self._fork_session(match.thread.session, last.id)
+        shown = {item.id for unit in kept for item in unit.items}
+        if hidden := [item.id for item in session.view() if _mark_of(item) and item.id not in shown]:
             with suppress(QuireError):
                 session.hide(*hidden)
         thread = self._threads[session.place] = Thread(session)
         thread.set_units(kept, 0)
         if copies:
-            copied = [session.append(*(replace(one, id=new_id()) for one in unit.items)) for unit in again]
-            thread.set_units(
-                [unit._replace(items=each) for unit, each in zip(again, copied, strict=True)], stop
-            )
+            copied = [
+                unit._replace(items=session.append(*(replace(item, id=new_id()) for item in unit.items)))
+                for unit in waiting
+            ]
+            thread.set_units(copied, stop)
         return Match(thread, len(thread.units), min(match.length, kept[-1].stop))
 
-    def _forked(self, parent: Session, at: str) -> Session:
-        """A fork at an item: of the conversation in which it was recorded."""
-        for number in range(1, _MOST_FORKS):
+    def _fork_session(self, parent: Session, at: str) -> Session:
+        """A fork at an item, of the conversation that recorded it: this one or an ancestor."""
+        for number in range(1, _MAX_FORKS):
             try:
                 return parent.fork(str(number), at=at)
-            except OutOfRange:  # it is from before this fork began
-                before = parent.place.conversation.rpartition("/")[0]
-                parent = self._open(parent.place._replace(conversation=before), self.store)
-            except InvalidValue:  # the name is taken
+            except OutOfRange:  # the item is older than this fork
+                ancestor = parent.place.conversation.rpartition("/")[0]
+                parent = self._open(parent.place._replace(conversation=ancestor), self.store)
+            except InvalidValue:  # the name is in use
                 continue
         raise InvalidValue("the conversation has too many forks")
 
-    def _register(self, thread: Thread, units: Sequence[Unit], caller: str) -> None:
-        """Make a conversation known by what is in no other."""
+    def _index(self, thread: Thread, units: Sequence[Unit], caller: str) -> None:
+        """Index a conversation by the keys and responses of some units."""
         for unit in units:
             for key in (*unit.keys, *filter(None, [unit.response])):
                 self._by_key[caller, key] = thread.session.place
 
-    def _drop_idle(self) -> None:
-        """Let go of the conversations that were not used for longest."""
-        size = sum(len(one.units) for one in self._threads.values())
+    def _close_idle(self) -> None:
+        """Close the least recently used conversations if there are too many."""
+        size = sum(len(thread.units) for thread in self._threads.values())
         for place, idle in list(self._threads.items())[:-1]:
-            if len(self._threads) <= _MOST_THREADS and size <= _MOST_UNITS:
+            if len(self._threads) <= _MAX_THREADS and size <= _MAX_UNITS:
                 break
             if not idle.open_requests:
                 size -= len(idle.units)
                 del self._threads[place]
-        for index in (self._by_first, self._by_key):  # what is forgotten here is read again, or begins anew
-            if len(index) > _MOST_UNITS:
-                for name in list(index)[: _MOST_UNITS // 2]:
+        for index in (self._by_first, self._by_key):  # an entry that is missing is read again
+            if len(index) > _MAX_UNITS:
+                for name in list(index)[: _MAX_UNITS // 2]:
                     del index[name]  # type: ignore[arg-type]
 
 
@@ -325,46 +326,46 @@ class Conversations:
 
 
 def _record(request: Request, match: Match) -> list[Unit]:
-    """Record the units of a request that are new, and hide those that it has no more."""
-    thread, session, length, gone = match.thread, match.thread.session, match.length, list[Unit]()
+    """Record the new units of a request, hide those that it no longer has, and return the new ones."""
+    thread, session, length, removed = match.thread, match.thread.session, match.length, list[Unit]()
     kept = thread.units[: match.units]
     if match.rest:
-        kept, gone, length = _aligned(match, request)
-    offset = kept[-1].stop if kept and not length else 0  # the request names what comes before
-    new = [_moved(unit, offset) if offset else unit for unit in request.units(length)]
+        kept, removed, length = _align(match, request)
+    offset = kept[-1].stop if kept and not length else 0  # the request names its history by an id
+    new = [_renumbered(unit, offset) if offset else unit for unit in request.units(length)]
     view = session.view()
-    away = [view.get(item.id) for unit in gone for item in unit.items]
-    calls = list(view.pending())  # those that results may answer
+    hidden = [view.get(item.id) for unit in removed for item in unit.items]
+    calls = list(view.pending())
     recorded = list[Unit]()
     for unit in new:
-        recorded.append(unit._replace(items=marked(_settled(unit, calls))))
+        recorded.append(unit._replace(items=marked(_with_call_ids(unit, calls))))
         calls += [item for item in unit.items if isinstance(item, ToolCall)]
-    added = [*closing_results(view, away), *(item for unit in recorded for item in unit.items)]
+    added = [*closing_results(view, hidden), *(item for unit in recorded for item in unit.items)]
     if added:
         session.append(*added, expected=session.version)
-    if away:
-        _hide(session, away)
+    if hidden:
+        _hide(session, hidden)
     start = len(kept) if offset else _renumber(kept, request)
     thread.set_units([*kept[start:], *recorded], start)
     thread.is_answered = False
     return recorded
 
 
-def _moved(unit: Unit, offset: int) -> Unit:
+def _renumbered(unit: Unit, offset: int) -> Unit:
     return unit._replace(start=unit.start + offset, stop=unit.stop + offset, digest=b"")
 
 
 def _hide(session: Session, items: Sequence[Item]) -> None:
-    """Hide items, but not the last message of the user, which is to be shown."""
+    """Hide items, except the last message of the user, which no edit may hide."""
     last = next(filter(is_user_message, reversed(session.view())), None)
     if free := [item for item in items if last is None or item.id != last.id]:
         session.hide(*free)
 
 
 def _renumber(kept: list[Unit], request: Request) -> int:
-    """Give units the numbers and digests of the messages that they stand for; returns the first changed."""
+    """Give units the numbers and digests of their messages in a request; return the first changed one."""
     start = len(kept)
-    while start and not _is_at_place(kept[start - 1], request):
+    while start and not _is_numbered_as_in(kept[start - 1], request):
         start -= 1
     at = kept[start - 1].stop if start else 0
     for place in range(start, len(kept)):
@@ -374,16 +375,16 @@ def _renumber(kept: list[Unit], request: Request) -> int:
     return start
 
 
-def _is_at_place(unit: Unit, request: Request) -> bool:
+def _is_numbered_as_in(unit: Unit, request: Request) -> bool:
     return unit.stop <= len(request.digests) and request.digests[unit.stop - 1] == unit.digest
 
 
 def marked(unit: Unit) -> tuple[Item, ...]:
-    """The items of a unit, which say which messages they stand for."""
-    content = "" if unit.digest else unit.content.hex()  # what is recorded may be redacted
-    extra = [unit.start, unit.stop, unit.digest.hex(), unit.response, content]
+    """The items of a unit with their marks."""
+    content = "" if unit.digest else unit.content.hex()  # the recorded text may be redacted
+    mark = [unit.start, unit.stop, unit.digest.hex(), unit.response, content]
     known = (item for item in unit.items if not isinstance(item, Unknown))
-    return tuple(replace(item, extras={**item.extras, MARK: extra}) for item in known)
+    return tuple(replace(item, extras={**item.extras, MARK: mark}) for item in known)
 
 
 def _mark_of(item: Item) -> Sequence[Any] | None:
@@ -397,27 +398,30 @@ def _recorded_unit(mark: Sequence[Any], items: Sequence[Item]) -> Unit:
     return unit._replace(content=bytes.fromhex(content)) if content else unit
 
 
-def _settled(unit: Unit, calls: list[ToolCall]) -> Unit:
-    """A unit in which a result without a name or an id is that of the first open call like it."""
+def _with_call_ids(unit: Unit, calls: list[ToolCall]) -> Unit:
+    """A unit whose results have the ids and names of their calls.
+
+    Without an id, a result is that of the first open call with its name.
+    """
     if not unit.has_results:
         return unit
-    found = list[Item]()
+    items = list[Item]()
     for item in unit.items:
         if isinstance(item, ToolResult):
-            alike = [call for call in calls if call.call_id == item.call_id][-1:]
-            for call in alike or [call for call in calls if call.name == item.name][:1]:
+            same = [call for call in calls if call.call_id == item.call_id][-1:]
+            for call in same or [call for call in calls if call.name == item.name][:1]:
                 calls.remove(call)
                 name = call.name if item.name in ("", NO_NAME) else item.name
                 item = replace(item, call_id=call.call_id, name=name)
-        found.append(item)
-    return unit._replace(items=tuple(found))
+        items.append(item)
+    return unit._replace(items=tuple(items))
 
 
-# Forks and blocks
+# Blocks: a reply and the results of its calls
 
 
 def _end_of_blocks(units: Sequence[Unit], length: int) -> int:
-    """The end of the last whole block among so many units: a reply with calls, and all of their results."""
+    """The end of the last whole block among the first units, without calls that wait for a result."""
     if length < len(units) and units[length].has_results:
         while length and units[length].has_results:
             length -= 1
@@ -426,22 +430,22 @@ def _end_of_blocks(units: Sequence[Unit], length: int) -> int:
     return length - 1 if any(isinstance(item, ToolCall) for item in last) else length
 
 
-def _aligned(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]:
-    """The units that stay, those that go, and how many messages of the request the former stand for.
+def _align(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]:
+    """The units to keep, those to remove, and the number of the request's messages in the former.
 
-    Calls and results stay together: where a part of a block goes, all from there on is recorded again.
+    A block is kept whole: if a part of it is missing, all units from there on are recorded again.
     """
     units, at, length = match.thread.units, match.units, match.length
     kept = [(place, unit.start) for place, unit in enumerate(units[:at])]
     while length < len(request.messages):
         unit = request.unit(length)
-        found = next((n for n in range(at, len(units)) if units[n].content == unit.content), None)
-        if found is None:
+        same = next((n for n in range(at, len(units)) if units[n].content == unit.content), None)
+        if same is None:
             break
-        kept.append((found, length))
-        at, length = found + 1, unit.stop
+        kept.append((same, length))
+        at, length = same + 1, unit.stop
     places = {place for place, _ in kept}
-    split = next((block.start for block in _blocks(units) if 0 < len(places & {*block}) < len(block)), None)
+    split = next((block.start for block in blocks(units) if 0 < len(places & {*block}) < len(block)), None)
     if split is not None:
         length = min([length, *(start for place, start in kept if place >= split)])
         places = {place for place in places if place < split}
@@ -449,8 +453,8 @@ def _aligned(match: Match, request: Request) -> tuple[list[Unit], list[Unit], in
     return stay, [unit for place, unit in enumerate(units) if place not in places], length
 
 
-def _blocks(units: Sequence[Unit]) -> Iterator[range]:
-    """The runs of a reply and the results of its calls; a unit that is in no such run is one by itself."""
+def blocks(units: Sequence[Unit]) -> Iterator[range]:
+    """The indexes of each block; a unit without results behind it is a block by itself."""
     start = 0
     for place, unit in enumerate(units):
         if place and not unit.has_results:
@@ -460,11 +464,11 @@ def _blocks(units: Sequence[Unit]) -> Iterator[range]:
         yield range(start, len(units))
 
 
-def _tells_of(thread: Thread, units: Sequence[Unit]) -> bool:
-    """Whether the first message has the last answer in it, as a summary that a program asked for."""
-    if len(thread.said) < _LEAST_SUMMARY or not units:
+def _quotes_answer(thread: Thread, units: Sequence[Unit]) -> bool:
+    """Whether the first message quotes the last answer, as that of a program which asked for a summary."""
+    if len(thread.last_answer) < _MIN_SUMMARY or not units:
         return False
-    return any(thread.said in getattr(item, "text", "") for item in units[0].items)
+    return any(thread.last_answer in getattr(item, "text", "") for item in units[0].items)
 
 
 def _numbered(name: str, number: int) -> str:
@@ -472,5 +476,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _place(name: str, caller: str) -> Place:
-    """Each conversation is a scope of its own: nothing of one is recalled in another."""
+    """A place with a scope of its own, so that recall quotes nothing of another conversation."""
     return place_at(scope=f"{caller}/" if caller else "", conversation=name)

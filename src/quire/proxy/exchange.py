@@ -1,7 +1,7 @@
-"""An exchange: one request and its answer as bytes, and what the format of its provider makes of them."""
+"""An exchange: one request and its answer as bytes, and as read in the format of their provider."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import takewhile
@@ -30,12 +30,12 @@ _INSTRUCTIONS = {
     "gemini": ("systemInstruction", "system_instruction"),
 }
 _MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call", "message")
-_SHORTEST_ID, _SHORTEST_TEXT = 8, 80
-"""The call ids and the texts, in characters, by which a conversation is recognised wherever they stand."""
+_MIN_ID, _MIN_TEXT = 8, 80
+"""The lengths, in characters, from which a call id or a text occurs in one conversation alone."""
 
 
 class Exchange(NamedTuple):
-    """A request on its way. `headers` are those that say how the body is to be read, and no others."""
+    """A request as bytes. `headers` are only those that say how to decode the body."""
 
     number: int
     upstream: str
@@ -47,9 +47,10 @@ class Exchange(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back: `times` has the seconds after which each so many bytes had come.
+    """An answer as bytes. `times` are pairs: after these seconds, that many bytes had arrived.
 
-    `status` is 0 if nothing came. Without `is_whole` the stream broke off, or the client left.
+    `status` is 0 if nothing arrived. Without `is_whole` the stream broke off, or the client disconnected.
+    `is_changed` says that the request was changed before it was sent.
     """
 
     number: int
@@ -62,14 +63,14 @@ class Answer(NamedTuple):
 
 
 def wire_at(path: str) -> str | None:
-    """The format of the requests at a path; None for one that asks no model."""
+    """The format of the requests at a path; None if they are not for a model."""
     if _GEMINI.search(path):
         return "gemini"
     return next((wire for ending, wire in _ENDINGS.items() if path.rstrip("/").endswith(ending)), None)
 
 
 def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
-    """A body as it was before it was compressed."""
+    """A body, decompressed."""
     try:
         return httpx.Response(200, headers=list(headers), content=body).content
     except httpx.DecodingError:
@@ -80,10 +81,10 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
 
 
 class Unit(NamedTuple):
-    """Messages that stand or go together: a reply of the model, or one message of another.
+    """Messages that are kept together: a reply of the model, or one other message.
 
-    `digest` is that of all messages up to its last one, `content` that of what it says. `keys` are found in
-    one conversation alone. `response` is the id of the response that it came in.
+    `digest` is that of all messages up to its last one, `content` that of its own content. `keys` identify
+    its conversation. `response` is the id of the response that had it.
     """
 
     start: int
@@ -96,32 +97,32 @@ class Unit(NamedTuple):
 
     @property
     def is_reply(self) -> bool:
-        """Whether the model said it."""
+        """Whether it is a reply of the model."""
         return any(map(is_output, self.items))
 
     @property
     def has_results(self) -> bool:
-        """Whether it answers calls."""
+        """Whether it has results of calls."""
         return any(isinstance(item, ToolResult) for item in self.items)
 
 
 class Request:
-    """A request as its wire reads it. Its units are read when they are asked for."""
+    """A request as read in its format. Units are read on demand."""
 
     def __init__(self, exchange: Exchange) -> None:
         wire = wire_at(exchange.path)
         if wire is None:
-            raise Damaged("no model is asked at this address", "$")
+            raise Damaged("this address is not that of a model", "$")
         self.wire, self.field = wire, HISTORY[wire]
         try:
             self.payload = fields_in(msgspec.json.decode(decoded(exchange.body, exchange.headers)))
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise Damaged("the body of a request is no JSON", "$") from None
-        named = _GEMINI.search(exchange.path)
-        self.model = named[1] if named else text_in(self.payload.get("model")) or None
-        every = [fields_in(message) for message in messages_in(self.payload.get(self.field))]
-        self.leading = sum(1 for _ in takewhile(_is_instruction, every))
-        self.every, self.messages = every, every[self.leading :]
+            raise Damaged("the body of a request is not JSON", "$") from None
+        in_path = _GEMINI.search(exchange.path)
+        self.model = in_path[1] if in_path else text_in(self.payload.get("model")) or None
+        messages = [fields_in(message) for message in messages_in(self.payload.get(self.field))]
+        leading = sum(1 for _ in takewhile(_is_instruction, messages))
+        self.leading, self.messages = messages[:leading], messages[leading:]
         if not self.messages:
             raise Damaged(f"the request has no {self.field}", f"$.{self.field}")
         self.digests = digests_of(wire, self.messages)
@@ -129,11 +130,11 @@ class Request:
 
     @cached_property
     def instructions(self) -> tuple[Message, ...]:
-        """The instructions, which have the same ids in every request."""
+        """The instructions, with the same ids in every request."""
         head = {name: self.payload[name] for name in _INSTRUCTIONS[self.wire] if name in self.payload}
-        read = provider_for(self.wire).read_history({**head, self.field: self.every[: self.leading]})
-        said = [item for item in read if isinstance(item, Message)]
-        return tuple(replace(one, id=f"instructions/{n}", created_at=0.0) for n, one in enumerate(said))
+        read = provider_for(self.wire).read_history({**head, self.field: self.leading})
+        messages = [item for item in read if isinstance(item, Message)]
+        return tuple(replace(item, id=f"instructions/{n}", created_at=0.0) for n, item in enumerate(messages))
 
     @cached_property
     def tools(self) -> list[Definition]:
@@ -142,27 +143,25 @@ class Request:
 
     @property
     def parameters(self) -> Json:
-        """What is sent beside instructions, messages and tools."""
+        """The fields beside instructions, messages and tools."""
         return {name: value for name, value in self.payload.items() if name not in READ[self.wire]}
 
     @property
     def names(self) -> tuple[str, str]:
-        """The ids of a response and of a conversation that the request says it continues."""
+        """The ids of the response and of the conversation that the request continues, if it names them."""
         conversation: Any = self.payload.get("conversation")
-        named = text_in(fields_in(conversation).get("id")) or text_in(conversation)
-        return text_in(self.payload.get("previous_response_id")), named
+        name = text_in(fields_in(conversation).get("id")) or text_in(conversation)
+        return text_in(self.payload.get("previous_response_id")), name
 
     def unit(self, start: int) -> Unit:
         """The unit that begins at a message."""
-        known = self._units.get(start)
-        if known is None:
+        if start not in self._units:
             stop = start + 1
             while stop < len(self.messages) and all(map(is_reply, self.messages[stop - 1 : stop + 1])):
                 stop += 1
             read = provider_for(self.wire).read_history(self.messages[start:stop], model=self.model)
-            known = unit_of(read, start, stop, self.digests[stop - 1])
-            self._units[start] = known
-        return known
+            self._units[start] = unit_of(read, start, stop, self.digests[stop - 1])
+        return self._units[start]
 
     def units(self, start: int) -> Iterator[Unit]:
         """The units from a message on."""
@@ -172,7 +171,7 @@ class Request:
 
 
 def is_reply(message: Json) -> bool:
-    """Whether a message is the model's, or a part of what it said."""
+    """Whether a message is a reply of the model, or a part of one."""
     role, kind = message.get("role"), message.get("type")
     return role in ("assistant", "model") or (role is None and kind in _MODEL_ITEMS)
 
@@ -189,16 +188,16 @@ def unit_of(
 
 
 def _content_of(items: Sequence[Item]) -> bytes:
-    """The digest of what items say: thoughts, ids and the spelling of arguments do not count."""
-    said = blake2b(digest_size=12)
+    """The digest of what items say, without reasoning, ids and the formatting of arguments."""
+    digest = blake2b(digest_size=12)
     for item in items:
         if isinstance(item, ToolCall):
-            said.update(f"call {item.name} {_plain_arguments(item.arguments)}\n".encode("utf-8", "replace"))
+            digest.update(f"call {item.name} {_plain_arguments(item.arguments)}\n".encode("utf-8", "replace"))
         elif isinstance(item, Message | ToolResult):
             kind = item.role if isinstance(item, Message) else "result"
             parts = [part.strip() if isinstance(part, str) else repr(part) for part in item.parts]
-            said.update(f"{kind} {parts}\n".encode("utf-8", "replace"))
-    return said.digest()
+            digest.update(f"{kind} {parts}\n".encode("utf-8", "replace"))
+    return digest.digest()
 
 
 def _plain_arguments(arguments: str) -> str:
@@ -210,9 +209,9 @@ def _plain_arguments(arguments: str) -> str:
 
 def _keys_of(items: Sequence[Item]) -> Iterator[str]:
     for item in items:
-        if isinstance(item, ToolCall) and len(item.call_id) >= _SHORTEST_ID:
+        if isinstance(item, ToolCall) and len(item.call_id) >= _MIN_ID:
             yield item.call_id
-        elif isinstance(item, Message) and item.role == "assistant" and len(item.text) >= _SHORTEST_TEXT:
+        elif isinstance(item, Message) and item.role == "assistant" and len(item.text) >= _MIN_TEXT:
             yield blake2b(item.text.strip().encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
@@ -220,9 +219,9 @@ def _keys_of(items: Sequence[Item]) -> Iterator[str]:
 
 
 class Reply(NamedTuple):
-    """An answer as its wire reads it: `first` are the seconds to the first token, if one came.
+    """An answer as read in its format. `first` are the seconds to the first token, if there was one.
 
-    `response` is the id by which a later request may name it.
+    `response` is the id by which a later request may continue it.
     """
 
     parsed: Parsed
@@ -232,7 +231,7 @@ class Reply(NamedTuple):
 
 
 def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Reply:
-    """The reply in an answer; its error, if it is one, is in `parsed.error`."""
+    """Read the reply in an answer; an error is in `parsed.error`."""
     provider, body = provider_for(wire), decoded(answer.body, answer.headers)
     seconds = answer.times[-1][0] if answer.times else None
     kind = next((value for name, value in answer.headers if name == "content-type"), "")
@@ -247,33 +246,29 @@ def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Repl
     try:
         value: Any = msgspec.json.decode(body) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
-        failed = "the answer broke off" if not answer.is_whole else f"status {answer.status}, and no JSON"
-        return Reply(Parsed((), error=failed), None, seconds)
+        error = f"status {answer.status}, and no JSON" if answer.is_whole else "the answer broke off"
+        return Reply(Parsed((), error=error), None, seconds)
     if isinstance(value, list):  # a stream of Gemini without server-sent events
         reader = provider.stream(sent=sent, model=model)
         for event in entries_in(value):
             reader.feed(event)
         return Reply(reader.close(), answer.times[0][0] if answer.times else None, seconds)
-    parsed = _parsed(lambda: provider.parse(value, sent=sent, model=model), answer)
+    try:
+        parsed = provider.parse(value, sent=sent, model=model)
+    except Damaged:
+        parsed = Parsed((), error=f"status {answer.status}, and no answer of this provider")
     return Reply(parsed, seconds, seconds, _response_in({"response": value}))
 
 
-def _parsed(parse: Callable[[], Parsed], answer: Answer) -> Parsed:
-    try:
-        return parse()
-    except Damaged:
-        return Parsed((), error=f"status {answer.status}, and no answer of this provider")
-
-
 def _events(body: bytes) -> Iterator[tuple[int, Json]]:
-    """The events of a stream, each with the number of bytes up to its end."""
-    for found in re.finditer(rb"^data:[ ]?(.*?)\r?$", body, re.MULTILINE):
+    """The events of a stream, each with the position of its end."""
+    for match in re.finditer(rb"^data:[ ]?(.*?)\r?$", body, re.MULTILINE):
         try:
-            event = fields_in(msgspec.json.decode(found[1]))
+            event = fields_in(msgspec.json.decode(match[1]))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if event:
-            yield found.end(), event
+            yield match.end(), event
 
 
 def _response_in(event: Json) -> str:
@@ -282,7 +277,7 @@ def _response_in(event: Json) -> str:
 
 
 def _begins_call(event: Json) -> bool:
-    """Whether an event without text carries the beginning of a call."""
+    """Whether an event without text begins a call."""
     return any(word in event.get("type", "") for word in ("arguments.delta", "content_block_delta")) or any(
         fields_in(fields_in(choice).get("delta")).get("tool_calls")
         for choice in entries_in(event.get("choices"))
@@ -290,7 +285,7 @@ def _begins_call(event: Json) -> bool:
 
 
 def _moment_of(answer: Answer, stop: int, length: int) -> float | None:
-    """When so many bytes had come; of a compressed body only the first moment is known."""
+    """When that many bytes had arrived; for a compressed body, when the first did."""
     if not answer.times:
         return None
     is_plain = length == answer.times[-1][1]

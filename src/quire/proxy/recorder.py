@@ -1,7 +1,7 @@
-"""Hands exchanges to an observer in another process, without ever keeping a request waiting for it.
+"""Sends exchanges to an observer in another process, so that no request waits for it.
 
-What waits is bounded. What cannot be recorded is tried again for some time, then counted; the count is
-recorded as soon as something can be.
+The queue is bounded. What cannot be recorded is retried for some seconds, then counted as lost; the count is
+recorded after the next exchange that can be.
 """
 
 import asyncio
@@ -12,29 +12,30 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from contextlib import suppress
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice
 from multiprocessing.connection import wait
 from threading import Thread
 from typing import Any, NamedTuple
 
 from quire.errors import Conflict, QuireError, StoreError
 from quire.proxy.exchange import Answer, Exchange
-from quire.proxy.observer import Begun, Observer, Settings
+from quire.proxy.observer import Observer, Outcome, Settings
 
 logger = logging.getLogger("quire.proxy")
 
-_MOST_BYTES = 256 * 2**20
+_MAX_QUEUE_BYTES = 256 * 2**20
 PAUSES = (0.1, 0.5, 2.0, 5.0)
-"""Seconds before an exchange that could not be stored is tried again."""
+"""Seconds before each retry of an exchange that could not be stored."""
+_TEMPORARY = (StoreError, Conflict, BrokenExecutor, OSError)
+"""Errors after which a retry may succeed."""
 _NICE = 19
-"""How far the process that records stands back where others want to compute."""
+"""The niceness of the process that records."""
 _DELAY = 0.1
-"""Seconds before it is handed on: the first bytes of answers have the processor to themselves."""
-_EXTRA = 1_000
-"""What an exchange takes beside its bytes."""
-_MOST_JOBS, _MOST_SENT = 16, 8 * 2**20
-"""How many parts of exchanges, and of how many bytes, are handed on at once."""
+"""Seconds before jobs are sent to it, so that the first bytes of answers have the processor to themselves."""
+_OVERHEAD = 1_000
+"""Bytes that an exchange takes in the queue beside its body."""
+_MAX_BATCH, _MAX_BATCH_BYTES = 16, 8 * 2**20
+"""The largest batch of jobs that is sent at once."""
 
 
 # The other process
@@ -43,11 +44,11 @@ _observer: Observer
 
 
 def _start(settings: Settings) -> None:
-    """Begin to observe; the process ends with the one that it works for."""
+    """Create the observer of this process, which ends with its parent."""
     global _observer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the proxy ends it, with all that waits
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it, after its queue
     _observer = Observer(settings)
-    if not settings.fitting:  # nobody waits for it
+    if not settings.fitting:  # no request waits for it
         os.nice(_NICE)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -55,14 +56,16 @@ def _start(settings: Settings) -> None:
 
 
 def _call(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The results of calls of the observer; what the first one that fails raised is the last of them."""
-    found = list[Any]()
-    for name, *given in calls:
+    """The results of calls of the observer, up to the first that is None or an exception."""
+    results = list[Any]()
+    for name, *arguments in calls:
         try:
-            found.append(getattr(_observer, name)(*given))
+            results.append(getattr(_observer, name)(*arguments))
         except Exception as fault:
-            return [*found, fault]
-    return found
+            return [*results, fault]
+        if results[-1] is None:
+            break
+    return results
 
 
 # This process
@@ -75,28 +78,27 @@ class _Job(NamedTuple):
 
     @property
     def size(self) -> int:
-        return len(self.value.body) + _EXTRA
+        return len(self.value.body) + _OVERHEAD
 
 
 class Recorder:
-    """Records exchanges in their order. Its methods are called on one event loop.
+    """Records exchanges in order. Its methods are called on one event loop.
 
-    `said` is called with each warning. Of the exchanges that were `begun`, `recorded` are whole in the store,
-    and `lost` are not, by reason.
+    `warn` is called with each warning. Each exchange that was `begun` becomes one of the `recorded`, which
+    are stored whole, or of the `lost`, which are counted by reason.
     """
 
     def __init__(
         self,
         settings: Settings,
-        said: Callable[[str], object] = logger.warning,
+        warn: Callable[[str], object] = logger.warning,
         pauses: Sequence[float] = PAUSES,
     ) -> None:
-        """`pauses` are the seconds before what could not be stored is tried again."""
+        """`pauses` are the seconds before each retry of what could not be stored."""
         self.settings = settings
-        self._pauses = pauses
+        self._warn, self._pauses = warn, pauses
         self.begun, self.recorded, self.lost = 0, 0, Counter[str]()
-        self._said = said
-        self._untold = Counter[str]()
+        self._unrecorded_losses = Counter[str]()
         self._jobs = deque[_Job]()
         self._size = 0
         self._exchanges: dict[int, Exchange] = {}
@@ -106,15 +108,15 @@ class Recorder:
         self._working: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to record, as soon as the other process is there."""
+        """Begin to record."""
         self._working = asyncio.create_task(self._work())
 
     def workers(self) -> list[int]:
-        """The ids of the processes that record: one, if anything was to be recorded."""
+        """The ids of the processes that record: one, once there was something to record."""
         return [] if self._pool is None else [*(self._pool._processes or {})]
 
     async def close(self, timeout: float = 10.0) -> None:
-        """Record what waits, for so many seconds at most."""
+        """Record the queue, until the timeout."""
         try:
             async with asyncio.timeout(timeout):
                 await self._is_idle.wait()
@@ -125,11 +127,11 @@ class Recorder:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def begin(self, exchange: Exchange) -> "asyncio.Future[Begun] | None":
-        """Record a request; the future has what became of it. None if there is no room to wait."""
+    def begin(self, exchange: Exchange) -> "asyncio.Future[Outcome | None] | None":
+        """Record a request; the future returns the outcome. None if the queue is full."""
         self.begun += 1
-        if self._size + len(exchange.body) > _MOST_BYTES:
-            self._lose("there was no room to wait")
+        if self._size + len(exchange.body) > _MAX_QUEUE_BYTES:
+            self._lose("the queue was full")
             return None
         self._exchanges[exchange.number] = exchange
         return self._add("begin", exchange)
@@ -138,7 +140,7 @@ class Recorder:
         """Record the answer to a request."""
         if answer.number not in self._exchanges:
             return
-        if self._size + len(answer.body) > _MOST_BYTES:
+        if self._size + len(answer.body) > _MAX_QUEUE_BYTES:
             answer = answer._replace(body=b"", times=(), is_whole=False)
         self._add("end", answer)
 
@@ -155,97 +157,82 @@ class Recorder:
             await self._has_jobs.wait()
             if not self.settings.fitting:
                 await asyncio.sleep(_DELAY)
+            failures = 0  # of the first job
             while self._jobs:
-                recorded = self.recorded
-                await self._record(self._next_jobs())
-                if self.recorded > recorded and self._untold:
+                recorded, jobs = self.recorded, self._next_jobs(1 if failures else _MAX_BATCH)
+                for job, result in zip(jobs, await self._run(jobs), strict=False):
+                    if isinstance(result, _TEMPORARY) and failures < len(self._pauses):
+                        await asyncio.sleep(self._pauses[failures])
+                        failures += 1
+                        continue
+                    if isinstance(result, Exception):
+                        self._give_up(job, result)
+                    else:
+                        self._finish(job, result)
+                    failures = 0
+                if self.recorded > recorded and self._unrecorded_losses:
                     await self._record_losses()
             self._has_jobs.clear()
             self._is_idle.set()
 
-    def _next_jobs(self) -> list[_Job]:
-        """The first jobs, as many as are handed on at once."""
-        jobs = list(islice(self._jobs, _MOST_JOBS))
+    def _next_jobs(self, limit: int) -> list[_Job]:
+        """The first jobs: at most `limit`, and no more bytes than a batch may have."""
+        jobs = list(islice(self._jobs, limit))
         sizes = accumulate(job.size for job in jobs)
-        return jobs[: max(1, sum(size <= _MOST_SENT for size in sizes))]
+        return jobs[: max(1, sum(size <= _MAX_BATCH_BYTES for size in sizes))]
 
-    async def _record(self, jobs: Sequence[_Job]) -> None:
-        """Do jobs at once, up to the first that fails: that is tried by itself."""
-        found = list[Any]()
-        if len(jobs) > 1:
-            with suppress(BrokenExecutor):
-                found = await self._called(*((job.name, job.value) for job in jobs))
-        done = list(takewhile(lambda one: isinstance(one, tuple), found))
-        for job, result in zip(jobs, done, strict=False):
-            self._finish(job, result)
-        if len(done) < len(jobs):
-            self._finish(jobs[len(done)], await self._tried(jobs[len(done)]))
+    async def _run(self, jobs: Sequence[_Job]) -> list[Any]:
+        """The results of jobs, up to the first exception."""
+        results = await self._call(*((job.name, job.value) for job in jobs))
+        answer = jobs[len(results) - 1].value
+        if results[-1] is None and isinstance(answer, Answer):  # the process was restarted since the request
+            begin = ("begin", self._exchanges[answer.number])
+            results[-1] = (await self._call(begin, ("end", answer._replace(is_changed=False))))[-1]
+        return results
 
-    def _finish(self, job: _Job, result: "Begun | tuple[str, ...] | None") -> None:
-        """Take a job out of the queue, with what became of it."""
-        self._jobs.popleft()
+    async def _call(self, *calls: tuple[Any, ...]) -> list[Any]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, context, initializer=_start, initargs=(self.settings,))
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, _call, calls)
+        except Exception as fault:
+            if isinstance(fault, BrokenExecutor):
+                self._pool = None
+            return [fault]
+
+    def _finish(self, job: _Job, result: "Outcome | tuple[str, ...] | None") -> None:
+        """Remove a job from the queue, and return its result to whoever waits for it."""
+        self._jobs.remove(job)
         self._size -= job.size
         if job.name == "end":
             self._exchanges.pop(job.value.number, None)
             self.recorded += result is not None
         if not job.done.done():
             job.done.set_result(result)
-        for one in result.warnings if isinstance(result, Begun) else result or ():
-            self._said(one)
+        for warning in result.warnings if isinstance(result, Outcome) else result or ():
+            self._warn(warning)
 
-    async def _record_losses(self) -> None:
-        """Record how many exchanges could not be; if that fails, it is tried behind the next one."""
-        with suppress(StoreError, Conflict, BrokenExecutor, OSError):
-            for reason, count in list(self._untold.items()):
-                await self._call("note_loss", count, reason)
-                self._untold[reason] -= count
-        self._untold = +self._untold
-
-    async def _tried(self, job: _Job) -> Any:
-        """The result of a job, which is tried several times; None if none succeeded."""
-        reason = ""
-        for pause in (*self._pauses, None):
-            try:
-                return await self._done(job)
-            except (StoreError, Conflict, BrokenExecutor, OSError) as fault:
-                reason = type(fault).__name__
-                if isinstance(fault, BrokenExecutor):
-                    self._pool = None
-                if pause is not None:
-                    await asyncio.sleep(pause)
-            except Exception as fault:  # it would fail again; an error may quote content
-                reason = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
-                logger.debug("an exchange cannot be recorded", exc_info=True)
-                break
-        if job.value.number in self._exchanges:
-            self._lose(reason)
-            del self._exchanges[job.value.number]
-        return None
-
-    async def _done(self, job: _Job) -> Any:
-        exchange = self._exchanges.get(job.value.number)
-        if exchange is None:  # its beginning is lost
-            return None
-        found = await self._call(job.name, job.value)
-        if found is None and isinstance(job.value, Answer):  # the other process was started anew since
-            await self._call("begin", exchange)
-            found = await self._call("end", job.value._replace(is_changed=False))
-        return found
-
-    async def _call(self, *call: Any) -> Any:
-        (found,) = await self._called(call)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    async def _called(self, *calls: tuple[Any, ...]) -> list[Any]:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, context, initializer=_start, initargs=(self.settings,))
-        return await asyncio.get_running_loop().run_in_executor(self._pool, _call, calls)
+    def _give_up(self, failed: _Job, fault: Exception) -> None:
+        """Lose the exchange of a job."""
+        logger.debug("an exchange cannot be recorded", exc_info=fault)
+        # Messages of other errors may quote content.
+        is_quotable = isinstance(fault, QuireError) and not isinstance(fault, _TEMPORARY)
+        self._lose(str(fault) if is_quotable else type(fault).__name__)
+        for job in [job for job in self._jobs if job.value.number == failed.value.number]:
+            self._finish(job, None)
+        self._exchanges.pop(failed.value.number, None)
 
     def _lose(self, reason: str) -> None:
         self.lost[reason] += 1
-        self._untold[reason] += 1
+        self._unrecorded_losses[reason] += 1
         if self.lost[reason] == 1:
-            self._said(f"an exchange could not be recorded: {reason}")
+            self._warn(f"an exchange could not be recorded: {reason}")
+
+    async def _record_losses(self) -> None:
+        """Record how many exchanges were lost; after a failure, retry with the next exchange."""
+        for reason, count in list(self._unrecorded_losses.items()):
+            if isinstance((await self._call(("note_loss", count, reason)))[-1], Exception):
+                return
+            self._unrecorded_losses[reason] -= count
+        self._unrecorded_losses = +self._unrecorded_losses

@@ -1,7 +1,7 @@
-"""The way of the bytes: a request to its upstream and the answer back, as they are.
+"""The relay: passes the bytes of a request to its upstream, and those of the answer back, unchanged.
 
-Nothing is read, stored or waited for on this way, unless requests may be changed: then for some seconds at
-most. Keys are passed on, and are in nothing that the recorder is given.
+A request waits for nothing else, except for its change if requests may be changed, and then until a timeout.
+Keys are passed on, and never handed to the recorder.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 from quire.errors import InvalidValue, cut
 from quire.items import now
 from quire.proxy.exchange import Exchange, wire_at
-from quire.proxy.observer import Begun
+from quire.proxy.observer import Outcome
 from quire.proxy.recorder import Recorder
-from quire.proxy.tee import HOP_BY_HOP, KEY, LARGEST, NOT_SENT, READ, Refused, Target, Tee
+from quire.proxy.tee import DECODING, HOP_BY_HOP, KEY, MAX_BODY, NOT_SENT, Refused, Target, Tee
 
 UPSTREAMS = {
     "openai": "https://api.openai.com",
@@ -32,25 +32,25 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _CHANGED_HEADERS = (b"content-length", b"content-encoding")
 _NAME = re.compile("[a-z0-9][a-z0-9_-]{0,39}")
-_MOST_IDLE = 200
-"""Connections that are kept open for requests to come."""
+_MAX_IDLE = 200
+"""The number of idle connections that are kept open."""
 
 Admit = Callable[[str], str | None]
-"""Returns whose key it is; None for an unknown one."""
+"""Returns the owner of a key; None for an unknown one."""
 
 
-def checked_upstreams(given: Mapping[str, str]) -> dict[str, str]:
-    """All upstreams by name; `InvalidValue` for one that has no address."""
-    found = {**UPSTREAMS, **given}
-    for name, url in found.items():
+def checked_upstreams(added: Mapping[str, str]) -> dict[str, str]:
+    """All upstreams by name; `InvalidValue` for a bad name or address."""
+    upstreams = {**UPSTREAMS, **added}
+    for name, url in upstreams.items():
         parts = urlsplit(url)
         if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidValue(f"an upstream is name=URL, as in local=http://127.0.0.1:8080; not {cut(name)}")
-    return {name: url.rstrip("/") for name, url in found.items()}
+    return {name: url.rstrip("/") for name, url in upstreams.items()}
 
 
 class Relay:
-    """The application: `/name/…` is sent to the upstream of that name, and the answer is sent back."""
+    """The ASGI application: passes `/name/…` on to the upstream of that name."""
 
     def __init__(
         self,
@@ -58,22 +58,22 @@ class Relay:
         recorder: Recorder | None = None,
         *,
         admit: Admit | None = None,
-        patience: float = 10.0,
+        timeout: float = 10.0,
     ) -> None:
-        """`admit` checks keys; without it only programs of this machine are answered.
+        """`admit` checks keys; without it only programs on this machine are served.
 
-        `patience` are the seconds that a request waits at most to be changed.
+        `timeout` is how long a request waits to be changed, in seconds.
         """
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
-        self._admit, self._patience, self._numbers = admit, patience, count(1)
-        # A pool looks at all of its connections for each request, so each request has one of its own.
+        self._admit, self._timeout, self._numbers = admit, timeout, count(1)
+        # One client for each connection: the pool of a client scans all of its connections for each request.
         self._idle, self._certificates = list[httpx.AsyncClient](), httpx.create_ssl_context()
         self.late = 0
-        """How many requests were sent as they were because a change was not ready."""
+        """How many requests were sent unchanged because the change came too late."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
             return
         try:
             target = self._target(scope)
@@ -86,7 +86,7 @@ class Relay:
         except Refused as refusal:
             await _refuse(scope, send, refusal.status, str(refusal))
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         if self.recorder is not None:
             self.recorder.start()
@@ -99,16 +99,16 @@ class Relay:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _target(self, scope: Scope) -> Target:
-        """Where a request is to go; `Refused` if nowhere."""
+        """The target of a request; `Refused` if it has none."""
         headers, caller = Headers(scope=scope), ""
         if self._admit is None:
             _check_local(headers)
         elif (caller := self._admit(headers.get(KEY.decode(), "")) or "") == "":
-            raise Refused(401, f"a key of this proxy is needed, in the header {KEY.decode()}")
+            raise Refused(401, f"the header {KEY.decode()} needs a key of this proxy")
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         name, _, path = raw.partition(b"?")[0].decode("latin-1").removeprefix("/").partition("/")
         if name not in self.upstreams:
-            raise Refused(404, f"there is no upstream of this name; there are {', '.join(self.upstreams)}")
+            raise Refused(404, f"unknown upstream; there are {', '.join(self.upstreams)}")
         query = scope["query_string"].decode("latin-1")
         url = f"{self.upstreams[name]}/{path}" + (f"?{query}" if query else "")
         return Target(name, f"/{path}", url, caller)
@@ -121,16 +121,17 @@ class Relay:
         if rest is None and scope["method"] == "POST" and wire_at(target.path):
             tee = self._tee(target, body, Headers(scope=scope).items())
         if tee is not None and tee.change is not None:
-            changed = await self._changed(tee.change)
-            if changed is not None:
-                content, tee.is_changed = changed, True
+            body_to_send = await self._changed_body(tee.change)
+            if body_to_send is not None:
+                content, tee.is_changed = body_to_send, True
                 headers = [(name, value) for name, value in headers if name not in _CHANGED_HEADERS]
         request = httpx.Request(scope["method"], target.url, headers=headers, content=content)
-        passing = asyncio.ensure_future(self._answer(request, tee, scope, send))
-        leaving = asyncio.ensure_future(_left(receive) if rest is None else asyncio.Event().wait())
+        passing = asyncio.ensure_future(self._send(request, tee, scope, send))
+        disconnect = _wait_for_disconnect(receive) if rest is None else asyncio.Event().wait()
+        leaving = asyncio.ensure_future(disconnect)
         try:
             await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not passing.done():  # the program has left
+            if not passing.done():  # the program disconnected
                 passing.cancel()
             with suppress(asyncio.CancelledError):
                 await passing
@@ -139,29 +140,29 @@ class Relay:
             leaving.cancel()
 
     def _tee(self, target: Target, body: bytes, headers: Iterable[tuple[str, str]]) -> Tee | None:
-        """Begin to record a request; nothing that holds a key is in what the recorder is given."""
+        """Begin to record a request, without the headers that may hold a key."""
         if self.recorder is None:
             return None
-        read = tuple((name, value) for name, value in headers if name in READ)
+        harmless = tuple((name, value) for name, value in headers if name in DECODING)
         number = next(self._numbers)
-        exchange = Exchange(number, target.upstream, target.path, body, now(), target.caller, read)
+        exchange = Exchange(number, target.upstream, target.path, body, now(), target.caller, harmless)
         return Tee(self.recorder, number, self.recorder.begin(exchange))
 
-    async def _changed(self, change: "asyncio.Future[Begun]") -> bytes | None:
-        """The body to send in place of a request; None if there is none, or it takes too long."""
+    async def _changed_body(self, change: "asyncio.Future[Outcome | None]") -> bytes | None:
+        """The body to send in place of a request; None if there is none before the timeout."""
         try:
-            async with asyncio.timeout(self._patience):
-                found: Begun | None = await asyncio.shield(change)
+            async with asyncio.timeout(self._timeout):
+                outcome = await asyncio.shield(change)
         except TimeoutError:
             self.late += 1
             return None
-        return None if found is None else found.body
+        return None if outcome is None else outcome.body
 
-    async def _answer(self, request: httpx.Request, tee: Tee | None, scope: Scope, send: Send) -> None:
+    async def _send(self, request: httpx.Request, tee: Tee | None, scope: Scope, send: Send) -> None:
         response: httpx.Response | None = None
         client = self._idle.pop() if self._idle else self._new_client()
         try:
-            response = await _sent(request, client)
+            response = await _send_with_retry(request, client)
             if tee is not None:
                 tee.begin(response.status_code, response.headers.items())
             headers = [(name.lower(), value) for name, value in response.headers.raw]
@@ -175,7 +176,7 @@ class Relay:
             if tee is not None:
                 tee.is_whole = True
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
-            if response is not None:  # the connection to the program breaks off, too
+            if response is not None:  # so that the program's connection breaks off, too
                 raise
             await _refuse(scope, send, 502, f"the upstream cannot be reached: {type(fault).__name__}")
         finally:
@@ -183,7 +184,7 @@ class Relay:
                 tee.close()
             if response is not None:
                 await response.aclose()
-            if len(self._idle) < _MOST_IDLE:
+            if len(self._idle) < _MAX_IDLE:
                 self._idle.append(client)
             else:
                 await client.aclose()
@@ -194,11 +195,11 @@ class Relay:
         return httpx.AsyncClient(timeout=wait, limits=limits, verify=self._certificates)
 
 
-async def _sent(request: httpx.Request, client: httpx.AsyncClient) -> httpx.Response:
+async def _send_with_retry(request: httpx.Request, client: httpx.AsyncClient) -> httpx.Response:
     """The answer to a request, without its body.
 
-    An upstream may close a connection that is kept open just when it is used again: then another is used, as
-    the program would have had its own.
+    An upstream may close an idle connection just when it is used again. Then the request is retried on a new
+    one, since the program did not choose to reuse the connection.
     """
     is_new = False
 
@@ -216,32 +217,32 @@ async def _sent(request: httpx.Request, client: httpx.AsyncClient) -> httpx.Resp
 
 
 def _check_local(headers: Headers) -> None:
-    """Without keys only programs of this machine are answered: no pages, and no names that lead here."""
+    """Refuse other machines, browsers and DNS rebinding."""
     try:
         name = urlsplit(f"//{headers.get('host', '')}").hostname
         origin = urlsplit(headers.get("origin", "")).hostname
     except ValueError:
         name = origin = ""
     if name not in LOOPBACK or origin not in (None, *LOOPBACK):
-        raise Refused(403, "without keys the proxy answers programs of this machine alone")
+        raise Refused(403, "without keys the proxy serves only programs on this machine")
 
 
 async def _read(receive: Receive) -> tuple[bytes, AsyncIterator[bytes] | None]:
-    """The body of a request; or, if it is too large to be kept, all of it piece by piece."""
+    """The body of a request, or, if it is too large to keep, a stream of its pieces."""
     pieces, size = list[bytes](), 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Refused(400, "the program left")
+            raise Refused(400, "the program disconnected")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if not message.get("more_body", False):
             return b"".join(pieces), None
-        if size > LARGEST:
-            return b"", _all_of(pieces, receive)
+        if size > MAX_BODY:
+            return b"", _stream(pieces, receive)
 
 
-async def _all_of(pieces: list[bytes], receive: Receive) -> AsyncIterator[bytes]:
+async def _stream(pieces: list[bytes], receive: Receive) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
     has_more = True
@@ -251,14 +252,13 @@ async def _all_of(pieces: list[bytes], receive: Receive) -> AsyncIterator[bytes]
         yield message.get("body", b"")
 
 
-async def _left(receive: Receive) -> None:
-    """Wait until the program has left."""
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def _refuse(scope: Scope, send: Send, status: int, text: str) -> None:
-    """Answer in a shape that the clients of all providers read."""
+    """Answer with an error that the clients of all providers can read."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": text})
         return

@@ -1,4 +1,4 @@
-"""Websockets of the Responses API: messages are passed on, and each response is recorded as an exchange."""
+"""WebSockets of the Responses API: passes messages on, and records each response as an exchange."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ _HEADERS = (("content-type", "text/event-stream"),)
 async def pass_messages(
     target: Target, tee_for: TeeMaker, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Pass messages on in both directions until one side has ended."""
+    """Pass messages on in both directions until one side closes."""
     headers = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in scope["headers"]
         if name not in NOT_SENT and not name.startswith(b"sec-websocket-")
     ]
-    asked: Sequence[str] = scope.get("subprotocols", ())
+    subprotocols: Sequence[str] = scope.get("subprotocols", ())
     try:
         socket = await connect(
             f"ws{target.url.removeprefix('http')}",
             additional_headers=headers,
-            subprotocols=[Subprotocol(one) for one in asked] or None,
+            subprotocols=[Subprotocol(name) for name in subprotocols] or None,
             user_agent_header=None,
             max_size=None,
         )
@@ -58,13 +58,13 @@ async def pass_messages(
                     tee.begin(200, _HEADERS)
             await socket.send((data or b"") if text is None else text)
 
-    ways = [asyncio.ensure_future(to_program()), asyncio.ensure_future(to_upstream())]
+    tasks = [asyncio.ensure_future(to_program()), asyncio.ensure_future(to_upstream())]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if tee is not None:
             tee.close()
         await socket.close()

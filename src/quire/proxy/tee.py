@@ -1,4 +1,4 @@
-"""What the recorder is given of a request and its answer, while their bytes go on their way."""
+"""The tee: copies an answer for the recorder, while its bytes are passed on."""
 
 import asyncio
 import time
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quire.proxy.exchange import Answer
-from quire.proxy.observer import Begun
+from quire.proxy.observer import Outcome
 from quire.proxy.recorder import Recorder
 
-LARGEST = 128 * 2**20
-"""The largest body, in bytes, that is recorded; a larger one is passed on."""
-READ = ("content-type", "content-encoding")
-"""The headers that say how a body is to be read."""
+MAX_BODY = 128 * 2**20
+"""The largest body, in bytes, that is recorded; a larger one is only passed on."""
+DECODING = ("content-type", "content-encoding")
+"""The headers that say how to decode a body."""
 KEY = b"quire-key"
 """The header with the key of the proxy itself, where it has keys."""
 HOP_BY_HOP = frozenset(
@@ -25,7 +25,7 @@ NOT_SENT = HOP_BY_HOP | {b"host", b"expect", KEY}
 
 
 class Target(NamedTuple):
-    """Where a request goes: the name of the upstream, its path there, the whole address, and who asks."""
+    """Where a request goes: the name of the upstream, its path there and the whole URL; and who sends it."""
 
     upstream: str
     path: str
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 class Refused(Exception):
-    """The proxy does not pass a request on."""
+    """The proxy refuses to pass a request on."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -42,12 +42,14 @@ class Refused(Exception):
 
 
 class Tee:
-    """Keeps what comes back, for the recorder."""
+    """Copies one answer for the recorder."""
 
-    def __init__(self, recorder: Recorder, number: int, begun: "asyncio.Future[Begun] | None" = None) -> None:
+    def __init__(
+        self, recorder: Recorder, number: int, outcome: "asyncio.Future[Outcome | None] | None"
+    ) -> None:
         self._recorder, self._number = recorder, number
-        self.change = begun if recorder.settings.fitting else None
-        """What there may be to send in place of the request."""
+        self.change = outcome if recorder.settings.fitting else None
+        """The outcome to wait for before the request is sent."""
         self._began = time.perf_counter()
         self._status = self._size = 0
         self._headers: tuple[tuple[str, str], ...] = ()
@@ -56,23 +58,23 @@ class Tee:
         self._is_closed = False
 
     def begin(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
-        """Note the status and how the body is to be read."""
+        """Note the status and the headers that say how to decode the body."""
         self._status = status
-        self._headers = tuple((name, value) for name, value in headers if name in READ)
+        self._headers = tuple((name, value) for name, value in headers if name in DECODING)
 
     def add(self, chunk: bytes) -> None:
-        """Keep a piece of the body, as long as it is not too large."""
+        """Copy a piece of the body, unless it is too large."""
         self._size += len(chunk)
-        if self._size <= LARGEST:
+        if self._size <= MAX_BODY:
             self._chunks.append(chunk)
             self._times.append((time.perf_counter() - self._began, self._size))
 
     def close(self) -> None:
-        """Hand all of it on, once."""
+        """Hand the answer to the recorder, once."""
         if self._is_closed:
             return
         self._is_closed = True
-        is_whole = self.is_whole and self._size <= LARGEST
+        is_whole = self.is_whole and self._size <= MAX_BODY
         body, times = b"".join(self._chunks), tuple(self._times)
         self._recorder.end(
             Answer(self._number, self._status, body, self._headers, times, is_whole, self.is_changed)
@@ -80,4 +82,4 @@ class Tee:
 
 
 TeeMaker = Callable[[Target, bytes, Iterable[tuple[str, str]]], Tee | None]
-"""Begins to record a request; None if it is not to be recorded."""
+"""Begins to record a request; None if nothing is recorded."""

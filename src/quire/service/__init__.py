@@ -10,6 +10,6 @@ except ModuleNotFoundError as missing:
     raise MissingExtra("the service", "service") from missing
 
 from quire.service.keys import Key, Keys, new_key
-from quire.service.runner import LocalRunner, Runner, Told
+from quire.service.runner import LocalRunner, Piece, Runner
 
-__all__ = ["Key", "Keys", "LocalRunner", "Runner", "Told", "app", "new_key"]
+__all__ = ["Key", "Keys", "LocalRunner", "Piece", "Runner", "app", "new_key"]

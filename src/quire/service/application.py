@@ -1,4 +1,4 @@
-"""The application: the agents of a node over HTTP. Each route says itself what it takes and answers."""
+"""The application: the agents of a node over HTTP. Each route declares its own request and response."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ from quire.reading.jobs import JobPage, JobRow, JobState, list_jobs, list_open_j
 from quire.reading.requests import Request as SentRequest, RequestRow, list_requests, read_request
 from quire.reading.source import Count, Fields, Limit
 from quire.service.boundary import Boundary
-from quire.service.events import Answer, Cursor, EventResponse, StoredItem, answered
+from quire.service.events import Answer, Cursor, EventResponse, StoredItem, wait_for_answer
 from quire.service.keys import Keys
 from quire.service.metrics import CONTENT_TYPE
 from quire.service.openai import OpenAI
 from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
-from quire.service.runner import LONGEST_DELAY, LocalRunner, Runner
+from quire.service.runner import MAX_DELAY, LocalRunner, Runner
 from quire.service.service import Address, Service, converted, digest_of, job_id_of, query_of, trace_of
 from quire.session import (
     Job,
@@ -47,34 +47,34 @@ from quire.session import (
 from quire.stores import place_at
 from quire.stores.threads import STORE
 
-_LARGEST = 10**15
-_LONGEST_WAIT = 600.0
+_MAX_VERSION = 10**15
+_MAX_WAIT = 600.0
 _READY = 5.0
-"""Seconds within which the store answers where the service is ready."""
+"""Seconds in which the store of a ready service has to answer."""
 
-Seconds = Annotated[float, Meta(ge=0, le=LONGEST_DELAY)]
+Seconds = Annotated[float, Meta(ge=0, le=MAX_DELAY)]
 
 
-# What is asked and answered
+# Requests
 
 
 @prepared
 class NewMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message of the user; with a `delay` it is answered so many seconds later."""
+    """A message of the user; it is answered after `delay` seconds."""
 
     content: Content
     delay: Seconds = 0.0
     parameters: dict[str, Any] = {}
     """Values for the sections of the agent's template."""
     stream: bool = False
-    """Whether the words of the answer are told to those who follow the events."""
+    """Whether the events contain the words of the answer while it is written."""
     while_busy: WhileBusy = "queue"
-    """What it does while a turn runs: wait, end the turn, be refused, or be shown to its next request."""
+    """What to do while a turn runs: wait, end the turn, refuse, or show the message to its next request."""
 
 
 @prepared
 class NewDecisions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Verdicts on calls that wait, by call id: true runs a call, false or a reason refuses it."""
+    """Decisions on waiting calls by their ids: true approves a call, false or a reason refuses it."""
 
     decisions: dict[str, bool | str]
     parameters: dict[str, Any] = {}
@@ -83,63 +83,63 @@ class NewDecisions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @prepared
 class NewFork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another conversation with the past of this one: all of it, or up to a version or an item."""
+    """A fork of the conversation: of all of it, or up to a version or an item."""
 
     name: str
     at: int | str | None = None
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which page of a list is asked for."""
+    """The page of a list."""
 
     limit: Limit = 50
     cursor: Annotated[str, Meta(description="`next` of the page before")] = ""
 
 
 class JobQuery(PageQuery, frozen=True, kw_only=True):
-    """Which jobs are asked for."""
+    """The jobs to list."""
 
     state: JobState | None = None
 
 
 class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which requests to models are asked for."""
+    """The requests to models to list."""
 
     limit: Limit = 50
-    cursor: Annotated[Count, Meta(description="`next` of the page before")] = _LARGEST
+    cursor: Annotated[Count, Meta(description="`next` of the page before")] = _MAX_VERSION
 
 
 class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items are asked for."""
+    """The items to list."""
 
     limit: Limit = 50
-    after: Annotated[Count, Meta(description="how many to leave out")] = 0
+    after: Annotated[Count, Meta(description="how many to skip")] = 0
 
 
 class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """From where on events are asked for."""
+    """Where the events begin."""
 
     after: Annotated[str | None, Meta(description="the id of an event")] = None
 
 
-# What is answered
+# Responses
 
 
 class Status(msgspec.Struct, frozen=True):
-    """How the service is."""
+    """The state of the service."""
 
     status: Literal["ok", "ready"]
 
 
 class ConversationPage(msgspec.Struct, frozen=True):
-    """Conversations, the latest first; `next` is the cursor of the page after it."""
+    """Conversations, the latest first; `next` is the cursor of the next page."""
 
     conversations: Sequence[Conversation]
     next: str | None
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a conversation stands; `events` is where it is followed from."""
+    """The state of a conversation; `events` is the address of its events."""
 
     conversation: str
     version: int
@@ -152,7 +152,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemPage(msgspec.Struct, frozen=True):
-    """Items in the order of their record, of `length` in all; `next` is `after` of the page after it."""
+    """Items in the order of recording, of `length` in all; `next` is `after` of the next page."""
 
     items: Sequence[StoredItem]
     next: int | None
@@ -161,7 +161,7 @@ class ItemPage(msgspec.Struct, frozen=True):
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """What was kept of each scope that is erased."""
+    """What each erased scope contained."""
 
     scopes: Sequence[ScopeContents]
 
@@ -173,14 +173,14 @@ class WaitingCalls(msgspec.Struct, frozen=True):
 
 
 class Forked(msgspec.Struct, frozen=True):
-    """A conversation with the past of another."""
+    """A fork."""
 
     conversation: str
     version: int
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model would see: items, sections, and what became of each candidate."""
+    """What the model would see: items, sections, and the fate of each candidate."""
 
     model: str | None
     tokens: int
@@ -191,7 +191,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestPage(msgspec.Struct, frozen=True):
-    """Requests that were sent to models, newest first; `next` is the cursor of the page after it."""
+    """Requests that were sent to models, newest first; `next` is the cursor of the next page."""
 
     receipts: Sequence[RequestRow]
     next: str | None
@@ -206,31 +206,31 @@ def app(
     *,
     runner: Runner | None = None,
     keys: Keys | None = None,
-    most: int = 1_000,
-    largest: int = 16 * 2**20,
+    max_jobs: int = 1_000,
+    max_body: int = 16 * 2**20,
     read_timeout: float = 60.0,
     grace: float = 30.0,
 ) -> Starlette:
-    """Make the service of a node, to run with an ASGI server.
+    """The service of a node, to run with an ASGI server.
 
-    The `runner` does the jobs; by default this process does. Without `keys` only programs of this machine are
-    answered, and each conversation is a scope of its own. While `most` jobs wait or run, messages are refused
-    with 503. `largest` is the size of a body in bytes, and `read_timeout` the seconds in which it is sent.
-    When the server ends, running turns have `grace` seconds.
+    The `runner` does the jobs, by default in this process. Without `keys` only programs on this machine are
+    served, and each conversation is a scope of its own. While `max_jobs` jobs wait or run, messages are
+    refused with 503. `max_body` is the largest body in bytes, and `read_timeout` the seconds in which it has
+    to arrive. When the server stops, running turns have `grace` seconds to end.
     """
-    service = Service(node, runner or LocalRunner(node), most, grace)
-    made = Starlette(
+    service = Service(node, runner or LocalRunner(node), max_jobs, grace)
+    application = Starlette(
         routes=[*routes_of(_Routes(service)), *routes_of(OpenAI(service))],
-        exception_handlers={HTTPException: _refused},
+        exception_handlers={HTTPException: _answer_problem},
         lifespan=lambda _: service.running(),
     )
-    made.router.redirect_slashes = False
-    made.add_middleware(Boundary, keys, largest, read_timeout, service.metrics)
-    made.state.service = service
-    return made
+    application.router.redirect_slashes = False
+    application.add_middleware(Boundary, keys, max_body, read_timeout, service.metrics)
+    application.state.service = service
+    return application
 
 
-async def _refused(request: Request, fault: Exception) -> Response:
+async def _answer_problem(request: Request, fault: Exception) -> Response:
     return document(problem_of(fault), request.scope["path"])
 
 
@@ -261,7 +261,7 @@ class _Routes:
 
     @operation("GET", "/metrics")
     async def metrics(self, request: Request) -> Response:
-        """Figures for Prometheus."""
+        """Metrics for Prometheus."""
         if not self._service.caller(request).reads_metrics:
             raise Problem(403, "this key may not read the metrics")
         return Response(self._service.metrics.text(), media_type=CONTENT_TYPE)
@@ -274,19 +274,19 @@ class _Routes:
 
     @operation("DELETE", "/scope")
     async def erase(self, request: Request) -> Erased:
-        """Erase all that is kept of the caller's scope: of a person, where each has a scope."""
+        """Erase the caller's scope: all data of a user, if each user has a scope."""
         caller = self._service.caller(request)
         if not caller.may_erase:
             raise Problem(403, "only a key with `erases = true` may erase its scope")
 
         def erase() -> Erased:
-            store, found = self._service.node.store, list[ScopeContents]()
+            store, contents = self._service.node.store, list[ScopeContents]()
             for agent in caller.agents or self._service.node.agents:
-                with suppress(UnknownId):  # nothing is kept there
-                    found += survey_scopes(store, f"{agent}/{caller.scope}")
-            for _ in erase_scopes(store, [one.scope for one in found]):
+                with suppress(UnknownId):  # the agent has nothing in this scope
+                    contents += survey_scopes(store, f"{agent}/{caller.scope}")
+            for _ in erase_scopes(store, [erased.scope for erased in contents]):
                 pass
-            return Erased(found)
+            return Erased(contents)
 
         return await STORE.do(erase)
 
@@ -301,10 +301,10 @@ class _Routes:
 
     @operation("GET", _ONE)
     async def head(self, request: Request) -> Head:
-        """Where a conversation stands."""
+        """The state of a conversation."""
         address = self._address(request)
         session = await self._service.session(address)
-        calls = await self._waiting(address, session)
+        calls = await self._waiting_calls(address, session)
         return Head(
             conversation=address.conversation,
             version=session.version,
@@ -324,7 +324,7 @@ class _Routes:
 
     @operation("GET", f"{_ONE}/items", query=ItemQuery)
     async def items(self, request: Request) -> ItemPage:
-        """The items, in the order of their record."""
+        """The items, in the order of recording."""
         address = self._address(request)
         asked = query_of(request, ItemQuery)
         session = await self._service.session(address)
@@ -340,7 +340,7 @@ class _Routes:
 
     @operation("DELETE", f"{_ONE}/items/{{item}}")
     async def forget_item(self, request: Request) -> None:
-        """Erase the content of an item, and of what was made of it."""
+        """Erase the content of an item, and of items that were derived from it."""
         session = await self._service.session(self._address(request))
         await session.aio.forget(_name(request, "item"))
 
@@ -349,38 +349,38 @@ class _Routes:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
         session = await self._service.session(address)
-        return WaitingCalls(_raw(await self._waiting(address, session)))
+        return WaitingCalls(_raw(await self._waiting_calls(address, session)))
 
     @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
     async def fork(self, request: Request) -> Forked:
-        """Begin another conversation with the past of this one."""
+        """Fork a conversation."""
         session = await self._service.session(self._address(request))
         asked = await self._service.body(request, NewFork)
-        made = await session.aio.fork(asked.name, at=asked.at)
-        return Forked(made.place.conversation, made.version)
+        fork = await session.aio.fork(asked.name, at=asked.at)
+        return Forked(fork.place.conversation, fork.version)
 
     # Jobs
 
     @operation("GET", "/agents/{agent}/jobs", query=JobQuery)
     async def open_jobs(self, request: Request) -> JobPage:
-        """The jobs of all conversations that have not ended."""
+        """The open jobs of all conversations."""
         (source, within), asked = self._scope(request), query_of(request, JobQuery)
         return await STORE.do(list_open_jobs, source, within, *astuple(asked))
 
     @operation("GET", f"{_ONE}/jobs", query=JobQuery)
     async def jobs(self, request: Request) -> JobPage:
-        """The jobs of a conversation: first those that have not ended, then the others, newest first."""
+        """The jobs of a conversation: first the open ones, then the others, newest first."""
         asked = query_of(request, JobQuery)
         return await STORE.do(list_jobs, *self._source(request), *astuple(asked))
 
     @operation("GET", f"{_ONE}/jobs/{{job}}")
     async def job(self, request: Request) -> JobRow:
-        """One job: how far it is, or how it ended."""
+        """One job: its state, or how it ended."""
         return await STORE.do(read_job, *self._source(request), _name(request, "job"))
 
     @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
     async def cancel(self, request: Request) -> JobRow:
-        """Cancel a job: one that waits never starts, one that runs ends at its next safe point."""
+        """Cancel a job: a waiting one never starts, a running one ends at its next safe point."""
         address = self._address(request)
         session = await self._service.session(address)
         await self._service.runner.cancel(session, *address, _name(request, "job"))
@@ -388,10 +388,10 @@ class _Routes:
 
     @operation("POST", f"{_ONE}/jobs/{{job}}/retry")
     async def retry(self, request: Request) -> Accepted:
-        """Go on with a job that failed, if nothing was said since, by another job."""
+        """Retry a failed job by a new one, if it was the last of its conversation."""
         address = self._address(request)
         session = await self._service.session(address)
-        return await self._accepted(address, await session.jobs.retry(_name(request, "job")))
+        return await self._submit(address, await session.jobs.retry(_name(request, "job")))
 
     @operation("POST", f"{_ONE}/messages", body=NewMessage, is_job=True)
     async def message(self, request: Request) -> Answer | Accepted | EventResponse:
@@ -400,18 +400,19 @@ class _Routes:
         if not asked.content:
             raise InvalidValue("the content of a message is empty")
         begins = now() + asked.delay if asked.delay else 0.0
-        given = {"message": Message("user", asked.content), "not_before": begins}
-        given["steers"] = asked.while_busy == "steer"
-        return await self._answer(request, address, asked, asked.while_busy, **given)
+        fields = {"message": Message("user", asked.content), "not_before": begins}
+        fields["steers"] = asked.while_busy == "steer"
+        return await self._answer(request, address, asked, asked.while_busy, **fields)
 
     @operation("POST", f"{_ONE}/decisions", body=NewDecisions, is_job=True)
     async def decide(self, request: Request) -> Answer | Accepted | EventResponse:
-        """Approve or refuse calls that wait."""
+        """Approve or refuse waiting calls."""
         address, asked = self._address(request), await self._service.body(request, NewDecisions)
         if not asked.decisions:
             raise InvalidValue("decisions are missing")
         session = await self._service.session(address)
-        calls = {name for call in await self._waiting(address, session) for name in (call.id, call.call_id)}
+        waiting = await self._waiting_calls(address, session)
+        calls = {name for call in waiting for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
         unknown = next((name for name in asked.decisions if name not in calls), None)
         is_known = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
@@ -425,37 +426,37 @@ class _Routes:
         address: Address,
         asked: NewMessage | NewDecisions,
         while_busy: WhileBusy,
-        **given: Any,
+        **fields: Any,
     ) -> Answer | Accepted | EventResponse:
-        """Submit a job and answer as the client prefers: by events, by the answer, or at once."""
-        given["is_streamed"] = asked.stream or _wants_events(request)
-        given |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
-        given["trace"] = trace_of(request)
-        job = Job.of(**given, parameters=asked.parameters)
-        accepted = await self._accepted(address, job, while_busy)
+        """Submit a job, and respond as the client prefers: with events, with the answer, or at once."""
+        fields["is_streamed"] = asked.stream or _wants_events(request)
+        fields |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
+        fields["trace"] = trace_of(request)
+        job = Job.of(**fields, parameters=asked.parameters)
+        accepted = await self._submit(address, job, while_busy)
         reader = self._service.reader(address, Cursor(accepted.version))
         if _wants_events(request):
             return EventResponse(reader.encoded(until=job.id))
         if seconds := _preferred_wait(request):
             try:
                 async with asyncio.timeout(seconds):
-                    if (answer := await answered(reader, job.id)) is not None:
+                    if (answer := await wait_for_answer(reader, job.id)) is not None:
                         return answer
             except TimeoutError:
                 pass
         return accepted
 
-    async def _accepted(self, address: Address, job: Job, while_busy: WhileBusy = "queue") -> Accepted:
+    async def _submit(self, address: Address, job: Job, while_busy: WhileBusy = "queue") -> Accepted:
         version = await self._service.submit(address, job, while_busy)
         return Accepted(job=job.id, version=version, events=f"{address.path}/events?after={version}")
 
     @operation("GET", f"{_ONE}/events", query=EventQuery)
     async def events(self, request: Request) -> EventResponse:
-        """What happens: from the turn that runs on, or after an event."""
+        """The events of a conversation: from the running turn on, or after an event."""
         address = self._address(request)
         session = await self._service.session(address)
-        given = request.headers.get("last-event-id") or query_of(request, EventQuery).after
-        after = Cursor(version_before_work(log_of(session))) if given is None else Cursor.read(given)
+        last = request.headers.get("last-event-id") or query_of(request, EventQuery).after
+        after = Cursor(version_before_work(log_of(session))) if last is None else Cursor.read(last)
         return EventResponse(self._service.reader(address, after).encoded())
 
     # What the model sees
@@ -465,13 +466,13 @@ class _Routes:
         """What the model would see now, and why."""
         address = self._address(request)
         await self._service.session(address)
-        made = await (await self._agent(address)).preview()
-        receipt = made.receipt
+        context = await (await self._agent(address)).preview()
+        receipt = context.receipt
         return Preview(
-            model=made.model,
+            model=context.model,
             tokens=receipt.tokens,
             available=receipt.available,
-            items=_raw(made.items),
+            items=_raw(context.items),
             sections=[line._asdict() for line in receipt.lines()],
             entries=[entry._asdict() for entry in receipt.entries],
         )
@@ -491,7 +492,7 @@ class _Routes:
 
     @operation("GET", f"{_ONE}/receipts/{{receipt}}")
     async def receipt(self, request: Request) -> SentRequest:
-        """One request, by its version: its sections, and what became of each candidate."""
+        """One request, by its version: its sections, and the fate of each candidate."""
         version = converted(_name(request, "receipt"), Count, "a receipt")
         return await STORE.do(read_request, *self._source(request), version)
 
@@ -499,21 +500,21 @@ class _Routes:
         return self._service.address(request, _name(request, "agent"), _name(request, "conversation"))
 
     def _source(self, request: Request) -> tuple[Source, str]:
-        """Reads the scope of a conversation, and the address of the conversation there."""
+        """A source that reads the scope of a conversation, and the conversation's address in it."""
         address = self._address(request)
         return self._service.source(address), str(address.place)
 
     def _scope(self, request: Request) -> tuple[Source, str]:
-        """Where the conversations of an agent are that the caller may see, and their scope as an address.
+        """A source that reads the caller's conversations with an agent, and the prefix of their addresses.
 
-        Where each conversation is a scope of its own, what they share of their names ends with a slash.
+        If each conversation is a scope of its own, the common part of these scopes ends with a slash.
         """
         named = self._service.address(request, _name(request, "agent"), "list").place.named
         source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
         return source, f"{quote(named, safe='')}/"
 
-    async def _waiting(self, address: Address, session: Session) -> tuple[Any, ...]:
-        """The calls that wait for a person; the agent is only made if there may be one."""
+    async def _waiting_calls(self, address: Address, session: Session) -> tuple[Any, ...]:
+        """The calls that wait for a person. The agent is opened only if there may be one."""
         if session.jobs.current is not None or not session.calls.standing():
             return ()
         return await STORE.do((await self._agent(address)).waiting)
@@ -524,7 +525,7 @@ class _Routes:
         except StoreError:
             raise
         except Exception as fault:
-            raise Problem(500, f"the agent cannot be made: {type(fault).__name__}") from fault
+            raise Problem(500, f"the agent cannot be opened: {type(fault).__name__}") from fault
 
 
 # Requests and answers
@@ -547,12 +548,12 @@ def _preferred_wait(request: Request) -> float:
     for preference in request.headers.get("prefer", "").split(","):
         name, _, seconds = preference.strip().partition("=")
         if name.lower() == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
-            return min(float(seconds), _LONGEST_WAIT)
+            return min(float(seconds), _MAX_WAIT)
     return 0.0
 
 
 def _events_of(address: Address, session: Session) -> str:
-    """Where a conversation is followed from: the turn that runs, or now."""
+    """The address of the events from the running turn on, or from now."""
     return f"{address.path}/events?after={version_before_work(log_of(session))}"
 
 

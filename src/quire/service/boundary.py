@@ -1,4 +1,4 @@
-"""The boundary, which every request meets first: its peer, its key, its size; and how it was answered."""
+"""The boundary: the middleware that checks the sender, the key and the size of every request, and logs it."""
 
 import asyncio
 import logging
@@ -19,15 +19,15 @@ OPEN = ("/health", "/ready", "/openapi.json")
 """The paths that need no key."""
 
 CALLER = "quire.caller"
-"""Where the scope of a request holds who asks."""
+"""The name of the caller in the ASGI scope of a request."""
 
-_ONCE = (
+_SINGLE_HEADERS = (
     *(b"authorization", b"content-type", b"host", b"idempotency-key", b"last-event-id", b"origin"),
     *(b"quire-conversation", b"quire-user", b"sec-fetch-site"),
 )
-"""Headers that come once: of two, a proxy and the service might each read another."""
+"""Headers that must not be repeated: a proxy and the service might each read another one."""
 
-_HEADERS = {
+_ADDED_HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -36,16 +36,16 @@ _HEADERS = {
 
 
 class Boundary:
-    """Checks who sends a request and how much, adds headers, and notes how it was answered.
+    """Checks the sender and the size of a request, adds headers to the response, and logs both.
 
-    Names are percent-encoded within the path. A server decodes the path before the application sees it, and
-    with it slashes within names. So routes see the path as it came, and decode each name on its own.
+    Names in a path are percent-encoded. The server decodes the whole path, slashes within names included. So
+    the boundary restores the raw path, and routes decode each name.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: Keys | None, largest: int, read_timeout: float, metrics: Metrics
+        self, app: ASGIApp, keys: Keys | None, max_body: int, read_timeout: float, metrics: Metrics
     ) -> None:
-        self._app, self._keys, self._largest, self._metrics = app, keys, largest, metrics
+        self._app, self._keys, self._max_body, self._metrics = app, keys, max_body, metrics
         self._read_timeout = read_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,23 +54,23 @@ class Boundary:
             return
         began, status = time.perf_counter(), 0
 
-        async def send_noted(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *_ADDED_HEADERS.items()]
             await send(message)
 
         try:
-            await self._answer(scope, receive, send_noted)
+            await self._answer(scope, receive, send_with_headers)
         except Exception as fault:
             problem = problem_of(fault)
             if problem.status == 500:  # an error may quote content, so only its type is logged
                 logger.error("a request failed: %s", type(fault.__cause__ or fault).__name__)
             if not status:
-                await document(problem, scope["path"])(scope, receive, send_noted)
+                await document(problem, scope["path"])(scope, receive, send_with_headers)
         finally:
-            # The name of the route and of the key, and nothing of what is asked.
+            # Only the names of the route and of the key, and no content.
             route = str(getattr(scope.get("endpoint"), "__name__", "unknown"))
             seconds, key = time.perf_counter() - began, scope[CALLER].key if CALLER in scope else "-"
             self._metrics.answered(route, status, seconds)
@@ -79,10 +79,10 @@ class Boundary:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, read, is_read = Headers(scope=scope), 0, False
         names, deadline = [name for name, _ in scope["headers"]], time.monotonic() + self._read_timeout
-        if twice := next((name for name in _ONCE if names.count(name) > 1), None):
-            raise Problem(400, f"the header {twice.decode()} comes more than once")
+        if repeated := next((name for name in _SINGLE_HEADERS if names.count(name) > 1), None):
+            raise Problem(400, f"the header {repeated.decode()} comes more than once")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > 15 or int(length) > self._largest:
+        if not length.isdecimal() or len(length) > 15 or int(length) > self._max_body:
             raise self._too_large()
         try:
             scope["path"] = scope["raw_path"].partition(b"?")[0].decode("ascii")
@@ -95,32 +95,32 @@ class Boundary:
                 async with asyncio.timeout(None if is_read else deadline - time.monotonic()):
                     message = await receive()
             except TimeoutError:
-                told = f"a request is sent within {self._read_timeout:g} seconds"
-                raise Problem(408, told, {"connection": "close"}) from None
+                detail = f"a request has to arrive within {self._read_timeout:g} seconds"
+                raise Problem(408, detail, {"connection": "close"}) from None
             is_read = not message.get("more_body", False)
             read += len(message.get("body", b""))
-            if read > self._largest:
+            if read > self._max_body:
                 raise self._too_large()
             return message
 
         if self._keys is None:
-            _check_asker(scope, headers)
+            _check_local(scope, headers)
             scope[CALLER] = Caller()
             await self._app(scope, receive_bounded, send)
         elif scope["path"] in OPEN:
             await self._app(scope, receive_bounded, send)
         else:
             key, user = headers.get("authorization", ""), headers.get("quire-user")
-            with self._keys.admitted(key, user) as scope[CALLER]:
+            with self._keys.admit(key, user) as scope[CALLER]:
                 await self._app(scope, receive_bounded, send)
 
     def _too_large(self) -> Problem:
-        told = f"a body has at most {self._largest:,} bytes"
-        return Problem(413, told, {"connection": "close"})  # the rest is not read
+        detail = f"a body has at most {self._max_body:,} bytes"
+        return Problem(413, detail, {"connection": "close"})  # the rest is not read
 
 
-def _check_asker(scope: Scope, headers: Headers) -> None:
-    """Without keys only programs of this machine may ask: no pages, and no names that lead here."""
+def _check_local(scope: Scope, headers: Headers) -> None:
+    """Refuse other machines, browsers and DNS rebinding."""
     try:
         peer = ip_address((scope.get("client") or [""])[0])
     except ValueError:
@@ -129,4 +129,4 @@ def _check_asker(scope: Scope, headers: Headers) -> None:
         peer = peer.ipv4_mapped or peer
     is_here = peer is not None and peer.is_loopback and is_served(headers, LOOPBACK)
     if not is_here or is_of_another_site(headers):
-        raise Problem(403, "without keys the service answers programs of this machine alone")
+        raise Problem(403, "without keys the service serves only programs on this machine")

@@ -1,7 +1,7 @@
-"""Jobs that are accepted here and done by workers, on any machine: DBOS orders the work, in PostgreSQL.
+"""Durable jobs: the service accepts them, and workers on any machine do them, through a queue of DBOS.
 
-A job is in the log of its conversation, and the order to do it in a queue of DBOS; both are written in one
-transaction. The order holds digests, and neither names nor words.
+A job is recorded in the log of its conversation, and enqueued as a workflow of DBOS, in one transaction. The
+workflow holds only digests: no names and no content.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import msgspec
 from quire.errors import InvalidValue, MissingExtra, StoreError, StoreFailed
 from quire.items import now
 from quire.node import Node
-from quire.service.runner import Accepted, Address, Shared, Told
+from quire.service.runner import Address, Piece, Shared, Submission
 from quire.session import Job, Session, accept_job, log_of, open_log, parts_of, version_before_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
@@ -29,7 +29,7 @@ try:
     from sqlalchemy.exc import SQLAlchemyError
 
     from quire.service.lease import CANCEL
-    from quire.service.words import COUNTS, ENDED, read_words
+    from quire.service.pieces import COUNTS, ENDED, read_pieces
     from quire.stores.link import Connection
     from quire.stores.postgres import PostgresStore, address_of
 except ImportError as missing:
@@ -41,24 +41,24 @@ QUEUE, TURN = "quire-turns", "quire-turn"
 """The queue of DBOS, and the name of its workflow."""
 
 APPLICATION, VERSION = "quire", "1"
-"""What DBOS knows the workflows by. Fixed, so that no release of anything leaves jobs behind."""
+"""The application and version of the workflows. Fixed, so that a new release does the jobs of an old one."""
 
-_COUNTED = 1.0
-"""Seconds between two counts of the jobs that wait or run."""
+_COUNT_INTERVAL = 1.0
+"""Seconds between two counts of open jobs."""
 
 WORK = "quire_work"
-"""The channel on which workers that sleep are woken."""
+"""The channel on which sleeping workers are notified of jobs."""
 
-# The database's own verb, for the transactions of others: it is the interface that DBOS keeps stable.
+# The SQL function of DBOS, for use in the caller's transaction: a stable interface.
 _ENQUEUE = """
     SELECT dbos.enqueue_workflow(%(workflow)s, %(queue)s, %(arguments)s::text[]::json[],
         workflow_id => %(id)s, priority => %(priority)s::int, queue_partition_key => %(partition)s,
         delay_until_epoch_ms => %(delay_until)s::bigint)"""
-_WAITING = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND status = ANY(%s)"
+_COUNT_OPEN = "SELECT count(*) FROM dbos.workflow_status WHERE queue_name = %s AND status = ANY(%s)"
 
 
 class Reference(NamedTuple):
-    """A job: where it is, in which log. In the tables of DBOS there are digests alone, which name nobody."""
+    """A job and its conversation. The tables of DBOS hold only digests of them."""
 
     agent: str
     scope: str
@@ -67,83 +67,83 @@ class Reference(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id of its workflow: the same job twice is one workflow."""
+        """The id of its workflow: a job that is accepted twice is one workflow."""
         return sha256(msgspec.json.encode(self)).hexdigest()[:40]
 
     @property
     def key(self) -> bytes:
-        """What it is watched by."""
+        """The key of its watchers."""
         return bytes.fromhex(self.id)
 
     @property
     def address(self) -> bytes:
-        """What its conversation is found by: one job of it at a time is done."""
+        """The key of its conversation, and of its queue partition: one job of it runs at a time."""
         return address_of(Address(*self[:3]).place)
 
 
 class Database:
-    """The PostgreSQL of a node: the queue of DBOS is beside the logs, for their transactions."""
+    """The PostgreSQL database of a node, which has the logs and the queue of DBOS."""
 
     def __init__(self, node: Node) -> None:
         store = node.store.inside if isinstance(node.store, Sealed) else node.store
         if not isinstance(store, PostgresStore):
             raise InvalidValue("durable turns need PostgreSQL: Node(store='postgresql://…')")
         self.node, self.store = node, store
-        # DBOS logs as the application does, not to the terminal.
+        # Without a handler, DBOS would log to the terminal.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
 
     def migrate(self) -> None:
-        """Make the tables of DBOS, or bring them up to date."""
-        with guarded():
+        """Create or upgrade the tables of DBOS."""
+        with wrapped_errors():
             dbos.DBOS.migrate(self.store.link.url)
 
     async def find(self, address: str, job: str) -> Reference | None:
-        """The job of an order, if it has not ended; its conversation may have been removed."""
+        """The job of a workflow, unless it has ended or its conversation was removed."""
         place = await STORE.do(self.store.place_of, bytes.fromhex(address))
         if place is None:
             return None
         where = Address.of(place)
         session = await STORE.do(self.node.session, *where)
         await session.aio.refresh()
-        found = (Reference(*where, one.id) for one in session.jobs.pending())
-        return next((one for one in found if one.id == job), None)
+        references = (Reference(*where, pending.id) for pending in session.jobs.pending())
+        return next((reference for reference in references if reference.id == job), None)
 
-    def accept(self, reference: Reference, job: Job, *, wakes: bool = True) -> Accepted:
-        """Keep a job in its log and in the queue, both or neither; `wakes` workers that sleep."""
+    def accept(self, reference: Reference, job: Job, *, wakes: bool = True) -> Submission:
+        """Record a job in its log and enqueue it, both or neither; `wakes` notifies sleeping workers."""
         try:
             return self._accept(reference, job, wakes)
-        except StoreFailed:  # connections were lost; should it be kept already, it is known by its id
+        except StoreFailed:  # connections were lost; a job that was recorded is recognised by its id
             return self._accept(reference, job, wakes)
 
-    def _accept(self, reference: Reference, job: Job, wakes: bool) -> Accepted:
+    def _accept(self, reference: Reference, job: Job, wakes: bool) -> Submission:
         place = Address(*reference[:3]).place
         session = Session(open_log(self.node.store, place, catches_up=False))
         log = log_of(session)
 
-        def keep(connection: Connection[Any]) -> int:
+        def record(connection: Connection[Any]) -> int:
             with connection.transaction(), self.store.joining(connection):
                 log.catch_up()
                 if (known := version_before_job(log, job.id)) is not None:
-                    return known  # both were kept when it was sent first
+                    return known  # recorded and enqueued before
                 version = accept_job(parts_of(session).writer, job)
-                connection.execute(_ENQUEUE, _order(reference, job, version))
+                connection.execute(_ENQUEUE, _workflow(reference, job, version))
                 if wakes:
                     connection.execute(f"NOTIFY {WORK}".encode())
                 return version
 
-        with log.lock:  # nobody here takes it for kept before it is
-            log.flush()  # what a turn of this process has staged is no part of the transaction
+        with log.lock:  # so that nobody sees the job before it is committed
+            log.flush()  # staged entries of a running turn do not belong to the transaction
             try:
-                return Accepted(self.store.link.run(keep), session)
+                return Submission(self.store.link.run(record), session)
             except BaseException:
                 with suppress(StoreError):
-                    log.catch_up()  # it knows a job that was not kept
+                    log.catch_up()  # to drop the job that was rolled back
                 raise
 
 
 @contextmanager
-def guarded() -> Generator[None, None, None]:
-    """Turn errors of DBOS's side of the database into ours; their words may hold content."""
+def wrapped_errors() -> Generator[None, None, None]:
+    """Convert errors of DBOS into ours, without their messages, which may quote content."""
     try:
         yield
     except (SQLAlchemyError, dbos.error.DBOSException) as fault:
@@ -160,13 +160,13 @@ class DurableRunner:
         self._database = Database(node)
         self._load, self._shared = 0, Shared()
         self._counting: asyncio.Task[None] | None = None
-        self._signals = self._database.store.signals
-        self._signals.count_also(COUNTS)
+        self._listener = self._database.store.listener
+        self._listener.add_query(COUNTS)
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Submission:
         """See `Runner.submit`."""
         reference = Reference(agent, scope, conversation, job.id)
-        wakes = self._load == 0  # else no worker sleeps
+        wakes = self._load == 0  # with other jobs no worker sleeps
         accepted = await STORE.do(partial(self._database.accept, reference, job, wakes=wakes))
         self._load += 1
         return accepted
@@ -179,15 +179,15 @@ class DurableRunner:
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
-    ) -> AsyncGenerator[Told, None]:
+    ) -> AsyncGenerator[Piece, None]:
         """See `Runner.deltas`."""
         reference, is_open = Reference(agent, scope, conversation, job_id), True
         with self._watching(reference) as wake:
             while is_open:
                 await wake.wait()
                 wake.clear()
-                has_ended = self._signals.count(reference.key) == ENDED
-                read = partial(read_words, self._database.store, reference.id, after)
+                has_ended = self._listener.count(reference.key) == ENDED
+                read = partial(read_pieces, self._database.store, reference.id, after)
                 is_open, pieces, has_more = await self._shared.do((reference, after), read)
                 for piece in pieces:
                     yield piece
@@ -201,7 +201,7 @@ class DurableRunner:
         reference, has_waited = Reference(agent, scope, conversation, job_id), False
         with self._watching(reference) as wake:
             await wake.wait()
-            while self._signals.count(reference.key) != ENDED:
+            while self._listener.count(reference.key) != ENDED:
                 has_waited = True
                 wake.clear()
                 await wake.wait()
@@ -209,21 +209,21 @@ class DurableRunner:
 
     @contextmanager
     def _watching(self, reference: Reference) -> Generator[asyncio.Event]:
-        """An event that is set once it is watched, and whenever a job has told something or has ended."""
+        """An event that is set at once, and whenever a job has new pieces or has ended."""
         loop, wake = asyncio.get_running_loop(), asyncio.Event()
 
         def changed() -> None:
             with suppress(RuntimeError):  # the loop may be closed by now
                 loop.call_soon_threadsafe(wake.set)
 
-        unwatch = self._signals.add(reference.key, changed)
+        unwatch = self._listener.add(reference.key, changed)
         try:
             yield wake
         finally:
             unwatch()
 
     def load(self) -> int:
-        """See `Runner.load`: all jobs of the queue, as they were counted last."""
+        """See `Runner.load`: the last count of all open jobs of the queue."""
         return self._load
 
     async def start(self) -> None:
@@ -238,18 +238,18 @@ class DurableRunner:
 
     async def _count(self) -> None:
         def counted(connection: Any) -> int:
-            return int(connection.execute(_WAITING, [QUEUE, ["ENQUEUED", "PENDING"]]).fetchone()[0])
+            return int(connection.execute(_COUNT_OPEN, [QUEUE, ["ENQUEUED", "PENDING"]]).fetchone()[0])
 
         while True:
             try:
                 self._load = await STORE.do(self._database.store.link.run, counted)
             except StoreError as fault:
-                logger.warning("the jobs are not counted: %s", fault)
-            await asyncio.sleep(_COUNTED)
+                logger.warning("open jobs could not be counted: %s", fault)
+            await asyncio.sleep(_COUNT_INTERVAL)
 
 
-def _order(reference: Reference, job: Job, version: int) -> dict[str, Any]:
-    """The order to do a job; the log gives the order of jobs, as clocks of machines differ."""
+def _workflow(reference: Reference, job: Job, version: int) -> dict[str, Any]:
+    """The parameters of the workflow of a job. Its priority is the version, as clocks of machines differ."""
     return {
         "workflow": TURN,
         "queue": QUEUE,

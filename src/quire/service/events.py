@@ -1,11 +1,11 @@
-"""The events of a conversation: what is recorded, in order, and between it the words of a running answer.
+"""The events of a conversation: its entries in order, and between them the words of a running answer.
 
-A reader has a cursor and pulls: it reads the log from there, and what the runner has told of the job that
-runs. So a slow client holds nobody up and takes no memory. The id of an event is the cursor after it; whoever
-comes back with an id gets all that follows, and nothing twice.
+A reader has a cursor and pulls: it reads the log from there, and the pieces that the runner has of the
+running job. So a slow client delays nobody and takes no memory. The id of an event is the cursor after it: a
+client that reconnects with an id gets all later events, and none twice.
 
-Words are a preview of items. They are told beside the log, and may be dropped; items never are. The order is
-that of the record: the words of a response come before its items, and after all that was recorded earlier.
+Words are a preview of items. They bypass the log, and may be dropped; items never are. The words of a
+response come before its items, and after all entries that were recorded earlier.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 
 from quire.errors import InvalidValue, StoreDamaged
 from quire.items import JSON, Message, Note
-from quire.service.runner import Address, Runner, Shared, Slices, woken
+from quire.service.runner import Address, Runner, Shared, Slices, wait_for
 from quire.session import AcceptedJob, EndedJob, JobEntry, Spending, TakenJob, job_entry
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
@@ -30,25 +30,25 @@ from quire.stores.threads import STORE
 from quire.tokens import Usage
 
 ALIVE, ALIVE_SIGN = 15.0, b": alive\n\n"
-"""The sign of life in a stream, and the seconds between two of them."""
+"""The seconds between two keep-alives of a stream, and their bytes."""
 
 _PAGE, _LARGE = 16, 2**16
-"""Entries that a reader that is behind reads at once; one, if the last ones had more bytes."""
+"""The page size of a reader that is behind, in entries; one, if the last page had more bytes than this."""
 
-_FRESH, _TOGETHER = 5.0, 0.05
-"""Seconds for which a reader is not behind after it was at the end, and between two looks."""
+_FRESH, _INTERVAL = 5.0, 0.05
+"""Seconds for which a reader that was at the end counts as up to date, and between two reads."""
 
 _QUIET = 1.0
-"""Seconds without words, after which what others recorded is shown though a turn runs."""
+"""Seconds without words after which entries of others are shown, though a turn runs."""
 
-_OF_MODELS = ("tool_call", "reasoning")
+_MODEL_KINDS = ("tool_call", "reasoning")
 
 T = TypeVar("T")
 Name = Literal["accepted", "begun", "item", "words", "thoughts", "ended", "reset"]
 
 
 class Cursor(NamedTuple):
-    """How far a reader has come: in the log, and in what the running job has told."""
+    """The position of a reader: in the log, and in the pieces of the running job."""
 
     version: int = 0
     job: str = ""
@@ -59,12 +59,12 @@ class Cursor(NamedTuple):
 
     @staticmethod
     def read(text: str) -> "Cursor":
-        """The cursor that an id of an event stands for."""
+        """The cursor in the id of an event."""
         version, _, rest = text.partition("~")
         job, _, number = rest.rpartition("~")
         is_number = version.isdecimal() and (number.isdecimal() or not rest)
         if not is_number or len(version) > 15 or len(number) > 15:
-            raise InvalidValue("the id of an event is one that the service gave")
+            raise InvalidValue("this is not the id of an event")
         return Cursor(int(version), unquote(job), int(number or 0))
 
 
@@ -74,11 +74,11 @@ class Event(NamedTuple):
     id: str
     name: Name
     version: int
-    """The version of the conversation up to which a reader has everything."""
+    """The version up to which the reader has all events."""
     data: Mapping[str, Any]
 
     def encoded(self) -> bytes:
-        """The event as it is sent."""
+        """The event as bytes of the stream."""
         head = f"id: {self.id}\nevent: {self.name}\ndata: ".encode()
         return head + msgspec.json.encode(self.data) + b"\n\n"
 
@@ -88,19 +88,19 @@ ITEM = "Item"
 
 _SCHEMA = {"$ref": f"#/components/schemas/{ITEM}"}
 StoredItem = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=_SCHEMA)]
-"""An item as it is stored: its JSON is passed on."""
+"""An item as stored JSON, which is passed on."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a job."""
+    """The result of a job."""
 
     job: str
     stop: str
-    """Why the turn ended: done, waiting for a person or the client, failed, or a limit that was reached."""
+    """Why the turn ended: done, waiting for a person or the client, failed, or at a limit."""
     text: str
     """The last text of the model."""
     items: list[StoredItem]
-    """All items that the turn recorded, the message that it answers included."""
+    """All items of the turn, the message that it answers included."""
     waiting: tuple[str, ...] = ()
     """The call ids of calls that wait for a decision or a result."""
     error: str = ""
@@ -109,7 +109,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
 
 
-class _Followed:
+class _Watched:
     """A conversation that has readers."""
 
     def __init__(self) -> None:
@@ -119,62 +119,62 @@ class _Followed:
 
 
 class Readers:
-    """The readers that are open in this process: they all end when it is closed.
+    """The open readers of this process; `close` ends all of them.
 
-    Those of one conversation are woken a few at a time, and share what they read of the store.
+    Those of one conversation are woken a few at a time, and share their reads of the store.
     """
 
     def __init__(self) -> None:
-        self._followed: dict[Place, _Followed] = {}
+        self._watched: dict[Place, _Watched] = {}
         self._shared, self.closing = Shared(), asyncio.Event()
 
     def __len__(self) -> int:
-        return sum(len(followed.wakes) for followed in self._followed.values())
+        return sum(len(watched.wakes) for watched in self._watched.values())
 
     @property
     def is_closed(self) -> bool:
-        """Whether all readers end."""
+        """Whether all readers are to end."""
         return self.closing.is_set()
 
     def close(self) -> None:
-        """End all readers; their clients come back with the id of the last event they had."""
+        """End all readers; their clients reconnect with the id of their last event."""
         self.closing.set()
-        for followed in self._followed.values():
-            for wake in followed.wakes:
+        for watched in self._watched.values():
+            for wake in watched.wakes:
                 wake.set()
 
     @contextmanager
     def following(self, place: Place) -> Generator[asyncio.Event]:
-        """An event that is set whenever a conversation may have changed since `watch`, in the block."""
-        wake, followed = asyncio.Event(), self._followed.setdefault(place, _Followed())
-        followed.wakes[wake] = None
+        """An event for the block, which is set whenever the conversation may have changed since `watch`."""
+        wake, watched = asyncio.Event(), self._watched.setdefault(place, _Watched())
+        watched.wakes[wake] = None
         try:
             yield wake
         finally:
-            del followed.wakes[wake]
-            if not followed.wakes:
-                del self._followed[place]
-                if followed.unwatch is not None:
-                    followed.unwatch()
+            del watched.wakes[wake]
+            if not watched.wakes:
+                del self._watched[place]
+                if watched.unwatch is not None:
+                    watched.unwatch()
 
     def watch(self, store: Store, place: Place) -> None:
-        """Watch a conversation that is followed: a reader that finds all it waits for need not be woken."""
-        loop, followed = asyncio.get_running_loop(), self._followed[place]
+        """Watch a conversation that has readers; before this, they are not woken."""
+        loop, watched = asyncio.get_running_loop(), self._watched[place]
 
         def wake_all() -> None:
-            followed.changes += 1
-            followed.slices.wake(followed.wakes)
+            watched.changes += 1
+            watched.slices.wake(watched.wakes)
 
         def changed() -> None:
             with suppress(RuntimeError):  # the loop may be closed by now
                 loop.call_soon_threadsafe(wake_all)
 
-        if followed.unwatch is None:
-            followed.unwatch = store.watch(place, changed)
+        if watched.unwatch is None:
+            watched.unwatch = store.watch(place, changed)
 
-    async def read(self, place: Place, after: int, at_once: int, read: Callable[[], T]) -> T:
-        """Read what comes after a version, once for all who are there since the last change."""
-        return await self._shared.do((place, after, at_once, self._followed[place].changes), read)
+    async def read(self, place: Place, after: int, limit: int, read: Callable[[], T]) -> T:
+        """Read the entries after a version, once for all readers that ask before the next change."""
+        return await self._shared.do((place, after, limit, self._watched[place].changes), read)
 
 
 class Reader:
@@ -186,21 +186,21 @@ class Reader:
         self._address, self._place = address, address.place
         self._readers, self._runner, self._store = readers, runner, store
         self._version, self._job, self._number = after
-        self._has_words = bool(after.job)
-        self._unstreamed: set[str] = set()  # jobs that tell no words
+        self._is_streaming = bool(after.job)
+        self._unstreamed: set[str] = set()  # jobs without words
         self._claim: str | None = None
-        self._ahead: deque[Stored] = deque()  # what was read and not told yet
-        self._at_once, self._least = 1, 0
-        self._read_at = self._ended_at = -_FRESH  # when it was read last, and when to the end
+        self._buffer: deque[Stored] = deque()  # entries that were read and have no event yet
+        self._page_size, self._min_version = 1, 0
+        self._read_at = self._end_at = -_FRESH  # when it last read, and when it last reached the end
         self.spent = Spending()
-        """What the job has used, as far as it was read."""
+        """What the job has spent so far."""
 
     async def events(self, until: str | None = None) -> AsyncGenerator[Event | None, None]:
-        """The events, without an end, or until a job that was accepted has ended; `None` is a sign of life.
+        """The events, without an end or until an accepted job has ended; `None` is a keep-alive.
 
-        If the conversation is removed, the job has ended too.
+        If the conversation is removed, the job ends too.
         """
-        self._least = int(until is not None)
+        self._min_version = int(until is not None)
         with self._readers.following(self._place) as wake:
             is_last = False
             if self._job:
@@ -210,47 +210,47 @@ class Reader:
                 wake.clear()
                 async with aclosing(self._next(wake)) as events:
                     async for event in events:
-                        is_last = False  # all that is recorded is told, also when the service has stopped
+                        is_last = False  # a stopped service still sends all recorded events
                         yield event
                         if until is None or event is None:
                             continue
                         if event.name == "reset":
-                            told = {"job": until, "stop": "removed", "waiting": (), "error": ""}
-                            yield self._event("ended", told)
+                            data = {"job": until, "stop": "removed", "waiting": (), "error": ""}
+                            yield self._event("ended", data)
                             return
                         if event.name == "ended" and event.data["job"] == until:
                             return
                 if self._readers.is_closed:
                     continue
                 self._readers.watch(self._store, self._place)
-                if not self._has_words and not await woken(wake, ALIVE):
+                if not self._is_streaming and not await wait_for(wake, ALIVE):
                     yield None
-                await asyncio.sleep(max(self._read_at + _TOGETHER - time.monotonic(), 0))
+                await asyncio.sleep(max(self._read_at + _INTERVAL - time.monotonic(), 0))
 
     async def until_ended(self, job: str) -> None:
-        """Wait until a job that was just accepted has ended, if the runner can tell, or the service stops."""
+        """Wait until a new job has ended, if the runner can tell, or until the service stops."""
         ended = asyncio.ensure_future(self._runner.ended(*self._address, job))
         closing = asyncio.ensure_future(self._readers.closing.wait())
         try:
             await asyncio.wait([ended, closing], return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and ended.result():
-                self._ended_at = time.monotonic()  # little was recorded since
+                self._end_at = time.monotonic()  # few entries are new
         finally:
             ended.cancel()
             closing.cancel()
 
     async def encoded(self, until: str | None = None) -> AsyncGenerator[bytes, None]:
-        """The events as they are sent, with signs of life between."""
+        """The bytes of the stream of events, with keep-alives."""
         yield b"retry: 1000\n\n"
         async with aclosing(self.events(until)) as events:
             async for event in events:
                 yield ALIVE_SIGN if event is None else event.encoded()
 
     async def _next(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
-        """All that there is by now; while a job is followed, all until it has ended."""
-        if self._has_words:
-            async with aclosing(self._spoken(wake)) as spoken:
-                async for event in spoken:
+        """All events by now; while a job is streamed, all until it has ended."""
+        if self._is_streaming:
+            async with aclosing(self._streamed(wake)) as streamed:
+                async for event in streamed:
                     yield event
         async for recorded in self._recorded():
             yield recorded
@@ -258,71 +258,73 @@ class Reader:
     async def _recorded(
         self, until: str | None = None, *, before: Sequence[str] = ()
     ) -> AsyncGenerator[Event, None]:
-        """What is recorded: to the end, until an item, or before the first item of some makers.
+        """The events of entries: up to the end, through an item, or before the first item by some authors.
 
-        It stops where words are to be told between. What was recorded before a job was begun again is told.
+        They stop where a streamed job begins. Entries before a new claim of the job are never held back.
         """
         job, is_end = self._job, False
         while not is_end:
-            if until is None or not self._is_ahead(until):
+            if until is None or not self._is_buffered(until):
                 is_end = await self._read()
             if self._version < 0:
                 self._version, self._job, self._number = 0, "", 0
                 yield self._event("reset", {})
-            if until is not None and is_end and not self._is_ahead(until):
-                return  # it was told before
-            begun = max((stored.version for stored in self._ahead if self._is_begun(stored)), default=0)
-            while self._ahead and (
-                self._ahead[0].version <= begun or _maker_of(self._ahead[0]) not in before
-            ):
-                stored = self._ahead.popleft()
+            if until is not None and is_end and not self._is_buffered(until):
+                return  # it was sent before
+            claims = filter(self._is_new_claim, self._buffer)
+            claimed = max((stored.version for stored in claims), default=0)
+            while self._buffer:
+                stored = self._buffer[0]
+                if stored.version > claimed and _author_of(stored) in before:
+                    break
+                self._buffer.popleft()
                 self._version = stored.version
                 event = self._event_of(stored)
                 if event is not None:
                     yield event
                 is_reached = until is not None and _read_head(stored.body).id == until
-                if is_reached or (self._has_words and self._job != job):
+                if is_reached or (self._is_streaming and self._job != job):
                     return
 
-    def _is_ahead(self, item_id: str) -> bool:
-        return any(_read_head(stored.body).id == item_id for stored in self._ahead)
+    def _is_buffered(self, item_id: str) -> bool:
+        return any(_read_head(stored.body).id == item_id for stored in self._buffer)
 
     async def _read(self) -> bool:
-        """Read what comes next, and return whether that is all; a version below 0: it was removed.
+        """Read the next entries, and return whether these are all. A removal sets the version to -1.
 
-        A reader at the end takes one statement. One that is far behind reads a little at a time.
+        A reader that is up to date needs one query. One that is behind reads page by page.
         """
-        after = self._ahead[-1].version if self._ahead else self._version
-        is_fresh = time.monotonic() - self._ended_at < _FRESH
+        after = self._buffer[-1].version if self._buffer else self._version
+        is_fresh = time.monotonic() - self._end_at < _FRESH
 
         def read() -> tuple[list[Stored], int]:
             store, place = self._store, self._place
             if is_fresh and (found := store.read(place, after=after)):
                 return found, found[-1].version
             last = store.version(place)
-            end = min(last, after + self._at_once)
+            end = min(last, after + self._page_size)
             try:
                 return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
-            except StoreDamaged:  # it may have been removed since
+            except StoreDamaged:  # perhaps it was removed meanwhile
                 if (last := store.version(place)) >= end:
                     raise
                 return [], last
 
-        at_once = 0 if is_fresh else self._at_once
-        page, last = await self._readers.read(self._place, after, at_once, read)
-        self._ahead.extend(page)
-        self._at_once = 1 if sum(len(stored.body) for stored in page) > _LARGE else _PAGE
+        limit = 0 if is_fresh else self._page_size
+        page, last = await self._readers.read(self._place, after, limit, read)
+        self._buffer.extend(page)
+        self._page_size = 1 if sum(len(stored.body) for stored in page) > _LARGE else _PAGE
         self._read_at = time.monotonic()
         is_end = last <= after + len(page)
         if is_end:
-            self._ended_at = self._read_at
-        if last < max(after, self._least):
+            self._end_at = self._read_at
+        if last < max(after, self._min_version):
             self._version, is_end = -1, False
-            self._ahead.clear()
+            self._buffer.clear()
         return is_end
 
-    async def _spoken(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
-        """What the running job tells, and what is recorded meanwhile, until the job has ended."""
+    async def _streamed(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
+        """The events of pieces and entries until the running job has ended."""
         job, quiet, is_behind = self._job, 0.0, True
         self._readers.watch(self._store, self._place)
         async for event in self._recorded(before=("model", "tool")):
@@ -342,21 +344,21 @@ class Reader:
                         quiet = 0.0
                         yield None
                     continue
-                one, quiet = coming.result(), 0.0
-                if one is None:
-                    self._has_words = False
+                piece, quiet = coming.result(), 0.0
+                if piece is None:
+                    self._is_streaming = False
                     return
-                if one.kind == "recorded":
-                    async for event in self._recorded(one.text):
+                if piece.kind == "recorded":
+                    async for event in self._recorded(piece.text):
                         yield event
                 elif is_behind:
                     async for event in self._recorded(before=("model",)):
                         yield event
                 if self._job != job:
                     return
-                is_behind, self._number = one.kind == "recorded", one.number
-                if one.kind != "recorded":
-                    yield self._event(one.kind, {"job": job, "text": one.text})
+                is_behind, self._number = piece.kind == "recorded", piece.number
+                if piece.kind != "recorded":
+                    yield self._event(piece.kind, {"job": job, "text": piece.text})
                 coming = asyncio.ensure_future(anext(deltas, None))
         finally:
             coming.cancel()
@@ -364,7 +366,7 @@ class Reader:
             await deltas.aclose()
 
     def _event_of(self, stored: Stored) -> Event | None:
-        """What an entry tells a client; `None` if it is the session's own affair."""
+        """The event of an entry; `None` if the entry is internal."""
         if not is_own(stored.stream):
             item = msgspec.Raw(stored.body)
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
@@ -375,9 +377,9 @@ class Reader:
             return None
         match _entry_in(stored):
             case TakenJob(job, lease):
-                return self._taken(job, self._is_begun(stored), lease.claim)
+                return self._claimed(job, self._is_new_claim(stored), lease.claim)
             case EndedJob(job, stop, _, waiting, error):
-                self._job, self._number, self._has_words = "", 0, False
+                self._job, self._number, self._is_streaming = "", 0, False
                 return self._event("ended", {"job": job, "stop": stop, "waiting": waiting, "error": error})
             case AcceptedJob(job, is_streamed=is_streamed):
                 if not is_streamed:
@@ -386,23 +388,23 @@ class Reader:
             case _:
                 return None
 
-    def _taken(self, job: str, is_begun: bool, claim: str) -> Event | None:
-        """A job is begun, or begun again by another."""
+    def _claimed(self, job: str, is_new: bool, claim: str) -> Event | None:
+        """The event of a claim: a job has begun, or another process has taken it over."""
         self._claim = claim
-        if not is_begun:
+        if not is_new:
             return None
         if job != self._job:
             self._job, self._number, self.spent = job, 0, Spending()
-        self._has_words = job not in self._unstreamed
+        self._is_streaming = job not in self._unstreamed
         return self._event("begun", {"job": job})
 
-    def _is_begun(self, stored: Stored) -> bool:
-        """Whether a job was begun by another than before; a lease that is renewed is no beginning."""
+    def _is_new_claim(self, stored: Stored) -> bool:
+        """Whether an entry claims a job for another process; one that renews a lease does not."""
         claim = _claim_in(stored)
         return claim is not None and claim != self._claim
 
     def _last_claim(self) -> str | None:
-        """Under which claim a job was taken last before the cursor."""
+        """The last claim of a job before the cursor."""
         versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE)
         claims = map(_claim_in, reversed(self._store.read_at(self._place, versions)))
         return next((claim for claim in claims if claim is not None), None)
@@ -412,7 +414,7 @@ class Reader:
 
 
 class _Head(msgspec.Struct, gc=False):
-    """What is read of an item to put it in order."""
+    """The fields of an item that decide the order of events."""
 
     id: str = ""
     kind: str = ""
@@ -423,7 +425,7 @@ _read_head = msgspec.json.Decoder(_Head).decode
 
 
 def _claim_in(stored: Stored) -> str | None:
-    """The claim of the entry that a job was taken; `None` for any other."""
+    """The claim in an entry; `None` if it is not one of a claim."""
     entry = _entry_in(stored)
     return entry.lease.claim if isinstance(entry, TakenJob) else None
 
@@ -432,19 +434,19 @@ def _entry_in(stored: Stored) -> JobEntry | None:
     return job_entry(JSON.decode_item(stored.body)) if stored.stream == JOBS else None
 
 
-def _maker_of(stored: Stored) -> str:
-    """Who made an item: a model, a tool, or somebody else."""
+def _author_of(stored: Stored) -> str:
+    """The author of an item: a model, a tool, or empty for others."""
     if is_own(stored.stream):
         return ""
     head = _read_head(stored.body)
-    is_of_model = head.kind in _OF_MODELS or head.role == "assistant"
+    is_of_model = head.kind in _MODEL_KINDS or head.role == "assistant"
     return "model" if is_of_model else "tool" if head.kind == "tool_result" else ""
 
 
-async def answered(reader: Reader, job: str) -> Answer | None:
-    """What comes of a job, once it has ended; the reader begins before the job.
+async def wait_for_answer(reader: Reader, job: str) -> Answer | None:
+    """The result of a job, once it has ended. The reader has to begin before the job.
 
-    `None` if the service stops before.
+    `None` if the service stops first.
     """
     items, has_begun, text = list[msgspec.Raw](), False, ""
     await reader.until_ended(job)
@@ -462,14 +464,14 @@ async def answered(reader: Reader, job: str) -> Answer | None:
                     text = item.text
             elif event.name == "ended" and is_of_job:
                 usage, cost = reader.spent.usage, reader.spent.cost
-                said: dict[str, Any] = dict(event.data)
-                return Answer(**said, text=text, items=items, version=event.version, usage=usage, cost=cost)
+                fields: dict[str, Any] = dict(event.data)
+                return Answer(**fields, text=text, items=items, version=event.version, usage=usage, cost=cost)
             else:
                 has_begun |= event.name == "begun" and is_of_job
     return None
 
 
 class EventResponse(StreamingResponse):
-    """Sends a stream of events to a client, until it ends or the client leaves."""
+    """Sends a stream of events to a client, until it ends or the client disconnects."""
 
     media_type = "text/event-stream"

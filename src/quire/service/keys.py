@@ -1,6 +1,6 @@
-"""API keys: who asks, in which scope, and how much.
+"""API keys: the callers, their scopes and their limits.
 
-A file of keys holds SHA-256 digests, never the keys. A key is compared with all of them in constant time, and
+A file of keys holds SHA-256 digests, never the keys. A key is compared with all digests in constant time, and
 appears in no log and no error.
 """
 
@@ -23,7 +23,7 @@ from quire.service.problems import Problem
 from quire.stores import place_at
 
 _DIGEST = re.compile("[0-9a-f]{64}")
-_LONGEST_USER = 100
+_MAX_USER = 100
 
 
 @prepared
@@ -38,14 +38,14 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     users: bool = False
     """Whether each request names a user in `Quire-User`, who has a scope of its own below this one."""
     agents: tuple[str, ...] | None = None
-    """The agents that it may ask; by default all."""
+    """The agents that it may use; by default all."""
     requests_per_minute: float | None = None
     concurrent: int | None = None
     """How many requests may be open at a time, streams included."""
     metrics: bool = False
-    """Whether it may read `/metrics`, which is about all keys."""
+    """Whether it may read `/metrics`, which cover all keys."""
     erases: bool = False
-    """Whether it may erase all of its scope, with the scopes that are nested in it."""
+    """Whether it may erase its whole scope, with all nested scopes."""
 
 
 @prepared
@@ -54,7 +54,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Caller(NamedTuple):
-    """Who asks: the name of the key, the scope, and the agents that may be asked."""
+    """The sender of a request: the name of the key, its scope, and its permissions."""
 
     key: str = "-"
     scope: str = ""
@@ -64,7 +64,7 @@ class Caller(NamedTuple):
 
 
 class Keys:
-    """The keys that are accepted, and what each has used of its limits in this process."""
+    """The accepted keys, and how much each has used of its limits in this process."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self._keys = list(keys)
@@ -76,28 +76,28 @@ class Keys:
     def read(data: bytes) -> "Keys":
         """The keys of a TOML file."""
         try:
-            found = msgspec.convert(tomllib.loads(data.decode()), _File)
+            file = msgspec.convert(tomllib.loads(data.decode()), _File)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-            raise InvalidValue(f"the file of keys is TOML: {type(fault).__name__}") from None
+            raise InvalidValue(f"the file of keys is not TOML: {type(fault).__name__}") from None
         except msgspec.ValidationError as fault:
             text, place = without_content(fault)
             raise InvalidValue(f"the file of keys{place}: {text}") from None
-        return Keys(found.keys)
+        return Keys(file.keys)
 
     @contextmanager
-    def admitted(self, authorization: str, user: str | None) -> Generator[Caller]:
-        """Who asks with these headers, counted against the limits of the key while the block runs."""
-        kind, _, given = authorization.partition(" ")
-        digest = hashlib.sha256(given.strip().encode("utf-8", "surrogateescape")).digest()
+    def admit(self, authorization: str, user: str | None) -> Generator[Caller]:
+        """The caller with these headers; the block counts against the limits of the key."""
+        kind, _, secret = authorization.partition(" ")
+        digest = hashlib.sha256(secret.strip().encode("utf-8", "surrogateescape")).digest()
         found = None
-        for at, known in enumerate(self._digests):  # all of them: the time tells nothing
+        for at, known in enumerate(self._digests):  # all of them, so that the time reveals nothing
             if hmac.compare_digest(digest, known):
                 found = at
         if found is None or kind.lower() != "bearer":
             raise Problem(401, "a valid key is needed", {"www-authenticate": "Bearer"})
         key = self._keys[found]
         caller = Caller(key.name, _scope_of(key, user), key.agents, key.metrics, key.erases)
-        with self._limits[found].used():
+        with self._limits[found].use():
             yield caller
 
 
@@ -115,9 +115,8 @@ def _scope_of(key: Key, user: str | None) -> str:
         if user is not None:
             raise Problem(400, "this key has no users: leave out Quire-User")
         return key.scope
-    if not user or len(user) > _LONGEST_USER or not user.isascii() or not user.isprintable():
-        told = f"this key needs the header Quire-User: 1 to {_LONGEST_USER} printable ASCII characters"
-        raise Problem(400, told)
+    if not user or len(user) > _MAX_USER or not user.isascii() or not user.isprintable():
+        raise Problem(400, f"this key needs Quire-User: 1 to {_MAX_USER} printable ASCII characters")
     return f"{key.scope}/{quote(user, safe='')}"
 
 
@@ -141,26 +140,27 @@ def _check(keys: Sequence[Key]) -> None:
 
 
 class _Limit:
-    """What a key may do: requests in a minute, as a bucket that fills again, and requests at a time."""
+    """The limits of a key: requests per minute, as a token bucket, and concurrent requests."""
 
     def __init__(self, key: Key) -> None:
         self._per_second = (key.requests_per_minute or 0.0) / 60.0
-        self._most = max(key.requests_per_minute or 0.0, 1.0)
-        self._left, self._at = self._most, time.monotonic()
+        self._capacity = max(key.requests_per_minute or 0.0, 1.0)
+        self._available, self._at = self._capacity, time.monotonic()
         self._concurrent, self._open = key.concurrent, 0
 
     @contextmanager
-    def used(self) -> Generator[None]:
+    def use(self) -> Generator[None]:
         if self._concurrent is not None and self._open >= self._concurrent:
             raise Problem(429, "too many requests at a time", {"retry-after": "1"})
         if self._per_second:
             moment = time.monotonic()
-            self._left = min(self._left + (moment - self._at) * self._per_second, self._most)
+            refilled = self._available + (moment - self._at) * self._per_second
+            self._available = min(refilled, self._capacity)
             self._at = moment
-            if self._left < 1.0:
-                wait = int((1.0 - self._left) / self._per_second) + 1
+            if self._available < 1.0:
+                wait = int((1.0 - self._available) / self._per_second) + 1
                 raise Problem(429, "too many requests in a minute", {"retry-after": str(wait)})
-            self._left -= 1.0
+            self._available -= 1.0
         self._open += 1
         try:
             yield

@@ -1,7 +1,7 @@
 """The lease of a worker: a row of `quire.workers`, and an advisory lock on a connection of its own.
 
-The server releases the lock when the connection ends, so the others know within two seconds that a process
-was killed. A process that hangs keeps its lock, and is found by the time since it renewed its row.
+The server releases the lock when the connection ends, so the other workers know within two seconds that a
+process was killed. A process that hangs keeps its lock, and is detected by the age of its row.
 """
 
 import time
@@ -12,23 +12,22 @@ from typing import Any, NamedTuple
 from quire.errors import Stopped
 from quire.stores.link import Connection, Link, psycopg
 
-_PATIENCE = 1.5
-"""Seconds for which a worker is suspected: one that was only cut off connects again in that time."""
+_SUSPICION = 1.5
+"""Seconds for which a worker is suspected before it counts as dead: it may only be reconnecting."""
 
-_AGAIN = 0.25
-"""Seconds between two attempts to connect, and between two polls while a worker is suspect."""
+_RETRY = 0.25
+"""Seconds between two attempts to connect, and between two polls while a worker is suspected."""
 
-_CONNECTING = 3.0
-"""Seconds in which a connection has to be made."""
+_CONNECT_TIMEOUT = 3.0
 
-# The server and the worker notice soon that the other machine is gone. A socket file has no such settings.
+# So that the server and the worker soon notice a dead peer. A socket file has no such settings.
 _KEEPALIVES = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 3}
 _SERVER_KEEPALIVES = "; ".join(f"SET tcp_{name} = {value}" for name, value in _KEEPALIVES.items())
 
-_BEGIN = "INSERT INTO quire.workers (id, seen, state) VALUES (%s, now(), 'here')"
+_BEGIN = "INSERT INTO quire.workers (id, seen, state) VALUES (%s, now(), 'alive')"
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-_RENEW = "UPDATE quire.workers SET seen = now() WHERE id = %s AND state = 'here'"
-# A worker that is gone may have been asleep, and have claimed a job when it woke.
+_RENEW = "UPDATE quire.workers SET seen = now() WHERE id = %s AND state = 'alive'"
+# A dead worker may have been asleep, and claimed a job when it woke.
 _POLL = """
     WITH held AS (
         SELECT (classid::bigint << 32) | objid::bigint AS lease FROM pg_locks
@@ -38,32 +37,32 @@ _POLL = """
         SELECT EXISTS (SELECT FROM dbos.workflow_status
             WHERE queue_name = %(queue)s AND (status IN ('ENQUEUED', 'PENDING') OR status = 'DELAYED'
                 AND delay_until_epoch_ms < extract(epoch FROM now()) * 1000)) AS is_busy)
-    SELECT id, is_busy, state = 'gone', seen < now() - make_interval(secs => %(stale)s)
+    SELECT id, is_busy, state = 'dead', seen < now() - make_interval(secs => %(stale)s)
         OR hashtextextended(id, 0) NOT IN (SELECT lease FROM held)
-    FROM quire.workers, busy WHERE state = 'here' OR EXISTS (
+    FROM quire.workers, busy WHERE state = 'alive' OR EXISTS (
         SELECT FROM dbos.workflow_status WHERE executor_id = id AND status = 'PENDING')"""
-_TAKE = """
-    UPDATE quire.workers SET state = 'gone' WHERE id = ANY(%s) AND state = 'here'
+_MARK_DEAD = """
+    UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s) AND state = 'alive'
     AND (seen < now() - make_interval(secs => %s) OR pg_try_advisory_xact_lock(hashtextextended(id, 0)))"""
-_LEAVE = "UPDATE quire.workers SET state = 'gone' WHERE id = ANY(%s)"
-# One worker at a time sees to one that is gone.
-_GONE = "SELECT id FROM quire.workers WHERE state = 'gone' AND id = ANY(%s) FOR UPDATE SKIP LOCKED"
-_FORGET = "DELETE FROM quire.workers WHERE state = 'gone' AND seen < now() - interval '1 day'"
+_RELEASE = "UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s)"
+# So that one worker at a time takes over from a dead one.
+_LOCK_DEAD = "SELECT id FROM quire.workers WHERE state = 'dead' AND id = ANY(%s) FOR UPDATE SKIP LOCKED"
+_REMOVE_DEAD = "DELETE FROM quire.workers WHERE state = 'dead' AND seen < now() - interval '1 day'"
 
 
 CANCEL = "quire_cancel"
-"""The channel on which workers are notified of jobs that were cancelled, by their digests."""
+"""The channel on which workers are notified of cancelled jobs, by their digests."""
 
 
-class Found(NamedTuple):
-    """What a worker finds when it polls."""
+class Poll(NamedTuple):
+    """The result of a poll."""
 
-    gone: list[str]
+    dead: list[str]
     """Workers whose jobs are to be taken over."""
     is_busy: bool
     """Whether jobs wait or run."""
     cancelled: list[str]
-    """Jobs that were cancelled just now, by their digests."""
+    """The digests of jobs that were just cancelled."""
 
 
 class Lease:
@@ -78,105 +77,105 @@ class Lease:
         self._renewed = self._reached = 0.0
         self._suspected: dict[str, float] = {}
 
-    def begin(self) -> None:
-        """Take the lease."""
-        with self._link.guarded():
-            connection = self._connected()
-            self.lock(self._worker)  # before the others see the row
+    def acquire(self) -> None:
+        """Acquire the lease."""
+        with self._link.wrapped_errors():
+            connection = self._connect()
+            self.lock(self._worker)  # before the other workers see the row
             connection.execute(_BEGIN, [self._worker])
         self._reached = time.monotonic()
 
-    def poll(self, seconds: float) -> Found:
-        """After some time or a notification, which workers are gone, and whether there is work.
+    def poll(self, seconds: float) -> Poll:
+        """Wait for a notification or a timeout, then read which workers are dead, and whether there is work.
 
-        A lost connection is made again. `Stopped` once the lease is lost.
+        A lost connection is opened again. `Stopped` once the lease is lost.
         """
-        seconds = min(seconds, _AGAIN) if self._suspected else seconds
+        seconds = min(seconds, _RETRY) if self._suspected else seconds
         while True:
             try:
-                connection = self._connected()
+                connection = self._connect()
                 notifications = list(connection.notifies(timeout=seconds, stop_after=1))
-                cancelled = [one.payload for one in notifications if one.channel == CANCEL]
-                return self._polled(connection)._replace(cancelled=cancelled)
+                cancelled = [notice.payload for notice in notifications if notice.channel == CANCEL]
+                return self._read_workers(connection)._replace(cancelled=cancelled)
             except psycopg.Error as fault:
-                self._hang_up()
+                self._disconnect()
                 if self._has_ended:
                     raise Stopped("the lease has ended") from fault
                 if time.monotonic() - self._reached > self._stale:
                     raise Stopped("the database cannot be reached, and others may do the jobs") from fault
-                time.sleep(_AGAIN)
+                time.sleep(_RETRY)
                 seconds = 0.0
 
     def listen(self, channel: str) -> None:
-        """Be notified on a channel besides that of jobs that were cancelled; on no other if it is empty."""
+        """Listen on a channel, besides that of cancelled jobs; on no other if it is empty."""
         self._channel = channel
         with suppress(psycopg.Error):  # the next poll connects, and listens
-            self._connected().execute(_listening(channel).encode())
+            self._connect().execute(_listen_to(channel).encode())
 
     def lock(self, name: str) -> bool:
-        """Whether this worker has a lock that one worker may have, which it keeps with its connection."""
+        """Try to acquire a lock for as long as the connection lasts; return whether this worker has it."""
         with suppress(psycopg.Error):
-            if name not in self._locks and self._connected().execute(_LOCK, [name]).fetchone() == (True,):
+            if name not in self._locks and self._connect().execute(_LOCK, [name]).fetchone() == (True,):
                 self._locks.add(name)
         return name in self._locks
 
-    def take(self, gone: list[str], put_back: Callable[[list[str]], object]) -> None:
-        """Put back the jobs of workers that are gone, unless they are back, or another does."""
-        self._take(_TAKE, [gone, self._stale], gone, put_back)
+    def take_over(self, dead: list[str], requeue: Callable[[list[str]], object]) -> None:
+        """Requeue the jobs of dead workers, unless they are back, or another worker does so."""
+        self._requeue(_MARK_DEAD, [dead, self._stale], dead, requeue)
 
-    def leave(self, put_back: Callable[[list[str]], object]) -> None:
-        """Give up the lease, and put back the jobs that are left."""
-        self._take(_LEAVE, [[self._worker]], [self._worker], put_back)
+    def release(self, requeue: Callable[[list[str]], object]) -> None:
+        """Release the lease, and requeue the remaining jobs."""
+        self._requeue(_RELEASE, [[self._worker]], [self._worker], requeue)
 
     def sweep(self) -> None:
-        """Forget workers that are long gone: those of a day are remembered, as one may have been asleep."""
-        self._link.run(lambda connection: connection.execute(_FORGET))
+        """Remove workers that have been dead for a day; one that only slept has noticed by then."""
+        self._link.run(lambda connection: connection.execute(_REMOVE_DEAD))
 
     def end(self) -> None:
         """Close the connection, which releases the lock."""
         self._has_ended = True
-        self._hang_up()
+        self._disconnect()
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection, self._renewed = self._connection, None, 0.0
         self._locks.clear()
         self._suspected.clear()
         if connection is not None:
             connection.close()
 
-    def _connected(self) -> Connection[Any]:
+    def _connect(self) -> Connection[Any]:
         if self._connection is None:
-            self._connection = self._link.connected(_CONNECTING, tcp_user_timeout=5_000, **_KEEPALIVES)
-            self._connection.execute(f"{_SERVER_KEEPALIVES}; {_listening(self._channel)}".encode())
+            self._connection = self._link.connected(_CONNECT_TIMEOUT, tcp_user_timeout=5_000, **_KEEPALIVES)
+            self._connection.execute(f"{_SERVER_KEEPALIVES}; {_listen_to(self._channel)}".encode())
         return self._connection
 
-    def _polled(self, connection: Connection[Any]) -> Found:
-        self.lock(self._worker)  # again, if the server did not know that the connection before has ended
+    def _read_workers(self, connection: Connection[Any]) -> Poll:
+        self.lock(self._worker)  # the old connection may have held it until now
         now = time.monotonic()
         if now - self._renewed >= self._beat:
             connection.execute(_RENEW, [self._worker])
             self._renewed = now
         rows = connection.execute(_POLL, {"queue": self._queue, "stale": self._stale}).fetchall()
         self._reached = now
-        if not any(worker == self._worker and not is_gone for worker, _, is_gone, _ in rows):
-            raise Stopped("the other workers took this one for dead, and do its jobs")
-        suspected = {worker for worker, *_, is_suspect in rows if is_suspect} - {self._worker}
+        if not any(worker == self._worker and not is_dead for worker, _, is_dead, _ in rows):
+            raise Stopped("this worker counts as dead, and others do its jobs")
+        suspected = {worker for worker, *_, is_suspected in rows if is_suspected} - {self._worker}
         self._suspected = {worker: self._suspected.get(worker, now) for worker in suspected}
-        gone = {worker for worker, _, is_gone, _ in rows if is_gone}
-        gone |= {worker for worker, since in self._suspected.items() if now - since >= _PATIENCE}
-        return Found(sorted(gone), rows[0][1], [])
+        dead = {worker for worker, _, is_dead, _ in rows if is_dead}
+        dead |= {worker for worker, since in self._suspected.items() if now - since >= _SUSPICION}
+        return Poll(sorted(dead), rows[0][1], [])
 
-    def _take(
-        self, statement: str, given: list[Any], workers: list[str], put_back: Callable[[list[str]], object]
+    def _requeue(
+        self, statement: str, values: list[Any], workers: list[str], requeue: Callable[[list[str]], object]
     ) -> None:
         def work(connection: Connection[Any]) -> None:
             with connection.transaction():
-                connection.execute(statement.encode(), given)
-                if gone := [row[0] for row in connection.execute(_GONE, [workers]).fetchall()]:
-                    put_back(gone)
+                connection.execute(statement.encode(), values)
+                if dead := [row[0] for row in connection.execute(_LOCK_DEAD, [workers]).fetchall()]:
+                    requeue(dead)
 
         self._link.run(work)
 
 
-def _listening(channel: str) -> str:
-    return "; ".join(["UNLISTEN *", *(f"LISTEN {one}" for one in (CANCEL, channel) if one)])
+def _listen_to(channel: str) -> str:
+    return "; ".join(["UNLISTEN *", *(f"LISTEN {name}" for name in (CANCEL, channel) if name)])

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, streams and jobs; models and tools of the turns that this process runs.
+"""Metrics for Prometheus: requests, streams, jobs, and models and tools of turns in this process.
 
 No label holds a name of a user or a conversation.
 """
@@ -18,7 +18,7 @@ _SECONDS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0)
 
 
 class Metrics:
-    """The figures of one application."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -39,9 +39,9 @@ class Metrics:
         return [hook(Requested)(self._requested), hook(Calling)(self._calling)]
 
     def _histogram(self, what: str, about: str) -> Histogram:
-        told = f"{about}, and how long they took."
+        description = f"{about}, and how long they took."
         labels, name = (what, "fault"), f"quire_{what}_seconds"
-        return Histogram(name, told, labels, buckets=_SECONDS, registry=self._registry)
+        return Histogram(name, description, labels, buckets=_SECONDS, registry=self._registry)
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:
         return Counter(name, about, labels, registry=self._registry)
@@ -55,12 +55,12 @@ class Metrics:
 
     def _calling(self, event: Calling) -> Generator[None, Any, None]:
         began = time.perf_counter()
-        done = yield
-        fault = "forgotten" if done is None else done.fault or ""
+        outcome = yield
+        fault = "forgotten" if outcome is None else outcome.fault or ""
         self._tools.labels(event.name, fault).observe(time.perf_counter() - began)
 
     def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
-        """Show a figure that is read when it is asked for."""
+        """Add a metric that is read on each scrape."""
         Gauge(name, help, registry=self._registry).set_function(read)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -68,5 +68,5 @@ class Metrics:
         self._requests.labels(route, str(status)).observe(seconds)
 
     def text(self) -> bytes:
-        """All figures in the format of Prometheus."""
+        """All metrics in the format of Prometheus."""
         return generate_latest(self._registry)

@@ -1,8 +1,8 @@
-"""The shapes of OpenAI's two APIs: what a request asks, and the events of a job as those of a response.
+"""The shapes of OpenAI's two APIs: requests as jobs, and the events of a job as those of a response.
 
-Nothing here reads or writes. The events of a response are a function of what is recorded: words are told in
-pieces that depend on the text alone. So an event has the same number whenever it is told, and a client that
-lost its stream goes on where it was.
+Nothing here does I/O. The events of a response are a function of the record: text is cut into pieces that
+depend on the text alone. So an event always has the same number, and a client that lost its stream can resume
+it.
 """
 
 import re
@@ -46,7 +46,7 @@ from quire.tokens import Usage
 
 @prepared
 class Body(msgspec.Struct):
-    """What is read of a request: for a chat completion it has messages, for a response an input."""
+    """The fields of a request that are used; a chat completion has messages, a response has an input."""
 
     model: str
     messages: list[Json] = []
@@ -62,7 +62,7 @@ class Body(msgspec.Struct):
     response_format: Json | None = None
 
 
-_ONLY: Mapping[str, Sequence[Any]] = {
+_SUPPORTED: Mapping[str, Sequence[Any]] = {
     "n": (1,),
     "logprobs": (False,),
     "top_logprobs": (0,),
@@ -70,48 +70,48 @@ _ONLY: Mapping[str, Sequence[Any]] = {
     "tool_choice": ("auto", "none"),
     **dict.fromkeys(("functions", "function_call", "audio", "prompt", "web_search_options"), ()),
 }
-"""Settings that change the form of an answer, with the values that are taken; others are an error."""
+"""Settings that change the form of an answer, with their supported values; other values are an error."""
 
-_MOST_TOOLS, _LARGEST_TOOLS = 128, 2**19
-"""Tools of a request, and bytes of their definitions."""
+_MAX_TOOLS, _MAX_TOOL_BYTES = 128, 2**19
+"""The most tools of a request, and bytes of their definitions."""
 
 _INPUT = ("message", "function_call", "function_call_output", "reasoning")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
-_GIVEN = "quire.given"
-"""The key of `extras` of an item of a history that the client brought: it is no part of the answer."""
+_FROM_CLIENT = "quire.from_client"
+"""The key of `extras` of an item that came with the client's history: it is not part of the answer."""
 
 
 def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, list[str]]:
-    """Refuse what is not supported.
+    """Refuse unsupported settings.
 
-    Return the names of the settings that are the agent's, and not used, and those of the client's tools.
+    Return the names of ignored settings, which are the agent's to decide, and those of the client's tools.
     """
-    given = {name: msgspec.json.decode(fields[name]) for name in _ONLY if name in fields}
-    for name, value in given.items():
-        if value is not None and value not in _ONLY[name]:
-            most = " or ".join(msgspec.json.encode(one).decode() for one in _ONLY[name])
-            raise InvalidValue(f"{name}: {f'only {most} is' if most else 'it is not'} supported here")
+    settings = {name: msgspec.json.decode(fields[name]) for name in _SUPPORTED if name in fields}
+    for name, value in settings.items():
+        if value is not None and value not in _SUPPORTED[name]:
+            values = " or ".join(msgspec.json.encode(supported).decode() for supported in _SUPPORTED[name])
+            raise InvalidValue(f"{name}: {f'only {values} is' if values else 'it is not'} supported here")
     schema_in(body)
-    body.tools = [] if given.get("tool_choice") == "none" else body.tools or []
-    if len(body.tools) > _MOST_TOOLS or len(bytes(fields.get("tools", b""))) > _LARGEST_TOOLS:
-        raise Problem(422, f"tools: at most {_MOST_TOOLS}, of {_LARGEST_TOOLS:,} bytes in all")
+    body.tools = [] if settings.get("tool_choice") == "none" else body.tools or []
+    if len(body.tools) > _MAX_TOOLS or len(bytes(fields.get("tools", b""))) > _MAX_TOOL_BYTES:
+        raise Problem(422, f"tools: at most {_MAX_TOOLS}, of {_MAX_TOOL_BYTES:,} bytes in all")
     tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
         raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
-    known = {*body.__struct_fields__, *_ONLY}
+    known = {*body.__struct_fields__, *_SUPPORTED}
     ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
 
 
 def schema_in(body: Body) -> Json:
-    """The JSON schema that the answer of a request has; empty for a text."""
-    name, asked = "response_format", body.response_format
-    if asked is None:
-        name, asked = "text.format", (body.text or {}).get("format")
-    given = fields_in(asked)
-    schema = fields_in(fields_in(given.get("json_schema", given)).get("schema"))
-    match given.get("type", "text" if asked is None else ""):
+    """The JSON schema of the answer; empty for a text."""
+    name, value = "response_format", body.response_format
+    if value is None:
+        name, value = "text.format", (body.text or {}).get("format")
+    form = fields_in(value)
+    schema = fields_in(fields_in(form.get("json_schema", form)).get("schema"))
+    match form.get("type", "text" if value is None else ""):
         case "text":
             return {}
         case "json_object":
@@ -125,19 +125,19 @@ def schema_in(body: Body) -> Json:
 def items_in(body: Body) -> list[Item]:
     """The items of a request, without reasoning."""
     _check_parts("messages", body.messages)
-    _check_parts("input", given := [] if isinstance(body.input, str) else body.input)
-    if wrong := [str(kind) for item in given if (kind := item.get("type", "message")) not in _INPUT]:
-        raise InvalidValue(f"input: items of the type {cut(wrong[0])!r} are not supported here")
+    _check_parts("input", sent := [] if isinstance(body.input, str) else body.input)
+    if unsupported := [str(kind) for item in sent if (kind := item.get("type", "message")) not in _INPUT]:
+        raise InvalidValue(f"input: items of the type {cut(unsupported[0])!r} are not supported here")
     if body.messages:
-        found = provider_for("openai").read_history({"messages": body.messages})
+        items = provider_for("openai").read_history({"messages": body.messages})
     else:
-        said = {"instructions": body.instructions or "", "input": body.input}
-        found = provider_for("openai-responses").read_history(said)
-    return [item for item in found if isinstance(item, Message | ToolCall | ToolResult)]
+        history = {"instructions": body.instructions or "", "input": body.input}
+        items = provider_for("openai-responses").read_history(history)
+    return [item for item in items if isinstance(item, Message | ToolCall | ToolResult)]
 
 
 def _check_parts(path: str, items: Sequence[Json]) -> None:
-    """Refuse what would be sent to the model as JSON text, because no part can be made of it."""
+    """Refuse unknown parts, which would be sent to the model as JSON text."""
     for at, item in enumerate(items):
         for name in ("content", "output") if item.get("type") != "reasoning" else ():
             for index, part in enumerate(entries_in(item.get(name))):
@@ -146,27 +146,27 @@ def _check_parts(path: str, items: Sequence[Json]) -> None:
 
 
 def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
-    """What is new in a history that is sent again; `said` are the messages of the user on record.
+    """The new items of a history that is sent again; `said` are the recorded messages of the user.
 
-    Answers are as on record. The items may also be new ones only. If they neither continue what was said nor
-    are new, it is a `Conflict`.
+    The history may also have new items alone. If it does not continue the recorded one, it is a `Conflict`.
     """
     if not said:
         return list(items)
-    users = [at for at, item in enumerate(items) if is_users(item)]
+    users = [at for at, item in enumerate(items) if is_of_user(item)]
     if [items[at].content for at in users[: len(said)]] == said:  # type: ignore[union-attr]
         items = items[users[len(said) - 1] + 1 :]
         answered = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
-        return [one for one in items if not _is_answer(one) and getattr(one, "call_id", None) not in answered]
+        added = (item for item in items if getattr(item, "call_id", None) not in answered)
+        return [item for item in added if not _is_answer(item)]
     if any(map(_is_answer, items)):
         raise Conflict(
-            "the messages do not continue the conversation as it is on record: send all of them unchanged "
-            "with new ones behind, or only new ones; a changed history is another conversation"
+            "the messages do not continue the recorded conversation: send all of them unchanged, then new "
+            "ones, or only new ones; a changed history is another conversation"
         )
     return list(items)
 
 
-def is_users(item: Item | None) -> TypeGuard[Message]:
+def is_of_user(item: Item | None) -> TypeGuard[Message]:
     """Whether an item is a message of the user; a correction of an answer is not."""
     return isinstance(item, Message) and item.role == "user" and not item.extras.get("correction")
 
@@ -176,12 +176,12 @@ def _is_answer(item: Item) -> bool:
 
 
 def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, key: str | None) -> Job:
-    """The job that answers the last of some items, a message or results; the items before come with it.
+    """The job that answers the last of some items, a message or results, and records those before it.
 
-    `waiting` are the open calls of the conversation by their ids. A result is of one that the client runs, or
-    of a call among the items; and if results are what is answered, no such call is left without one.
+    `waiting` are the open calls of the conversation by their ids. A result belongs to one of them that the
+    client runs, or to a call among the items. A job that answers results needs those of all such calls.
     """
-    calls, made = dict(waiting), list[Item]()
+    calls, new = dict(waiting), list[Item]()
     for item in items:
         if isinstance(item, ToolCall):
             if item.call_id in calls:
@@ -192,16 +192,16 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, k
             if call is None or CALLERS not in call.extras:
                 raise InvalidValue(f"no call {cut(item.call_id)!r} waits for a result of the client")
             item = replace(item, name=call.name)
-        made.append(item)
-    last = next(reversed(made), None)
-    results = list(takewhile(lambda item: isinstance(item, ToolResult), reversed(made)))[::-1]
-    if not results and not (is_users(last) and last.content):
+        new.append(item)
+    last = next(reversed(new), None)
+    results = list(takewhile(lambda item: isinstance(item, ToolResult), reversed(new)))[::-1]
+    if not results and not (is_of_user(last) and last.content):
         raise InvalidValue("the last item is a message of the user, with content, or the result of a call")
-    left = [name for name, call in calls.items() if CALLERS in call.extras]
-    if results and left:
-        raise InvalidValue(f"the call {cut(left[0])!r} has no result: send the results of all calls")
-    given = made[: -len(results) or -1]
-    before = tuple(replace(item, extras={**item.extras, _GIVEN: True}) for item in given)
+    unanswered = [name for name, call in calls.items() if CALLERS in call.extras]
+    if results and unanswered:
+        raise InvalidValue(f"the call {cut(unanswered[0])!r} has no result: send the results of all calls")
+    earlier = new[: -len(results) or -1]
+    before = tuple(replace(item, extras={**item.extras, _FROM_CLIENT: True}) for item in earlier)
     options: Any = {"results": tuple(results), "tools": body.tools or (), "is_streamed": bool(body.stream)}
     options["output"] = schema_in(body)
     return Job.of(last if isinstance(last, Message) else None, id=key, before=before, **options)
@@ -210,20 +210,20 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, k
 # Responses
 
 _PIECE = re.compile(r"\s{0,32}\S{1,16}|\s{1,32}")
-"""How texts are cut; a piece depends only on what is before it."""
+"""The pieces of a text; each depends only on the text before it."""
 
 _INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 
 
 class Response:
-    """A response as it is made. Each verb returns the events that it causes."""
+    """A response that grows. Each method returns the events that it causes."""
 
     def __init__(self, response_id: str, created: int, model: str, conversation: str, job: str) -> None:
         self._number, self._index = -1, -1
         self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
-        self._is_open, self._said, self._held = False, "", ""  # the open text, and its end, not told yet
-        self._early = ""  # words that were told before their message was recorded
-        self._thoughts: list[str] = []  # they follow the text whose words may have been told before
+        self._is_open, self._text, self._tail = False, "", ""  # the open text, and its end without event
+        self._unrecorded = ""  # words whose message is not recorded yet
+        self._reasoning: list[str] = []  # it follows the open text
         self._output: list[Output] = []
         self._body = ServedResponse(
             id=response_id, created_at=created, model=model, conversation={"id": conversation}
@@ -235,27 +235,27 @@ class Response:
         return replace(self._body, output=tuple(self._output))
 
     def begin(self) -> list[Json]:
-        """It is accepted."""
+        """The job was accepted."""
         return [self._event(f"response.{name}", response=self.body) for name in ("created", "in_progress")]
 
     def restart(self) -> list[Json]:
-        """Another process goes on with the job: words that were not recorded are void."""
-        self._early = ""
+        """The job was claimed, perhaps again: unrecorded words of an earlier claim are void."""
+        self._unrecorded = ""
         return list(self._close("incomplete"))
 
-    def speak(self, text: str) -> list[Json]:
-        """Words of a message that is not recorded yet."""
-        self._early += text
+    def add_words(self, text: str) -> list[Json]:
+        """Add words of a message that is not recorded yet."""
+        self._unrecorded += text
         return list(self._write(text))
 
-    def take(self, item: Item) -> list[Json]:
-        """An item of the turn is recorded."""
-        if _GIVEN in item.extras:
+    def add_item(self, item: Item) -> list[Json]:
+        """Add a recorded item of the turn."""
+        if _FROM_CLIENT in item.extras:
             return []
         if isinstance(item, Message) and item.role == "assistant":
-            return list(self._recorded(item.text))
+            return list(self._add_message(item.text))
         if isinstance(item, Reasoning) and item.text:
-            self._thoughts.append(item.text)
+            self._reasoning.append(item.text)
         if isinstance(item, ToolCall) and CALLERS in item.extras:
             return [*self._close(), *self._call(item)]
         return list(self._close()) if isinstance(item, ToolCall | ToolResult) else []
@@ -279,15 +279,15 @@ class Response:
 
     # Texts
 
-    def _recorded(self, text: str) -> Iterator[Json]:
-        """A message is recorded; what was told of it before is not told again.
+    def _add_message(self, text: str) -> Iterator[Json]:
+        """Add a recorded message, without the words that were added before.
 
         Words do not say where a message ends, so those between two calls are one text.
         """
-        early = self._early
-        self._early = early.removeprefix(text) if early.startswith(text) else ""
-        if not early.startswith(text):
-            yield from self._write(text.removeprefix(early))
+        words = self._unrecorded
+        self._unrecorded = words.removeprefix(text) if words.startswith(text) else ""
+        if not words.startswith(text):
+            yield from self._write(text.removeprefix(words))
 
     def _write(self, text: str) -> Iterator[Json]:
         if not text:
@@ -296,8 +296,8 @@ class Response:
             self._is_open, self._index = True, self._index + 1
             yield self._item("added", self._message("in_progress"))
             yield self._of_text("content_part.added", part=OutputText(text=""))
-        self._said += text
-        *pieces, self._held = _PIECE.findall(self._held + text)
+        self._text += text
+        *pieces, self._tail = _PIECE.findall(self._tail + text)
         for piece in pieces:
             yield self._of_text("output_text.delta", delta=piece, logprobs=[])
 
@@ -305,18 +305,18 @@ class Response:
         """End the open text."""
         if self._is_open:
             item = self._message(status)
-            yield self._of_text("output_text.delta", delta=self._held, logprobs=[])
-            yield self._of_text("output_text.done", text=self._said, logprobs=[])
-            yield self._of_text("content_part.done", part=OutputText(text=self._said))
+            yield self._of_text("output_text.delta", delta=self._tail, logprobs=[])
+            yield self._of_text("output_text.done", text=self._text, logprobs=[])
+            yield self._of_text("content_part.done", part=OutputText(text=self._text))
             yield self._item("done", item)
             self._output += [item] if status == "completed" else []
-            self._is_open, self._said, self._held = False, "", ""
-        thoughts, self._thoughts = self._thoughts, []
-        for text in thoughts:
-            yield from self._think(text)
+            self._is_open, self._text, self._tail = False, "", ""
+        reasoning, self._reasoning = self._reasoning, []
+        for text in reasoning:
+            yield from self._reason(text)
 
     def _message(self, status: State) -> OutputMessage:
-        content = [OutputText(text=self._said)] if self._said else []
+        content = [OutputText(text=self._text)] if self._text else []
         return OutputMessage(id=f"msg_{self._name}{self._index}", status=status, content=content)
 
     # Events
@@ -338,7 +338,7 @@ class Response:
         yield self._item("done", item)
         self._output.append(item)
 
-    def _think(self, text: str) -> Iterator[Json]:
+    def _reason(self, text: str) -> Iterator[Json]:
         self._index += 1
         item = OutputReasoning(id=f"rs_{self._name}{self._index}", status="in_progress")
         place, part = (
@@ -368,7 +368,7 @@ class Response:
 
 
 def encoded(event: Json, after: int = -1) -> bytes:
-    """An event as it is sent; nothing if its number is not above `after`."""
+    """The bytes of an event; nothing if its number is not above `after`."""
     if event["sequence_number"] <= after:
         return b""
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), msgspec.json.encode(event))
@@ -384,7 +384,7 @@ def _usage(usage: Usage) -> ResponseUsage:
     )
 
 
-# Chat completions: the events of a response in fewer words
+# Chat completions, from the events of a response
 
 ENDED = ("completed", "incomplete", "failed", "cancelled")
 """The states of a response that has ended."""
@@ -393,7 +393,7 @@ _FINISH: Mapping[str, Finish] = {"max_output_tokens": "length", "content_filter"
 
 
 class Chat:
-    """The chunks of a chat completion, made of the events of a response."""
+    """Converts the events of a response to the chunks of a chat completion."""
 
     def __init__(self, *, has_usage: bool) -> None:
         self._has_usage, self._head, self._texts, self._calls = has_usage, dict[str, Any](), 0, 0
@@ -421,16 +421,16 @@ class Chat:
                 last: Json = {**self._head, "choices": [], "usage": _chat_usage(response.usage)}
                 return [self._chunk({}, finish), *([last] if self._has_usage else [])]
             case "response.failed", _:
-                told = {"code": response.error.code, "message": response.error.message}
-                return [{"error": {**told, "type": "server_error", "param": None}}]
+                error = {"code": response.error.code, "message": response.error.message}
+                return [{"error": {**error, "type": "server_error", "param": None}}]
             case _:
                 return []
 
     def encoded(self, event: Json) -> bytes:
-        """The chunks of an event as they are sent."""
-        sent = [b"data: %b\n\n" % msgspec.json.encode(chunk) for chunk in self.chunks(event)]
+        """The bytes of the chunks of an event."""
+        chunks = [b"data: %b\n\n" % msgspec.json.encode(chunk) for chunk in self.chunks(event)]
         is_last = event["type"].removeprefix("response.") in ENDED
-        return b"".join([*sent, b"data: [DONE]\n\n"] if is_last else sent)
+        return b"".join([*chunks, b"data: [DONE]\n\n"] if is_last else chunks)
 
     def _chunk(self, delta: Json, finish: str | None = None) -> Json:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}

@@ -1,4 +1,4 @@
-"""What OpenAI's two APIs answer, as types; the fields that these APIs have and agents do not are constant."""
+"""The responses of OpenAI's two APIs as types; fields that agents do not have are constant."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -10,11 +10,11 @@ Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 State = Literal["in_progress", "completed", "incomplete"]
 
 
-class _Answered(msgspec.Struct, frozen=True, kw_only=True):
+class _Shape(msgspec.Struct, frozen=True, kw_only=True):
     """The base of these types."""
 
 
-class ServedModel(_Answered, frozen=True):
+class ServedModel(_Shape, frozen=True):
     """An agent, as a model."""
 
     id: str
@@ -23,8 +23,8 @@ class ServedModel(_Answered, frozen=True):
     owned_by: str = "quire"
 
 
-class ServedModels(_Answered, frozen=True):
-    """The agents that may be asked."""
+class ServedModels(_Shape, frozen=True):
+    """The agents that the caller may use."""
 
     data: Sequence[ServedModel]
     object: Literal["list"] = "list"
@@ -33,7 +33,7 @@ class ServedModels(_Answered, frozen=True):
 # Responses
 
 
-class OutputText(_Answered, frozen=True, tag_field="type", tag="output_text"):
+class OutputText(_Shape, frozen=True, tag_field="type", tag="output_text"):
     """A part of a message."""
 
     text: str
@@ -41,7 +41,7 @@ class OutputText(_Answered, frozen=True, tag_field="type", tag="output_text"):
     logprobs: Sequence[Json] = ()
 
 
-class OutputMessage(_Answered, frozen=True, tag_field="type", tag="message"):
+class OutputMessage(_Shape, frozen=True, tag_field="type", tag="message"):
     """A message of the agent."""
 
     id: str
@@ -50,7 +50,7 @@ class OutputMessage(_Answered, frozen=True, tag_field="type", tag="message"):
     role: Literal["assistant"] = "assistant"
 
 
-class OutputCall(_Answered, frozen=True, tag_field="type", tag="function_call"):
+class OutputCall(_Shape, frozen=True, tag_field="type", tag="function_call"):
     """A call of a tool that the client runs."""
 
     id: str
@@ -60,13 +60,13 @@ class OutputCall(_Answered, frozen=True, tag_field="type", tag="function_call"):
     arguments: str
 
 
-class SummaryText(_Answered, frozen=True, tag_field="type", tag="summary_text"):
-    """What is known of the reasoning of a model."""
+class SummaryText(_Shape, frozen=True, tag_field="type", tag="summary_text"):
+    """The readable part of the model's reasoning."""
 
     text: str
 
 
-class OutputReasoning(_Answered, frozen=True, tag_field="type", tag="reasoning"):
+class OutputReasoning(_Shape, frozen=True, tag_field="type", tag="reasoning"):
     """Reasoning of the model."""
 
     id: str
@@ -77,7 +77,7 @@ class OutputReasoning(_Answered, frozen=True, tag_field="type", tag="reasoning")
 Output = OutputMessage | OutputCall | OutputReasoning
 
 
-class ResponseUsage(_Answered, frozen=True):
+class ResponseUsage(_Shape, frozen=True):
     """What all requests of the turn used."""
 
     input_tokens: int
@@ -87,15 +87,15 @@ class ResponseUsage(_Answered, frozen=True):
     total_tokens: int
 
 
-class ResponseError(_Answered, frozen=True):
+class ResponseError(_Shape, frozen=True):
     """Why a response failed."""
 
     message: str
     code: Literal["server_error"] = "server_error"
 
 
-class ServedResponse(_Answered, frozen=True):
-    """A response. Its id says where it is, and its conversation is one of the service."""
+class ServedResponse(_Shape, frozen=True):
+    """A response. Its id is its address, and its conversation is one of the service."""
 
     id: str
     created_at: int
@@ -119,7 +119,7 @@ class ServedResponse(_Answered, frozen=True):
 # Chat completions
 
 
-class ChatCall(_Answered, frozen=True):
+class ChatCall(_Shape, frozen=True):
     """A call of a tool that the client runs."""
 
     id: str
@@ -127,7 +127,7 @@ class ChatCall(_Answered, frozen=True):
     type: Literal["function"] = "function"
 
 
-class ChatMessage(_Answered, frozen=True, omit_defaults=True):
+class ChatMessage(_Shape, frozen=True, omit_defaults=True):
     """The answer."""
 
     role: Literal["assistant"]
@@ -136,7 +136,7 @@ class ChatMessage(_Answered, frozen=True, omit_defaults=True):
     tool_calls: Sequence[ChatCall] = ()
 
 
-class Choice(_Answered, frozen=True):
+class Choice(_Shape, frozen=True):
     """The only choice."""
 
     message: ChatMessage
@@ -145,7 +145,7 @@ class Choice(_Answered, frozen=True):
     logprobs: None = None
 
 
-class ChatUsage(_Answered, frozen=True):
+class ChatUsage(_Shape, frozen=True):
     """What all requests of the turn used."""
 
     prompt_tokens: int
@@ -155,7 +155,7 @@ class ChatUsage(_Answered, frozen=True):
     total_tokens: int
 
 
-class Completion(_Answered, frozen=True):
+class Completion(_Shape, frozen=True):
     """A chat completion."""
 
     id: str

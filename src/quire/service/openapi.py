@@ -1,4 +1,4 @@
-"""The description of the service in OpenAPI 3.1, made of what the routes say of themselves: their types."""
+"""The description of the service in OpenAPI 3.1, generated from the types of the routes."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ _MARK = "_operation"
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A job was accepted: the version of the conversation before it, and where its events are."""
+    """An accepted job: the version of the conversation before it, and the address of its events."""
 
     job: str
     version: int
@@ -30,13 +30,13 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 _JOB = {
     "Idempotency-Key": "the same key again is the same job",
-    "Prefer": "`wait=30` waits so many seconds for the answer",
-    "Accept": "`text/event-stream` is answered by the events of the job",
+    "Prefer": "`wait=30` waits up to 30 seconds for the answer",
+    "Accept": "`text/event-stream` returns the events of the job",
 }
 
 
 class Operation(NamedTuple):
-    """Something that can be asked of the service."""
+    """An operation of the service."""
 
     method: str
     path: str
@@ -47,47 +47,47 @@ class Operation(NamedTuple):
     status: int = 200
     query: type | None = None
     is_job: bool = False
-    """Whether a model answers: the client chooses how it waits."""
+    """Whether it submits a job: the client chooses how to wait for the answer."""
 
 
 def operation(method: str, path: str, **rest: Any) -> Callable[[F], F]:
-    """Declare how a route is asked. Its summary is the docstring, and what it answers its return type."""
+    """Declare the operation of a route. Its docstring is the summary, its return type the response."""
 
-    def named(route: F) -> F:
+    def decorate(route: F) -> F:
         summary, kind = (route.__doc__ or "").partition("\n")[0], get_type_hints(route)["return"]
         kinds = get_args(kind) if get_origin(kind) is UnionType else (kind,)
-        one = Operation(method, path, route.__name__, summary, kinds, **rest)
+        declared = Operation(method, path, route.__name__, summary, kinds, **rest)
 
         @wraps(route)
         async def answer(self: Any, request: Request) -> Response:
-            found = await route(self, request)
-            if isinstance(found, Response):
-                return found
-            if found is None:
+            result = await route(self, request)
+            if isinstance(result, Response):
+                return result
+            if result is None:
                 return Response(status_code=204)
-            return json_response(found, 202 if isinstance(found, Accepted) else one.status)
+            return json_response(result, 202 if isinstance(result, Accepted) else declared.status)
 
-        setattr(answer, _MARK, one)
+        setattr(answer, _MARK, declared)
         return answer  # type: ignore[return-value]
 
-    return named
+    return decorate
 
 
 def routes_of(routes: object) -> list[Route]:
     """The routes of an object whose methods are operations, in their order."""
-    found = [(name, getattr(one, _MARK, None)) for name, one in vars(type(routes)).items()]
-    return [Route(one.path, getattr(routes, name), methods=[one.method]) for name, one in found if one]
+    declared = [(name, getattr(method, _MARK, None)) for name, method in vars(type(routes)).items()]
+    return [Route(op.path, getattr(routes, name), methods=[op.method]) for name, op in declared if op]
 
 
 def description(routes: Sequence[Any]) -> dict[str, Any]:
     """The OpenAPI document of routes."""
-    operations = [one for route in routes if (one := getattr(route.endpoint, _MARK, None)) is not None]
+    operations = [op for route in routes if (op := getattr(route.endpoint, _MARK, None)) is not None]
     kinds: dict[Any, None] = {ProblemDocument: None, Item: None}
-    kinds |= dict.fromkeys(kind for one in operations for kind in (one.body, *one.answers) if _is_json(kind))
-    made, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    schemas, paths = dict(zip(kinds, made, strict=True)), dict[str, dict[str, Any]]()
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    kinds |= dict.fromkeys(kind for op in operations for kind in (op.body, *op.answers) if _is_json(kind))
+    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    schemas, paths = dict(zip(kinds, found, strict=True)), dict[str, dict[str, Any]]()
+    for op in operations:
+        paths.setdefault(op.path, {})[op.method.lower()] = _describe(op, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quire", "version": "1"},
@@ -105,29 +105,29 @@ def _is_json(kind: Any) -> bool:
     return kind not in (None, NoneType) and not (isinstance(kind, type) and issubclass(kind, Response))
 
 
-def _described(one: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
-    names = [("path", name, "percent-encoded") for name in re.findall(r"{(\w+)}", one.path)]
-    names += [("header", *header) for header in _JOB.items()] if one.is_job else []
+def _describe(op: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
+    names = [("path", name, "percent-encoded") for name in re.findall(r"{(\w+)}", op.path)]
+    names += [("header", *header) for header in _JOB.items()] if op.is_job else []
     parameters = [
         {"name": name, "in": at, "required": at == "path", "description": text, "schema": {"type": "string"}}
         for at, name, text in names
     ]
-    for field in msgspec.structs.fields(one.query) if one.query is not None else ():
+    for field in msgspec.structs.fields(op.query) if op.query is not None else ():
         schema = msgspec.json.schema(field.type)
         parameters.append({"name": field.name, "in": "query", "schema": schema})
     responses: dict[str, Any] = {}
-    for kind in one.answers:
-        status = "202" if kind is Accepted else "204" if kind is NoneType else str(one.status)
-        told = responses.setdefault(status, {"description": "Accepted." if kind is Accepted else "Done."})
+    for kind in op.answers:
+        status = "202" if kind is Accepted else "204" if kind is NoneType else str(op.status)
+        response = responses.setdefault(status, {"description": "Accepted." if kind is Accepted else "Done."})
         if _is_json(kind):
-            told.setdefault("content", {})["application/json"] = {"schema": schemas[kind]}
+            response.setdefault("content", {})["application/json"] = {"schema": schemas[kind]}
         elif kind is not NoneType:
             media = EventResponse.media_type if kind is EventResponse else "text/plain"
-            told.setdefault("content", {})[media] = {"schema": {"type": "string"}}
+            response.setdefault("content", {})[media] = {"schema": {"type": "string"}}
     problem = {"application/problem+json": {"schema": schemas[ProblemDocument]}}
     responses["default"] = {"description": "It was refused, or failed.", "content": problem}
-    told = {"operationId": one.name, "summary": one.summary, "parameters": parameters, "responses": responses}
-    if one.body is not None:
-        content = {"application/json": {"schema": schemas[one.body]}}
-        told["requestBody"] = {"required": True, "content": content}
-    return told
+    entry = {"operationId": op.name, "summary": op.summary, "parameters": parameters, "responses": responses}
+    if op.body is not None:
+        content = {"application/json": {"schema": schemas[op.body]}}
+        entry["requestBody"] = {"required": True, "content": content}
+    return entry

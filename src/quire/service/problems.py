@@ -11,7 +11,7 @@ from quire.errors import QuireError
 from quire.reading.http import status_of
 
 RETRY_AFTER = 5
-"""Seconds after which a client may ask again when the service or its store is busy."""
+"""Seconds after which a client may retry when the service or its store is busy."""
 
 
 class Problem(Exception):
@@ -23,7 +23,7 @@ class Problem(Exception):
 
 
 def unavailable(detail: str) -> Problem:
-    """The problem of a service that has too much to do, or is stopping."""
+    """The problem of a service that is overloaded or stopping."""
     return Problem(503, detail, {"retry-after": str(RETRY_AFTER)})
 
 
@@ -41,7 +41,7 @@ def problem_of(fault: Exception) -> Problem:
 
 
 class ProblemDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a request was refused, or failed. Below `/v1` it has the `error` that OpenAI's clients read."""
+    """Why a request was refused or failed. Below `/v1` it has the `error` that OpenAI's clients read."""
 
     type: str
     title: str
@@ -58,5 +58,5 @@ def document(problem: Problem, path: str) -> Response:
         kind = "server_error" if status >= 500 else "invalid_request_error"
         code = title.lower().replace(" ", "_")
         error = {"message": problem.detail, "type": kind, "code": code, "param": None}
-    told = ProblemDocument(type="about:blank", title=title, status=status, detail=problem.detail, error=error)
-    return Response(msgspec.json.encode(told), status, problem.headers, "application/problem+json")
+    body = ProblemDocument(type="about:blank", title=title, status=status, detail=problem.detail, error=error)
+    return Response(msgspec.json.encode(body), status, problem.headers, "application/problem+json")

@@ -1,4 +1,4 @@
-"""Runners, which do the jobs that the service accepts, and tell the words of an answer as they come."""
+"""Runners: they do the jobs that the service accepts, and stream their answers in pieces."""
 
 import asyncio
 import logging
@@ -27,60 +27,60 @@ logger = logging.getLogger("quire.service")
 
 T = TypeVar("T")
 
-_MOST_WORDS, _MOST_ENDED = 2**18, 100
-"""Characters that are kept of one answer, and how many answers that have ended are kept."""
+_MAX_CHARACTERS, _MAX_ENDED = 2**18, 100
+"""How many characters of an answer are kept, and how many answers that have ended."""
 
-_TOGETHER = 0.05
-"""Seconds of which the words are told as one piece."""
+_BATCH = 0.05
+"""Words within these seconds form one piece."""
 
-LONGEST_DELAY = 30 * 86_400.0
-"""Seconds by which a message may be delayed."""
+MAX_DELAY = 30 * 86_400.0
+"""The longest delay of a message, in seconds."""
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 30.0
-"""Seconds after which a job that could not be done now is tried again."""
+_MIN_PAUSE, _MAX_PAUSE = 0.2, 30.0
+"""Seconds before a job is retried."""
 
 
 _SLICE = 16
-"""How many of those who wait for the same go on in one round of the event loop."""
+"""How many waiters are woken in one round of the event loop."""
 
 
 class Slices:
-    """Wakes many who wait for the same a few at a time: together they take half of the event loop's time."""
+    """Wakes many waiters a few at a time, so that they take at most half of the event loop's time."""
 
     def __init__(self) -> None:
-        self._left: dict[asyncio.Event, None] = {}
+        self._queue: dict[asyncio.Event, None] = {}
         self._used = 0.0
 
     def wake(self, events: Iterable[asyncio.Event]) -> None:
-        """Set events, each in its turn."""
-        is_going = bool(self._left)
-        self._left |= dict.fromkeys(events)
-        if self._left and not is_going:
+        """Set events, a slice at a time."""
+        is_running = bool(self._queue)
+        self._queue |= dict.fromkeys(events)
+        if self._queue and not is_running:
             self._used = time.thread_time()
-            asyncio.get_running_loop().call_soon(self._go)
+            asyncio.get_running_loop().call_soon(self._wake_slice)
 
     async def turn(self) -> None:
-        """Wait for one's turn."""
-        self.wake([mine := asyncio.Event()])
-        await mine.wait()
+        """Wait for a turn."""
+        self.wake([turn := asyncio.Event()])
+        await turn.wait()
 
-    def _go(self) -> None:
-        for event in list(islice(self._left, _SLICE)):
-            del self._left[event]
+    def _wake_slice(self) -> None:
+        for event in list(islice(self._queue, _SLICE)):
+            del self._queue[event]
             event.set()
         before, self._used = self._used, time.thread_time()
-        if self._left:
-            asyncio.get_running_loop().call_later(2 * (self._used - before), self._go)
+        if self._queue:
+            asyncio.get_running_loop().call_later(2 * (self._used - before), self._wake_slice)
 
 
 class Shared:
-    """Reads of a store: who wants what is being read already waits for that."""
+    """Reads of a store that are shared by all who ask for the same while one runs."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
 
     async def do(self, key: Hashable, read: Callable[[], T]) -> T:
-        """Read in a thread, once for all who ask under the same key meanwhile."""
+        """Read in a thread, or await the running read with the same key."""
         if key not in self._running:
             self._running[key] = STORE.begin(read)
             self._running[key].add_done_callback(lambda _: self._running.pop(key))
@@ -97,12 +97,12 @@ class Address(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it is kept."""
+        """Its place in the store."""
         return place_at(scope=f"{self.agent}/{self.scope}", conversation=self.conversation)
 
     @staticmethod
     def of(place: Place) -> "Address":
-        """The conversation that is kept at a place."""
+        """The conversation at a place."""
         agent, _, scope = place.named.partition("/")
         return Address(agent, scope, place.conversation)
 
@@ -115,11 +115,11 @@ class Address(NamedTuple):
 Kind = Literal["words", "thoughts", "recorded"]
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
-    """A piece of an answer on its way. Items do not travel: they are in the log.
+class Piece(msgspec.Struct, frozen=True, gc=False):
+    """A piece of a running answer, without items, which are in the log.
 
-    The text of `words` and `thoughts` is the piece itself, that of `recorded` the id of the last item that is
-    now on record.
+    The text of `words` and `thoughts` is the piece itself; that of `recorded` is the id of the last recorded
+    item.
     """
 
     number: int
@@ -127,21 +127,21 @@ class Told(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-def told(number: int, delta: Delta | Outcome) -> Told | None:
-    """What is told of a delta; `None` if nothing is."""
+def piece_of(number: int, delta: Delta | Outcome) -> Piece | None:
+    """The piece of a delta, if it has one."""
     match delta:
         case Words(text):
-            return Told(number, "words", text)
+            return Piece(number, "words", text)
         case Thoughts(text):
-            return Told(number, "thoughts", text)
+            return Piece(number, "thoughts", text)
         case Recorded(items) if items:
-            return Told(number, "recorded", items[-1].id)
+            return Piece(number, "recorded", items[-1].id)
         case _:
             return None
 
 
-class Accepted(NamedTuple):
-    """A job was accepted."""
+class Submission(NamedTuple):
+    """An accepted job."""
 
     version: int
     """The version before it."""
@@ -151,8 +151,8 @@ class Accepted(NamedTuple):
 class Runner(Protocol):
     """Does jobs, here or on other machines."""
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
-        """Accept a job. When this returns, the job will be done."""
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Submission:
+        """Accept a job. Once this returns, the job will be done, also after a crash."""
         ...
 
     async def cancel(self, session: Session, agent: str, scope: str, conversation: str, job_id: str) -> None:
@@ -161,113 +161,113 @@ class Runner(Protocol):
 
     def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
-    ) -> AsyncGenerator[Told, None]:
-        """What a streamed job tells, in rising numbers, after a number; it ends when the job has ended.
+    ) -> AsyncGenerator[Piece, None]:
+        """The pieces of a streamed job after a number, until the job has ended.
 
-        What was told before is told again, for some minutes after the job has ended.
+        They can be read again for some minutes after its end.
         """
         ...
 
     async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
-        """Wait for the end of a job, where that costs less than to follow it; whether there was a wait."""
+        """Wait for the end of a job, if that costs less than reading its events; return whether it waited."""
         ...
 
     def load(self) -> int:
-        """How many jobs wait or run, as far as this process knows."""
+        """The number of open jobs, as far as this process knows."""
         ...
 
     async def start(self) -> None:
-        """Begin; jobs that were accepted before are done too."""
+        """Start, also the jobs that were accepted before."""
         ...
 
     async def stop(self, grace: float) -> None:
-        """Let running turns end within the grace. What is left stays pending, for whoever starts next."""
+        """Stop. Running turns have `grace` seconds to end; other jobs stay pending until the next start."""
         ...
 
 
-class _Spoken:
-    """What one job has told since a version: the oldest are dropped if there is too much of it.
+class _Pieces:
+    """The pieces of one job since a version. The oldest are dropped if there are too many.
 
-    Words that come within a moment are told as one piece, the same for all who listen.
+    Words within `_BATCH` seconds form one piece, the same for all readers.
     """
 
     def __init__(self, since: int) -> None:
         self.since = since
-        self._told: list[Told] = []
+        self._pieces: list[Piece] = []
         self._size = 0
-        # A job that is done again after a restart goes on with higher numbers.
+        # From the clock, so that a job that runs again after a restart has higher numbers.
         self.first = self.last = int(now() * 1e3)
         self.has_ended = False
-        self._next: list[Told] = []  # pieces of one kind
-        self._told_at = 0.0
+        self._batch: list[Piece] = []  # of one kind
+        self._batched_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.changed, self.slices = asyncio.Event(), Slices()
 
     def add(self, delta: Delta | Outcome) -> None:
-        """Tell of a delta: at once, or within a moment if words were told just now."""
-        one = told(0, delta)
-        if one is None:
+        """Add the piece of a delta: at once, or with the next batch."""
+        piece = piece_of(0, delta)
+        if piece is None:
             return
-        if self._next and self._next[0].kind != one.kind:
-            self._tell()
-        self._next.append(one)
-        wait = self._told_at + _TOGETHER - time.monotonic()
-        if one.kind == "recorded" or wait <= 0:
-            self._tell()
+        if self._batch and self._batch[0].kind != piece.kind:
+            self._flush()
+        self._batch.append(piece)
+        wait = self._batched_at + _BATCH - time.monotonic()
+        if piece.kind == "recorded" or wait <= 0:
+            self._flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(wait, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
 
     def end(self) -> None:
-        """Nothing more is told."""
+        """Add no more pieces."""
         self.has_ended = True
-        self._tell()
+        self._flush()
 
-    def after(self, number: int) -> list[Told]:
-        """What is kept after a number."""
-        first = self.last - len(self._told)
-        return self._told[max(number - first, 0) :]
+    def after(self, number: int) -> list[Piece]:
+        """The pieces after a number."""
+        first = self.last - len(self._pieces)
+        return self._pieces[max(number - first, 0) :]
 
-    def _tell(self) -> None:
+    def _flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._next:
+        if self._batch:
             self.last += 1
-            text = "".join(one.text for one in self._next)
-            self._told.append(Told(self.last, self._next[0].kind, text))
-            self._next = []
-            self._told_at = time.monotonic()
+            text = "".join(piece.text for piece in self._batch)
+            self._pieces.append(Piece(self.last, self._batch[0].kind, text))
+            self._batch = []
+            self._batched_at = time.monotonic()
             self._size += len(text)
-            if self._size > _MOST_WORDS:
-                self._told = self._told[len(self._told) // 2 :]
-                self._size = sum(len(kept.text) for kept in self._told)
+            if self._size > _MAX_CHARACTERS:
+                self._pieces = self._pieces[len(self._pieces) // 2 :]
+                self._size = sum(len(piece.text) for piece in self._pieces)
         self.changed.set()
         self.changed = asyncio.Event()
 
 
 class LocalRunner:
-    """Does jobs in this process: conversations side by side, the jobs of each in order."""
+    """Does jobs in this process: conversations in parallel, the jobs of each in order."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._jobs: dict[Address, dict[str, float]] = {}  # that wait or run, and when each may begin
-        self._working: dict[Address, asyncio.Task[None]] = {}
+        self._jobs: dict[Address, dict[str, float]] = {}  # open jobs, and when each may begin
+        self._tasks: dict[Address, asyncio.Task[None]] = {}
         self._news: dict[Address, asyncio.Event] = {}
         self._running: set[Address] = set()
-        self._words: OrderedDict[tuple[Address, str], _Spoken] = OrderedDict()
+        self._pieces: OrderedDict[tuple[Address, str], _Pieces] = OrderedDict()
         self._finding: asyncio.Task[None] | None = None
         self._is_stopped = False
         self._shared = Shared()
 
-    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Accepted:
+    async def submit(self, agent: str, scope: str, conversation: str, job: Job) -> Submission:
         """See `Runner.submit`."""
         if self._is_stopped:
             raise Stopped("the service is stopping")
         key = Address(agent, scope, conversation)
         session = await STORE.do(self._node.session, *key)
         version = await session.jobs.submit(job)
-        self._attend(key, session)
-        return Accepted(version, session)
+        self._start_work(key, session)
+        return Submission(version, session)
 
     async def cancel(self, session: Session, agent: str, scope: str, conversation: str, job_id: str) -> None:
         """See `Runner.cancel`."""
@@ -275,23 +275,23 @@ class LocalRunner:
 
     async def deltas(
         self, agent: str, scope: str, conversation: str, job_id: str, after: int = 0
-    ) -> AsyncGenerator[Told, None]:
+    ) -> AsyncGenerator[Piece, None]:
         """See `Runner.deltas`."""
         key = Address(agent, scope, conversation)
-        words = self._words.get((key, job_id))
-        if words is not None and await self._has(FORGOTTEN, key.place, words.since):
-            words = None  # they may quote what was forgotten
-        while words is not None:
-            after = max(after, words.first)
-            for one in words.after(after):
-                await words.slices.turn()
-                after = one.number
-                yield one
-            if after < words.last:
-                continue  # more came while the reader was busy
-            if words.has_ended:
+        pieces = self._pieces.get((key, job_id))
+        if pieces is not None and await self._has_forgotten(key.place, pieces.since):
+            pieces = None  # they may quote what was forgotten
+        while pieces is not None:
+            after = max(after, pieces.first)
+            for piece in pieces.after(after):
+                await pieces.slices.turn()
+                after = piece.number
+                yield piece
+            if after < pieces.last:
+                continue  # more were added while the reader was busy
+            if pieces.has_ended:
                 return
-            await words.changed.wait()
+            await pieces.changed.wait()
 
     async def ended(self, agent: str, scope: str, conversation: str, job_id: str) -> bool:
         """See `Runner.ended`."""
@@ -312,45 +312,45 @@ class LocalRunner:
         self._is_stopped = True
         if self._finding is not None:
             self._finding.cancel()
-        running = [self._working[key] for key in self._running]
-        for key, task in list(self._working.items()):
+        running = [self._tasks[key] for key in self._running]
+        for key, task in list(self._tasks.items()):
             if key not in self._running:
                 task.cancel()
             self._news[key].set()
         if running:
             await asyncio.wait(running, timeout=grace)
-        left = [task for task in self._working.values() if task.cancel() or not task.done()]
-        await asyncio.gather(*left, return_exceptions=True)
-        for words in self._words.values():
-            words.end()
+        remaining = [task for task in self._tasks.values() if task.cancel() or not task.done()]
+        await asyncio.gather(*remaining, return_exceptions=True)
+        for pieces in self._pieces.values():
+            pieces.end()
 
-    # Conversations at work
+    # Conversations with open jobs
 
-    def _attend(self, key: Address, session: Session) -> None:
-        """See to the pending jobs of a conversation."""
+    def _start_work(self, key: Address, session: Session) -> None:
+        """Start the task that does the pending jobs of a conversation, or notify it of new ones."""
         jobs = session.jobs.pending()
         for job in jobs:
             if job.id not in self._jobs.setdefault(key, {}):
                 self._jobs[key][job.id] = job.not_before
                 if job.is_streamed:
-                    self._words[key, job.id] = _Spoken(session.version)
-        if key in self._working:
+                    self._pieces[key, job.id] = _Pieces(session.version)
+        if key in self._tasks:
             self._news[key].set()
         elif jobs and not self._is_stopped:
             self._news[key] = asyncio.Event()
-            self._working[key] = asyncio.ensure_future(self._work(key, session))
+            self._tasks[key] = asyncio.ensure_future(self._work(key, session))
 
     async def _work(self, key: Address, session: Session) -> None:
         """Do the jobs of a conversation, until there is none or the runner is stopped."""
         try:
             await self._do_jobs(key, session)
         finally:
-            del self._working[key], self._news[key]
+            del self._tasks[key], self._news[key]
             for job_id in self._jobs.pop(key):
                 self._end(key, job_id)
 
     async def _do_jobs(self, key: Address, session: Session) -> None:
-        pause = _SHORTEST_PAUSE
+        pause = _MIN_PAUSE
         while not self._is_stopped:
             news = self._news[key]
             news.clear()
@@ -363,81 +363,76 @@ class LocalRunner:
             job = next((job for job in jobs if job.not_before <= now()), None)
             if job is None:
                 first = min(job.not_before for job in jobs) - now()
-                await woken(news, min(max(first, 0.01), _LONGEST_PAUSE))
+                await wait_for(news, min(max(first, 0.01), _MAX_PAUSE))
             elif await self._run(key, job):
-                pause = _SHORTEST_PAUSE
+                pause = _MIN_PAUSE
             else:
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
                 with suppress(StoreError):
                     await session.aio.refresh()
 
     async def _run(self, key: Address, job: Job) -> bool:
-        """Do one job; whether it has ended."""
-        words, name = self._words.get((key, job.id)), key._asdict()
+        """Do one job, and return whether it has ended."""
+        pieces, name = self._pieces.get((key, job.id)), key._asdict()
         self._running.add(key)
         try:
             deltas = self._node.run_stream(name.pop("agent"), job.id, **name)
             async with aclosing(deltas):
                 async for delta in deltas:
-                    if words is not None:
-                        words.add(delta)
+                    if pieces is not None:
+                        pieces.add(delta)
             return True
-        except Exception as fault:  # of the store, or another does it: what the turn itself raises ends it
-            logger.warning("a job is tried again later: %s", type(fault).__name__)
+        except Exception as fault:  # an error of the turn itself ends the job; this is one of the store
+            logger.warning("a job is retried later: %s", type(fault).__name__)
             return False
         finally:
             self._running.discard(key)
 
     def _end(self, key: Address, job_id: str) -> None:
-        """Keep the words of a job that has ended as one of the latest, and drop the oldest of these."""
-        words = self._words.get((key, job_id))
-        if words is None:
+        """End the pieces of a job, and drop those of the oldest job that has ended."""
+        pieces = self._pieces.get((key, job_id))
+        if pieces is None:
             return
-        words.end()
-        self._words.move_to_end((key, job_id))
-        ended = [name for name, one in self._words.items() if one.has_ended]
-        for name in ended[:-_MOST_ENDED]:
-            del self._words[name]
+        pieces.end()
+        self._pieces.move_to_end((key, job_id))
+        ended = [name for name, pieces in self._pieces.items() if pieces.has_ended]
+        for name in ended[:-_MAX_ENDED]:
+            del self._pieces[name]
 
     async def _find(self) -> None:
-        """See to the jobs that were left when the process ended; again later where the store failed."""
-        pause = _SHORTEST_PAUSE
-        while not await self._has_found_all():
+        """Start the jobs that were open when the last process ended; retry if the store fails."""
+        pause = _MIN_PAUSE
+        while not await self._find_jobs():
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
-    async def _has_found_all(self) -> bool:
-        """Look for jobs, and return whether the store gave all of them."""
+    async def _find_jobs(self) -> bool:
+        """Start all open jobs of the store, and return whether all could be read."""
         is_all = True
         try:
-            found = await STORE.do(self._node.store.with_open_jobs)
+            places = await STORE.do(self._node.store.with_open_jobs)
         except StoreError as fault:
-            logger.warning("jobs are looked for again later: %s", type(fault).__name__)
+            logger.warning("open jobs are searched again later: %s", type(fault).__name__)
             return False
-        for place in found:
+        for place in places:
             try:
-                key = self._key_of(place)
-                if key is not None:
-                    self._attend(key, await STORE.do(self._node.session, *key))
-            except Exception as fault:  # one conversation that is damaged keeps no other waiting
-                logger.warning("jobs of %s are not found: %s", place.digest, type(fault).__name__)
+                key = Address.of(place)
+                if key.agent in self._node.agents and not is_reserved(place.conversation):
+                    self._start_work(key, await STORE.do(self._node.session, *key))
+            except Exception as fault:  # a damaged conversation must not delay the others
+                logger.warning("jobs of %s cannot be read: %s", place.digest, type(fault).__name__)
                 is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
         return is_all
 
-    def _key_of(self, place: Place) -> Address | None:
-        key = Address.of(place)
-        return key if key.agent in self._node.agents and not is_reserved(place.conversation) else None
-
-    async def _has(self, stream: str, place: Place, since: int = 0) -> bool:
-        """Whether a stream of a conversation has an entry after a version."""
-        read = partial(self._node.store.versions_of, place, stream, limit=1)
-        last = await self._shared.do((stream, place), read)
-        return any(version > since for version in last)
+    async def _has_forgotten(self, place: Place, since: int) -> bool:
+        """Whether something of a conversation was forgotten after a version."""
+        read = partial(self._node.store.versions_of, place, FORGOTTEN, limit=1)
+        return any(version > since for version in await self._shared.do(place, read))
 
 
-async def woken(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event, and return whether it came in time."""
+async def wait_for(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, and return whether it was set in time."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
         return True

@@ -1,4 +1,4 @@
-"""What all routes share: who asks, for which conversation, and how a job is accepted and followed."""
+"""Shared by all routes: the caller, the conversation, and how a job is accepted and its events are read."""
 
 import re
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -29,23 +29,23 @@ B = TypeVar("B")
 
 _TRACE = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
-_MOST_VALUES = 20_000
-"""JSON values in a body: each takes some microseconds on its way, wherever it stands."""
+_MAX_VALUES = 20_000
+"""The most JSON values of a body: each takes some microseconds, however small it is."""
 
 
 class Service:
     """The agents of a node over HTTP."""
 
-    def __init__(self, node: Node, runner: Runner, most: int, grace: float) -> None:
+    def __init__(self, node: Node, runner: Runner, max_jobs: int, grace: float) -> None:
         self.node, self.runner, self.readers, self.metrics = node, runner, Readers(), Metrics()
-        self._most, self._grace, self.is_stopping = most, grace, False
+        self._max_jobs, self._grace, self.is_stopping = max_jobs, grace, False
         node.add_hooks(self.metrics.hooks())
-        self.metrics.gauge("quire_streams", "Streams that are open.", lambda: len(self.readers))
-        self.metrics.gauge("quire_jobs", "Jobs that wait or run, known to this process.", runner.load)
+        self.metrics.gauge("quire_streams", "Open streams.", lambda: len(self.readers))
+        self.metrics.gauge("quire_jobs", "Open jobs that this process knows of.", runner.load)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Do jobs for as long as the block runs."""
+        """Run the runner for the block."""
         await self.runner.start()
         try:
             yield
@@ -60,7 +60,7 @@ class Service:
             self.readers.close()
 
     def caller(self, request: Request) -> Caller:
-        """Who asks."""
+        """The sender of a request."""
         caller: Caller = request.scope[CALLER]
         return caller
 
@@ -75,59 +75,59 @@ class Service:
             name = address.place.conversation
         except TooLarge as fault:
             raise InvalidValue(str(fault)) from None
-        if is_reserved(name) or name in (".", ".."):  # clients take dots out of paths
+        if is_reserved(name) or name in (".", ".."):  # clients remove dots from paths
             raise InvalidValue("the name of this conversation is reserved")
         return address
 
     def source(self, address: Address) -> Source:
-        """Reads the conversation, and nothing outside of its scope."""
+        """A source that reads only the scope of the conversation."""
         return Source(self.node.store, scope=address.place.scope)
 
     async def session(self, address: Address) -> Session:
-        """A conversation that exists, with all that others wrote; `UnknownId` if it does not."""
+        """The session of a conversation, caught up; `UnknownId` if the conversation does not exist."""
 
-        def opened() -> Session:
+        def open_session() -> Session:
             self.source(address).place(address.place)
             return self.node.session(*address)
 
-        return await STORE.do(opened)
+        return await STORE.do(open_session)
 
     async def submit(self, address: Address, job: Job, while_busy: WhileBusy = "queue") -> int:
-        """Accept a job, and return the version before it; 503 while there is too much to do.
+        """Accept a job, and return the version before it; 503 if the service is overloaded.
 
-        A job that was accepted before under its id has the same digest, or it is another request: 422.
+        422 if a job with another digest was accepted under this id.
         """
         self.check_open()
-        running = await self._running(address, job, while_busy)
+        interrupted = await self._job_to_interrupt(address, job, while_busy)
         version, session = await self.runner.submit(*address, job)
         if job.digest and await digest_of_job(log_of(session), job.id) not in (None, job.digest):
             raise Problem(422, "this Idempotency-Key was used for another body")
-        if running is not None:
+        if interrupted is not None:
             with suppress(UnknownId):  # it has ended meanwhile
-                await self.runner.cancel(session, *address, running)
+                await self.runner.cancel(session, *address, interrupted)
         return version
 
-    async def _running(self, address: Address, job: Job, while_busy: WhileBusy) -> str | None:
-        """The job that a new one interrupts, if it does; `TurnBusy` if it is refused."""
+    async def _job_to_interrupt(self, address: Address, job: Job, while_busy: WhileBusy) -> str | None:
+        """The running job that a new one interrupts, if any; `TurnBusy` if the new one is refused."""
         if while_busy not in ("interrupt", "refuse"):
             return None
         session = await STORE.do(self.node.session, *address)
         await session.aio.refresh()
         if await STORE.do(version_before_job, log_of(session), job.id) is not None:
             return None
-        if while_busy == "refuse" and any(one.not_before <= now() for one in session.jobs.pending()):
-            raise TurnBusy("the conversation answers another message")
+        if while_busy == "refuse" and any(other.not_before <= now() for other in session.jobs.pending()):
+            raise TurnBusy("the conversation is busy with another message")
         return session.jobs.current
 
     def check_open(self) -> None:
-        """503 while no job is accepted."""
+        """Raise 503 if the service is stopping or overloaded."""
         if self.is_stopping:
             raise unavailable("the service is stopping")
-        if self.runner.load() >= self._most:
-            raise unavailable("too many messages wait to be answered")
+        if self.runner.load() >= self._max_jobs:
+            raise unavailable("too many jobs are open")
 
     def reader(self, address: Address, after: Cursor) -> Reader:
-        """Reads the events of a conversation."""
+        """A reader of the events of a conversation."""
         return Reader(self.readers, self.runner, self.node.store, address, after)
 
     async def body(self, request: Request, kind: type[B]) -> B:
@@ -136,68 +136,68 @@ class Service:
             raise Problem(415, "the body is JSON: its content-type is application/json")
         data = await request.body()
         if _has_too_many_values(data):
-            raise Problem(422, f"a body has at most {_MOST_VALUES:,} JSON values")
-        with _worded("the body"):
+            raise Problem(422, f"a body has at most {_MAX_VALUES:,} JSON values")
+        with _refusing("the body"):
             return msgspec.json.decode(data, type=kind)
 
 
 def query_of(request: Request, kind: type[B]) -> B:
     """The parameters of a request."""
-    found: B = converted(dict(request.query_params), kind, "the query")
-    return found
+    query: B = converted(dict(request.query_params), kind, "the query")
+    return query
 
 
 def converted(text: Any, kind: Any, what: str) -> Any:
-    """A text of a path or of parameters as a type."""
-    with _worded(what):
+    """Convert a text of a path, or of parameters, to a type."""
+    with _refusing(what):
         return msgspec.convert(text, kind, strict=False)
 
 
 @contextmanager
-def _worded(what: str) -> Generator[None]:
-    """Errors of what a client sent, without its content."""
+def _refusing(what: str) -> Generator[None]:
+    """Convert decoding errors into ours, without content."""
     try:
         yield
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
         text, place = without_content(fault)
-        told = "nested too deep" if isinstance(fault, RecursionError) else text
-        raise InvalidValue(f"{what}{place}: {told}") from None
+        reason = "nested too deep" if isinstance(fault, RecursionError) else text
+        raise InvalidValue(f"{what}{place}: {reason}") from None
 
 
 def job_id_of(request: Request, address: Address) -> str | None:
-    """The id of a job that the client chose, so that it can ask twice and be answered once.
+    """The id of a job by the `Idempotency-Key` of the client, if it sent one.
 
-    A fork has the jobs of its past; the same key is another job there.
+    It depends on the conversation: a fork has the jobs of its parent, and there the key means another job.
     """
-    given = request.headers.get("idempotency-key")
-    if given is None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
         return None
-    if not (0 < len(given) <= 100 and given.isascii() and given.isprintable()):
+    if not (0 < len(key) <= 100 and key.isascii() and key.isprintable()):
         raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
-    return f"key_{sha256(msgspec.json.encode([*address, given])).hexdigest()[:32]}"
+    return f"key_{sha256(msgspec.json.encode([*address, key])).hexdigest()[:32]}"
 
 
 def trace_of(request: Request) -> str:
-    """The `traceparent` of a request, if it is one."""
-    given = request.headers.get("traceparent", "")
-    return given if _TRACE.fullmatch(given) else ""
+    """The `traceparent` of a request, if it is valid."""
+    trace = request.headers.get("traceparent", "")
+    return trace if _TRACE.fullmatch(trace) else ""
 
 
 async def digest_of(request: Request) -> str:
-    """What tells the body of a request with an `Idempotency-Key` from others; empty without such a key."""
+    """The digest of the body of a request with an `Idempotency-Key`; empty without one."""
     key = request.headers.get("idempotency-key")
     return "" if key is None else sha256(key.encode() + b"\0" + await request.body()).hexdigest()
 
 
 def _has_too_many_values(text: bytes) -> bool:
-    """Whether a JSON text has more values than are read, found without reading them."""
+    """Whether a JSON text has too many values, checked without parsing it."""
     plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if plain.count(b'"') > 4 * _MOST_VALUES:  # a value has at most a key and a text, of two quotes each
+    if plain.count(b'"') > 4 * _MAX_VALUES:  # a value has at most a key and a text, of two quotes each
         return True
-    outside = b"".join(plain.split(b'"')[::2])  # every second piece stands between two strings
-    return sum(map(outside.count, (b",", b"{", b"["))) > _MOST_VALUES
+    outside = b"".join(plain.split(b'"')[::2])  # every second piece is between two strings
+    return sum(map(outside.count, (b",", b"{", b"["))) > _MAX_VALUES
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as the JSON of an answer."""
+    """A response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")

@@ -1,4 +1,4 @@
-"""The worker: does jobs of the queue, holds a lease, and takes over the jobs of workers that lost theirs."""
+"""The worker: does jobs of the queue, holds a lease, and takes over the jobs of dead workers."""
 
 import asyncio
 import logging
@@ -36,49 +36,49 @@ from quire.service.durable import (
     Database,
     Reference,
     dbos,
-    guarded,
     sqlalchemy,
+    wrapped_errors,
 )
 from quire.service.lease import Lease
-from quire.service.words import ENDED, Words, remove_words
+from quire.service.pieces import ENDED, PieceWriter, remove_pieces
 from quire.session import Job, parts_of, take_job
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
 logger = logging.getLogger("quire.service")
 
-PASSING = (RateLimited, Overloaded, ModelTimeout)
-"""Failures of a model after which a job is tried again, before it ends as failed."""
+TEMPORARY = (RateLimited, Overloaded, ModelTimeout)
+"""Failures of a model after which a job is retried, before it ends as failed."""
 
-_MOST_FAILURES, _PAUSE, _LONGEST_PAUSE = 5, 1.0, 30.0
-"""How often a job is tried again, and after how many seconds: the first time, and at most."""
+_MAX_RETRIES, _PAUSE, _MAX_PAUSE = 5, 1.0, 30.0
+"""How often a job is retried, and the first and the longest pause before it, in seconds."""
 
 _CONNECTIONS = 6
-"""How many connections DBOS may use."""
+"""The number of connections that DBOS may use."""
 
-_POLLED = 1.0
+_POLL_INTERVAL = 1.0
 """Seconds between two polls of the leases."""
 
 _IDLE = 10.0
-"""Seconds without a job in the queue, after which DBOS is ended until there is one."""
+"""Seconds without a job in the queue after which DBOS is stopped until there is one."""
 
-_SWEPT, _MOST_SWEPT = 60.0, 1_000
-"""Seconds between two removals of what is not needed any more, and how much is removed at once."""
+_SWEEP_INTERVAL, _MAX_SWEPT = 60.0, 1_000
+"""Seconds between two sweeps of old rows, and how many workflows one query removes."""
 
-_MOST_DEATHS, _DEATHS = 3, "deaths"
-"""How many workers may end while they do a job, and the attribute of its workflow that counts them."""
+_MAX_DEATHS, _DEATHS = 3, "deaths"
+"""How many workers may die while they do a job, and the attribute of its workflow that counts them."""
 
 _SEND, _SCHEDULE = "quire-schedule", "quire "
-"""The workflow that sends the message of a schedule, and how the names of our schedules begin."""
+"""The workflow that sends the message of a schedule, and the prefix of the names of our schedules."""
 
 _SCHEDULING = "quire schedules"
-"""The lock of the one worker that does not sleep, because there are schedules."""
+"""The lock of the one worker that stays awake for schedules."""
 
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED"]
 
 
 class Schedule(NamedTuple):
-    """A message that is sent again and again; the name is its own among the schedules of a database.
+    """A message that is sent regularly; its name is unique in a database.
 
     `cron` has five fields, or six with seconds first; its times are UTC unless `timezone` names a zone.
     """
@@ -92,22 +92,22 @@ class Schedule(NamedTuple):
     timezone: str | None = None
 
 
-class _Left(BaseException):
-    """A job is left to another worker. As it is no `Exception`, DBOS records nothing about the job."""
+class _HandedOver(BaseException):
+    """A job is left to another worker. Not an `Exception`, so that DBOS records no failure."""
 
 
 def _end(grace: float) -> None:
-    """Take no more jobs, let those that run end, and end DBOS."""
+    """Stop DBOS: take no more jobs, and wait for the running ones."""
     dbos.DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=ceil(grace))
 
 
 class Worker:
     """Does jobs that a `DurableRunner` accepted: `concurrency` at a time, those of a conversation in order.
 
-    It renews its lease every `beat` seconds. If it was not renewed for `stale` seconds, or its connection has
-    ended, others do its jobs, its writes are refused, and it ends. What DBOS keeps of a job is removed `keep`
-    seconds after its end. `concurrency`, and `poll`, the seconds between two polls of the queue, hold for all
-    workers: those of the last one that came. A process has one worker.
+    It renews its lease every `beat` seconds. If the lease is older than `stale` seconds, or its connection is
+    lost, other workers do its jobs, its writes are refused, and it stops. DBOS keeps a job for `keep` seconds
+    after its end. `poll` are the seconds between two polls of the queue; it and `concurrency` are settings of
+    the queue, so the last worker that starts sets them for all. A process has one worker.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Worker:
         self._database = Database(node)
         self._store = self._database.store
         self._engine = sqlalchemy.create_engine(
-            "postgresql+psycopg://", creator=self._connected, pool_size=_CONNECTIONS, max_overflow=0
+            "postgresql+psycopg://", creator=self._connect, pool_size=_CONNECTIONS, max_overflow=0
         )
         self._client = dbos.DBOSClient(
             system_database_engine=self._engine,
@@ -138,23 +138,23 @@ class Worker:
             retry_connection_errors=False,
         )
         self._lease = Lease(self._store.link, self.id, QUEUE, beat=beat, stale=stale)
-        self._is_sealed = isinstance(node.store, Sealed)  # then words are not told in the clear
+        self._is_sealed = isinstance(node.store, Sealed)  # then pieces are not written in clear text
         self._turns: set[asyncio.Task[None]] = set()
         self._running: dict[str, Reference] = {}  # by the digests of the jobs
         self._interrupting: set[asyncio.Task[None]] = set()
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Take no more jobs. Those that run have `grace` seconds, and are then handed over."""
+        """Take no more jobs. Running ones have `grace` seconds, and are then handed over."""
         self._stopped.set()
 
     async def run(self) -> None:
-        """Do jobs until `stop` is called. `Stopped` if the lease is lost; then nothing more is written."""
+        """Do jobs until `stop` is called. `Stopped` if the lease is lost: then it writes nothing more."""
         loop = asyncio.get_running_loop()
         stopping, holding = asyncio.ensure_future(self._stopped.wait()), None
         try:
             await FOLLOWING.do(self._prepare, loop)
-            holding = asyncio.ensure_future(self._hold(loop))
+            holding = asyncio.ensure_future(self._hold_lease(loop))
             await asyncio.wait((holding, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:
             is_lost = holding is not None and holding.done()
@@ -170,7 +170,7 @@ class Worker:
                 task.cancel()
             await asyncio.gather(*self._turns, return_exceptions=True)
             with suppress(StoreError):
-                await FOLLOWING.do(self._lease.leave, self._put_back)
+                await FOLLOWING.do(self._lease.release, self._requeue)
             await ending
             self._lease.end()
             self._client.destroy()
@@ -180,7 +180,7 @@ class Worker:
 
     def _prepare(self, loop: asyncio.AbstractEventLoop) -> None:
         self._database.migrate()
-        self._lease.begin()
+        self._lease.acquire()
         self._launch(loop)
         dbos.DBOS.register_queue(
             QUEUE,
@@ -189,15 +189,15 @@ class Worker:
             polling_interval_sec=self._poll,
             on_conflict="always_update",
         )
-        self._keep_schedules()
+        self._apply_schedules()
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         connection = self._store.link.connected()
         connection.autocommit = False  # SQLAlchemy begins transactions itself
         return connection
 
     def _launch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin DBOS, which takes some hundredths of a second; if it fails, it can be tried again."""
+        """Start DBOS, which takes some hundredths of a second; after a failure it can be retried."""
         config = dbos.DBOSConfig(
             name=APPLICATION,
             application_version=VERSION,
@@ -211,41 +211,42 @@ class Worker:
         )
         dbos.DBOS(config=config)
 
-        # Not a step of DBOS: the turn records its own steps, in the log. A thread costs less than a task of
-        # DBOS, and the loop of the node runs the turn.
+        # A turn has no steps of DBOS, since it records its own in the log. A thread waits while the event
+        # loop of the node runs it, which costs less than a task of DBOS.
         @dbos.DBOS.workflow(name=TURN, max_recovery_attempts=None)
         def turn(address: str, job: str) -> None:
             if not asyncio.run_coroutine_threadsafe(self._do(address, job), loop).result():
-                raise _Left
-            self._store.tell(bytes.fromhex(job), ENDED)
+                raise _HandedOver
+            self._store.notify(bytes.fromhex(job), ENDED)
 
         @dbos.DBOS.workflow(name=_SEND, max_recovery_attempts=None)
         def send(at: datetime, name: Any) -> None:
-            for one in (one for one in self._schedules if one.name == name):
-                job = Job.of(one.message, id=f"{name} {at.isoformat()}")
-                self._database.accept(Reference(one.agent, one.scope, one.conversation, job.id), job)
+            for known, _, agent, message, scope, conversation, _ in self._schedules:
+                if known == name:
+                    job = Job.of(message, id=f"{name} {at.isoformat()}")
+                    self._database.accept(Reference(agent, scope, conversation, job.id), job)
 
         self._send = send
         dbos.DBOS.listen_queues([QUEUE])
         try:
-            with guarded():
+            with wrapped_errors():
                 dbos.DBOS.launch()
         except BaseException:
             _end(0.0)
             raise
 
-    def _keep_schedules(self) -> None:
-        """Make the schedules of the database those of this worker."""
-        wanted = {f"{_SCHEDULE}{one.name}": one for one in self._schedules}
+    def _apply_schedules(self) -> None:
+        """Replace the schedules of the database by those of this worker."""
+        wanted = {f"{_SCHEDULE}{schedule.name}": schedule for schedule in self._schedules}
         inputs = [
             dbos.ScheduleInput(
                 schedule_name=name,
                 workflow_fn=self._send,
-                schedule=one.cron,
-                context=one.name,
-                cron_timezone=one.timezone,
+                schedule=schedule.cron,
+                context=schedule.name,
+                cron_timezone=schedule.timezone,
             )
-            for name, one in wanted.items()
+            for name, schedule in wanted.items()
         ]
         try:
             dbos.DBOS.apply_schedules(inputs)
@@ -258,8 +259,8 @@ class Worker:
     # Jobs
 
     async def _do(self, address: str, job: str) -> bool:
-        """Do a job, and return whether it has ended; otherwise it is left to another worker."""
-        task = asyncio.ensure_future(self._try(address, job))
+        """Do a job, and return whether it has ended; otherwise another worker does it."""
+        task = asyncio.ensure_future(self._do_with_retries(address, job))
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
         try:
@@ -273,15 +274,15 @@ class Worker:
         return True
 
     async def _interrupt(self, reference: Reference) -> None:
-        """End a turn whose job was cancelled by another process; should it fail, it ends a little later."""
+        """End a turn whose job another process cancelled. If this fails, it ends a little later."""
         with suppress(QuireError):
             session = await STORE.do(self._node.session, *reference[:3])
             await session.aio.refresh()
             await session.jobs.interrupt()
 
-    async def _try(self, address: str, job: str) -> None:
-        """Do a job, and do it again where that may help: for as long as the database cannot be used."""
-        pause, left, is_lost, error = _PAUSE, _MOST_FAILURES, False, ""
+    async def _do_with_retries(self, address: str, job: str) -> None:
+        """Do a job, and retry it: some times, or for as long as the database fails."""
+        pause, retries, is_lost, error = _PAUSE, _MAX_RETRIES, False, ""
         while True:
             try:
                 reference = await self._database.find(address, job)
@@ -290,36 +291,36 @@ class Worker:
                 self._running[job] = reference
                 if error:
                     return await self._fail(reference, error)
-                return await self._run(reference, PASSING if left else (), force=not is_lost)
+                return await self._run(reference, TEMPORARY if retries else (), force=not is_lost)
             except (UnknownId, Stopped):
                 raise
-            except TurnLost:  # to another worker, or it was forgotten: then it has ended
-                await asyncio.sleep(pause if is_lost else 0.0)  # whoever has taken it may die
+            except TurnLost:  # to another worker, or the conversation was forgotten: then the job has ended
+                await asyncio.sleep(pause if is_lost else 0.0)  # that worker may die
                 is_lost = True
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
-                    if not left:  # no failure of the turn, which would have ended the job
+                    if not retries:  # a failure of the turn itself would have ended the job
                         pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
-                    left = max(left - 1, 0)
-                logger.warning("a job is tried again: %s", type(fault).__name__)
-                asked = fault.retry_after if isinstance(fault, RateLimited) else None
-                await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), asked or 0.0))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                    retries = max(retries - 1, 0)
+                logger.warning("a job is retried: %s", type(fault).__name__)
+                retry_after = fault.retry_after if isinstance(fault, RateLimited) else None
+                await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), retry_after or 0.0))
+                pause = min(2 * pause, _MAX_PAUSE)
 
     async def _run(self, reference: Reference, raises: tuple[type[Exception], ...], *, force: bool) -> None:
         agent, scope, conversation, job = reference
-        words = Words(self._store, self.id, reference.address, reference.id)
+        writer = PieceWriter(self._store, self.id, reference.address, reference.id)
         try:
-            # By force at first: the queue gives a job to one worker, so another that has it counts as dead.
+            # By force at first: the queue gives a job to one worker, so whoever claimed it before is dead.
             deltas = self._node.run_stream(
                 agent, job, scope=scope, conversation=conversation, force=force, raises=raises
             )
             async with aclosing(deltas):
                 async for delta in deltas:
                     if not self._is_sealed:
-                        words.add(delta)
+                        writer.add(delta)
         finally:
-            await words.end()
+            await writer.end()
 
     async def _fail(self, reference: Reference, error: str) -> None:
         session = await STORE.do(self._node.session, *reference[:3])
@@ -329,78 +330,78 @@ class Worker:
 
     # Leases
 
-    async def _hold(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hold the lease, take over from workers that are gone, and sleep while there is no work."""
-        swept, busy, is_asleep = 0.0, time.monotonic(), False
+    async def _hold_lease(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hold the lease, take over from dead workers, and sleep while there is no work."""
+        swept_at, busy_at, is_asleep = 0.0, time.monotonic(), False
         while True:
-            found = await FOLLOWING.do(self._lease.poll, _POLLED)
+            poll = await FOLLOWING.do(self._lease.poll, _POLL_INTERVAL)
             now = time.monotonic()
             try:
-                for job in self._running.keys() & set(found.cancelled):
+                for job in self._running.keys() & set(poll.cancelled):
                     self._interrupting.add(task := asyncio.ensure_future(self._interrupt(self._running[job])))
                     task.add_done_callback(self._interrupting.discard)
-                await self._take_over(found.gone)
-                if now - swept > _SWEPT:
-                    swept = now
+                await self._take_over(poll.dead)
+                if now - swept_at > _SWEEP_INTERVAL:
+                    swept_at = now
                     await FOLLOWING.do(self._sweep)
-                if found.is_busy or self._turns or await self._is_scheduler():
-                    busy = now
-                if is_asleep and busy == now:
+                if poll.is_busy or self._turns or await self._is_scheduler():
+                    busy_at = now
+                if is_asleep and busy_at == now:
                     await FOLLOWING.do(self._lease.listen, "")
                     await FOLLOWING.do(self._launch, loop)
                     is_asleep = False
-                elif not is_asleep and now - busy > _IDLE:
+                elif not is_asleep and now - busy_at > _IDLE:
                     is_asleep = True
                     await self._sleep()
             except (StoreError, Conflict) as fault:
-                logger.warning("a worker does not see to the others: %s", fault)
+                logger.warning("a worker could not check the others: %s", fault)
 
     async def _is_scheduler(self) -> bool:
-        """Whether this is the one worker that does not sleep, because there are schedules."""
+        """Whether this is the one worker that stays awake for schedules."""
         return bool(self._schedules) and await FOLLOWING.do(self._lease.lock, _SCHEDULING)
 
     async def _sleep(self) -> None:
-        """End DBOS, whose threads poll all the time, until there is work."""
+        """Stop DBOS, whose threads poll all the time, until there is work."""
         await FOLLOWING.do(self._lease.listen, WORK)
         await FOLLOWING.do(_end, 0.0)
-        for task in self._turns:  # begun in the last moment
+        for task in self._turns:  # started at the last moment
             task.cancel()
         await asyncio.gather(*self._turns, return_exceptions=True)
-        await FOLLOWING.do(self._put_back, [self.id])
+        await FOLLOWING.do(self._requeue, [self.id])
 
     async def _take_over(self, workers: list[str]) -> None:
-        """Put the jobs of workers that are gone back into the queue; fail those that ended too many."""
+        """Requeue the jobs of dead workers; fail those whose workers died too often."""
         failed = list[dbos.WorkflowStatus]()
 
-        def put_back(gone: list[str]) -> None:
-            failed.extend(self._put_back(gone, deaths=1))
+        def requeue(dead: list[str]) -> None:
+            failed.extend(self._requeue(dead, deaths=1))
 
         if workers:
-            await FOLLOWING.do(self._lease.take, workers, put_back)
+            await FOLLOWING.do(self._lease.take_over, workers, requeue)
         for workflow in failed:
             assert workflow.input is not None
             with suppress(UnknownId):
                 reference = await self._database.find(*workflow.input["args"])
                 if reference is not None:
-                    await self._fail(reference, f"its worker ended {_MOST_DEATHS} times while it was done")
-            with guarded():
+                    await self._fail(reference, f"its worker died {_MAX_DEATHS} times")
+            with wrapped_errors():
                 await FOLLOWING.do(self._client.cancel_workflow, workflow.workflow_id)
-            self._store.tell(bytes.fromhex(workflow.workflow_id), ENDED)
+            self._store.notify(bytes.fromhex(workflow.workflow_id), ENDED)
 
-    def _put_back(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
-        """Put the jobs of workers back into the queue, except those that are to fail: these it returns."""
+    def _requeue(self, workers: list[str], deaths: int = 0) -> list[dbos.WorkflowStatus]:
+        """Requeue the jobs of workers, and return those that are to fail instead."""
         failed, queued = list[dbos.WorkflowStatus](), defaultdict[str | None, list[str]](list)
-        with guarded():
-            left = self._listed(executor_id=workers, status="PENDING", load_input=deaths > 0)
+        with wrapped_errors():
+            pending = self._list(executor_id=workers, status="PENDING", load_input=deaths > 0)
             if deaths:
-                logger.warning("%d workers are gone: %d jobs are taken over", len(workers), len(left))
-            for workflow in left:
-                counted = (workflow.attributes or {}).get(_DEATHS, 0) + deaths
+                logger.warning("%d workers died: %d jobs are taken over", len(workers), len(pending))
+            for workflow in pending:
+                count = (workflow.attributes or {}).get(_DEATHS, 0) + deaths
                 if deaths:
                     self._client.update_workflow_attributes(
-                        workflow.workflow_id, {_DEATHS: counted}, merge=True
+                        workflow.workflow_id, {_DEATHS: count}, merge=True
                     )
-                if deaths and counted >= _MOST_DEATHS and workflow.name == TURN:
+                if deaths and count >= _MAX_DEATHS and workflow.name == TURN:
                     failed.append(workflow)
                 else:
                     queued[workflow.queue_name].append(workflow.workflow_id)
@@ -409,13 +410,13 @@ class Worker:
         return failed
 
     def _sweep(self) -> None:
-        """Remove what DBOS keeps of jobs that ended, words that were told, and workers that are long gone."""
+        """Remove old workflows of DBOS, old pieces, and workers that have long been dead."""
         before = datetime.fromtimestamp(now() - self._keep, UTC).isoformat()
-        with guarded():
+        with wrapped_errors():
             self._lease.sweep()
-            remove_words(self._store)
-            while ended := self._listed(status=_ENDED, completed_before=before, limit=_MOST_SWEPT):
+            remove_pieces(self._store)
+            while ended := self._list(status=_ENDED, completed_before=before, limit=_MAX_SWEPT):
                 self._client.delete_workflows([workflow.workflow_id for workflow in ended])
 
-    def _listed(self, *, load_input: bool = False, **wanted: Any) -> list[dbos.WorkflowStatus]:
+    def _list(self, *, load_input: bool = False, **wanted: Any) -> list[dbos.WorkflowStatus]:
         return self._client.list_workflows(load_input=load_input, load_output=False, **wanted)

@@ -12,10 +12,10 @@ from quire.stores.store import (
     Damage,
     Durability,
     Entry,
+    LogVersion,
     Opening,
     Place,
     Recent,
-    Standing,
     Store,
     Stored,
     check_bodies,
@@ -25,9 +25,9 @@ from quire.stores.store import (
     checked_start,
     conflict,
     items_in,
-    kind_named,
     named_scope as named_scope,
     place_at,
+    store_class,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "Durability",
     "Entry",
     "JSONLinesStore",
+    "LogVersion",
     "MemoryStore",
     "Opening",
     "Place",
@@ -49,7 +50,6 @@ __all__ = [
     "Recent",
     "SQLiteStore",
     "Sealed",
-    "Standing",
     "Store",
     "Stored",
     "check_bodies",
@@ -66,4 +66,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in KINDS:
         raise AttributeError(f"module 'quire.stores' has no attribute {name!r}")
-    return kind_named(name)
+    return store_class(name)

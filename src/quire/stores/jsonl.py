@@ -1,9 +1,9 @@
 """The JSON lines store: one file that other programs can read and follow as it grows.
 
 The first line holds the size of the file after the last append that returned. Bytes beyond it are an append
-that never returned; a shorter file was cut. Every other line is an item, with one member more in front:
-`{"at":{"scope":…,"conversation":…,"stream":…,"version":…,"sum":…},…}`. The member is put in and taken out as
-text, so a body comes back byte for byte. A process that has the file open holds all of it in memory.
+that never returned; a shorter file was truncated. Every other line is an item, with one more member in front:
+`{"at":{"scope":…,"conversation":…,"stream":…,"version":…,"sum":…},…}`. The member is added and removed
+as text, so a body comes back byte for byte. A process that has the file open holds all of it in memory.
 """
 
 import fcntl
@@ -27,9 +27,8 @@ from quire.stores.store import (
     Stored,
     check_process,
     checked_path,
-    entry_sum,
-    summed,
-    this_process,
+    checksum_entry,
+    checksummed_rows,
     waits_for_disk,
 )
 
@@ -53,7 +52,7 @@ class _At(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _AnyObject(msgspec.Struct):
-    """Takes every object and keeps nothing of it."""
+    """Decodes any object, to check it, and keeps nothing."""
 
 
 _decode_at = msgspec.json.Decoder(_At).decode
@@ -66,15 +65,15 @@ class JSONLinesStore(MemoryStore):
     is_quick = False
 
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
-        # Through links: replacing a link by a file would leave what it leads to as it was.
+        # Resolve links: a rewrite would replace the link, and leave the file behind it as it was.
         self._path = Path(os.path.realpath(checked_path(path)))
-        self._beside = self._path.with_name(f"{self._path.name}.new")
+        self._new_path = self._path.with_name(f"{self._path.name}.new")
         self._is_synced = waits_for_disk(durable)
-        self._process = this_process()  # a forked process would share the lock of its parent
+        self._process = os.getpid()  # a forked process would share the lock of its parent
         self._fd: int | None = None
         self._size = _HEAD_SIZE
         super().__init__()
-        with self._failing("cannot be opened"), self._guard:
+        with self._wrapped_errors("cannot be opened"), self._guard:
             is_new = not self._path.exists()
             if is_new:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +81,7 @@ class JSONLinesStore(MemoryStore):
             elif not self._path.is_file():
                 raise StoreFailed(f"{self._path} cannot be opened: it is not a file")
             with self._locked():
-                self._begin(is_new)
+                self._prepare(is_new)
 
     def __repr__(self) -> str:
         return f"<JSONLinesStore {str(self._path)!r}>"
@@ -93,7 +92,7 @@ class JSONLinesStore(MemoryStore):
         return str(self._path)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        with self._failing("cannot be read"):
+        with self._wrapped_errors("cannot be read"):
             text = self._path.read_bytes()
         begins = [*(start.start() for start in _starts(text)), len(text) + 1]
         found: dict[Place, dict[int, Stored]] = {}
@@ -109,24 +108,24 @@ class JSONLinesStore(MemoryStore):
     def close(self) -> None:
         super().close()
         with self._guard:
-            self._let_go()
+            self._close_file()
 
     @contextmanager
-    def _current(self) -> Generator[None, None, None]:
-        """With all known that is in the file. Others may write meanwhile: they never change what is there."""
-        with self._failing("cannot be read"), self._guard:
+    def _caught_up(self) -> Generator[None, None, None]:
+        """Run the block with the whole file read. Others may append meanwhile."""
+        with self._wrapped_errors("cannot be read"), self._guard:
             try:
                 self._catch_up()
-            except StoreDamaged:  # or the head was read while it was written
+            except StoreDamaged:  # perhaps the head was read while it was written
                 with self._locked():
                     self._catch_up()
             yield
 
     @contextmanager
-    def _alone(self) -> Generator[None, None, None]:
-        with self._failing("cannot be written"), self._guard, self._locked():
+    def _write_locked(self) -> Generator[None, None, None]:
+        with self._wrapped_errors("cannot be written"), self._guard, self._locked():
             self._catch_up()
-            self._cut()
+            self._truncate()
             yield
 
     def _add(self, place: Place, entries: list[Entry]) -> None:
@@ -142,21 +141,21 @@ class JSONLinesStore(MemoryStore):
 
     # The file
 
-    def _begin(self, is_new: bool) -> None:
-        """Begin a file, or cut an append that never returned."""
-        self._beside.unlink(missing_ok=True)  # what a crash left of a replacement
+    def _prepare(self, is_new: bool) -> None:
+        """Write the head of an empty file, or truncate an append that never returned."""
+        self._new_path.unlink(missing_ok=True)  # left by a crash during a rewrite
         head = os.pread(self._file(), _HEAD_SIZE, 0)
         if not head:
             self._write(_HEAD_SIZE, b"")
             if not is_new:
                 self._report("was an empty file: a new store was begun in it")
         else:
-            with suppress(StoreDamaged):  # every verb says so, and what is whole can still be recovered
+            with suppress(StoreDamaged):  # each call raises it, and `recover` reads the undamaged entries
                 self._catch_up()
-                self._cut()
+                self._truncate()
 
     def _catch_up(self) -> None:
-        """Read what was added since the last look; `StoreDamaged` unless all of it is as it was written."""
+        """Read the lines since the last call; `StoreDamaged` unless all of them are as they were written."""
         fd = self._file()
         found, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
         end = int(found[1]) if found and crc32(found[1]) == int(found[2], 16) else -1
@@ -169,42 +168,42 @@ class JSONLinesStore(MemoryStore):
         with open(fd, "rb", closefd=False) as file:
             file.seek(self._size)
             lines = file.read(end - self._size).split(b"\n")
-        lines = lines if lines[-1] else lines[:-1]  # a last line without a break is damaged
+        lines = lines if lines[-1] else lines[:-1]  # without its break, the last line is damaged
         for text in lines:
             line = _whole_line(text)
             log = [] if line is None else self._logs.setdefault(line[0], [])
             if line is None or line[1].version != len(log) + 1:
                 at = self._size
-                self._let_go()  # or what was read so far would be read twice
+                self._close_file()  # the lines so far must not be read twice
                 raise StoreDamaged(f"{self._path} is damaged at byte {at:,}")
             log.append(Entry(*line[1][1:]))
-            self._note(line[0])
+            self._count_change(line[0])
             self._size += len(text) + 1
 
     def _file(self) -> int:
-        """The open file; opened again where the path leads to another one now."""
+        """The open file; opened again if the path leads to another file now."""
         self._check_open()
         if self._fd is not None:
             if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
                 return self._fd
-            self._let_go()
+            self._close_file()
         self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         return self._fd
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
         self._fd, self._logs, self._size = None, {}, _HEAD_SIZE
         self._changed = {}
-        self._changes = self._removal = self._changes + 1  # the file may be another
+        self._changes = self._removal = self._changes + 1  # the next file may be another
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
-        """The lock is on the file itself, which may be replaced while somebody waits for it."""
+        """Hold the lock of the file, which another process may replace while this one waits."""
         while True:
             fd = self._file()
             fcntl.flock(fd, fcntl.LOCK_EX)
-            if os.path.samestat(os.stat(self._path), os.fstat(fd)):  # a number may be given to the next file
+            if os.path.samestat(os.stat(self._path), os.fstat(fd)):  # it was not replaced meanwhile
                 break
         try:
             yield
@@ -213,19 +212,19 @@ class JSONLinesStore(MemoryStore):
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _write(self, at: int, data: bytes) -> None:
-        """Write at the end of the file, then the head: only what the head counts is there."""
+        """Write at the end of the file, then the head: bytes beyond the size in the head do not count."""
         fd = self._file()
         try:
             _write_at(fd, data, at, is_synced=self._is_synced)
             _write_at(fd, _head(at + len(data)), 0, is_synced=self._is_synced)
         except BaseException:
-            with suppress(OSError):  # what was there needs no room that it did not have
+            with suppress(OSError):  # shrinking works on a full disk too
                 os.ftruncate(fd, at)
                 _write_at(fd, _head(at), 0, is_synced=False)
             raise
 
-    def _cut(self) -> None:
-        """Remove what an append left that never returned."""
+    def _truncate(self) -> None:
+        """Remove the bytes of an append that never returned."""
         left = os.fstat(self._file()).st_size - self._size
         if left > 0:
             os.ftruncate(self._file(), self._size)
@@ -234,23 +233,23 @@ class JSONLinesStore(MemoryStore):
             )
 
     def _rewrite(self, lines: Iterable[bytes]) -> None:
-        """Write the file anew and put it in the place of the one that is there."""
+        """Write a new file, then replace the old one by it."""
         text, before = b"".join(lines), os.fstat(self._file())
-        self._beside.unlink(missing_ok=True)
-        fd = os.open(self._beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._new_path.unlink(missing_ok=True)
+        fd = os.open(self._new_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             with suppress(PermissionError):
                 os.fchown(fd, before.st_uid, before.st_gid)
             os.fchmod(fd, before.st_mode & 0o7777)
-            # At any durability: a rename that outlives its content would lose everything.
+            # Synced at any durability: a rename that outlives its content would lose everything.
             _write_at(fd, _head(_HEAD_SIZE + len(text)) + text, 0, is_synced=True)
-            os.rename(self._beside, self._path)
+            os.rename(self._new_path, self._path)
         except BaseException:
             os.close(fd)
-            self._beside.unlink(missing_ok=True)
+            self._new_path.unlink(missing_ok=True)
             raise
-        self._let_go()
+        self._close_file()
         self._fd = fd
         self._catch_up()
 
@@ -259,7 +258,7 @@ class JSONLinesStore(MemoryStore):
         _log.warning("%s", self.reports[-1])
 
     @contextmanager
-    def _failing(self, what: str) -> Generator[None, None, None]:
+    def _wrapped_errors(self, what: str) -> Generator[None, None, None]:
         check_process(self._process)
         try:
             yield
@@ -274,23 +273,25 @@ def _head(size: int) -> bytes:
 
 
 def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[bytes]:
-    """The lines of entries that follow a version."""
-    for version, stream, body, known in summed(place, entries, after):
+    """The lines of entries after a version."""
+    for version, stream, body, checksum in checksummed_rows(place, entries, after):
         if b"\n" in body or b"\r" in body or not _is_object(body):
             raise InvalidValue(f"a body is one JSON object on one line, and {len(body):,} bytes are not")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
-        yield b'{"at":' + msgspec.json.encode(_At(*place, stream, version, known)) + comma + body[1:] + b"\n"
+        yield (
+            b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"
+        )
 
 
 def _whole_line(text: bytes) -> tuple[Place, Stored] | None:
-    """The entry of a line, if it is as it was written."""
+    """The entry of an undamaged line."""
     found = _read_at(text)
     if found is None:
         return None
     try:
         mark = _decode_at(found[1])
         place, body = Place(mark.scope, mark.conversation), b"{" + text[found.end() :]
-        is_whole = entry_sum(*place, mark.version, mark.stream, body) == mark.sum
+        is_whole = checksum_entry(*place, mark.version, mark.stream, body) == mark.sum
     except (msgspec.MsgspecError, ValueError):
         return None
     return (place, Stored(mark.version, mark.stream, body)) if is_whole else None

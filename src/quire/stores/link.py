@@ -1,4 +1,4 @@
-"""The link to a PostgreSQL server: a pool of connections, what is done when one is lost, errors in words."""
+"""The link to a PostgreSQL server: a pool of connections, retries after lost ones, errors in words."""
 
 import os
 from collections.abc import Callable, Generator
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from quire.errors import InvalidValue, MissingExtra, StoreDamaged, StoreError, StoreFailed
-from quire.stores.store import Durability, check_process, this_process, waits_for_disk
+from quire.stores.store import Durability, check_process, waits_for_disk
 
 try:
     import psycopg as psycopg
@@ -18,25 +18,25 @@ try:
 except ImportError as missing:
     raise MissingExtra("psycopg", "postgres") from missing
 
-PATIENCE = 10.0
-"""How long a verb waits for a connection, in seconds."""
+TIMEOUT = 10.0
+"""Seconds to wait for a connection."""
 
 CONNECTIONS = "QUIRE_POSTGRES_CONNECTIONS"
-"""The environment variable for the most connections of a pool."""
+"""The environment variable with the maximum number of connections of a pool."""
 
-_TRIES, _MOST_CONNECTIONS = 3, 4
+_MAX_RETRIES, _MAX_CONNECTIONS = 3, 4
 _LOST = ("08", "57P")
-"""States of a connection that was lost."""
+"""The classes of SQLSTATE for a lost connection."""
 
 _QUOTING = ("22", "23")
-"""States whose messages may quote what was to be written."""
+"""The classes of SQLSTATE whose messages may quote content."""
 
 _Pool = psycopg_pool.ConnectionPool[Connection[Any]]
 _Result = TypeVar("_Result")
 
 
 class _Joined(local):
-    """A connection of its caller, for each thread that has one."""
+    """The caller's connection that each thread has joined, if any."""
 
     connection: Connection[Any] | None = None
 
@@ -46,10 +46,10 @@ class Link:
 
     def __init__(self, url: str, durable: Durability = "process", connections: int | None = None) -> None:
         self._is_synced = waits_for_disk(durable)
-        self._most = _most_connections(connections)
+        self._max_connections = _checked_connections(connections)
         try:
             parts = conninfo_to_dict(url)
-        except (psycopg.Error, AttributeError):  # its words may hold the password
+        except (psycopg.Error, AttributeError):  # its message may hold the password
             raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
         self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
         host, port = parts.get("host", "this machine"), parts.get("port", 5432)
@@ -59,18 +59,18 @@ class Link:
         self._closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
-        self._process = this_process()
+        self._process = os.getpid()
         self._joined = _Joined()
 
-    def first(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
-        """Do some work on a connection of its own, which says at once why it cannot be made."""
-        with self.guarded(), self.connected() as connection:
+    def run_unpooled(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        """Run a function on a new connection, which fails at once and says why; a pool would retry."""
+        with self.wrapped_errors(), self.connected() as connection:
             return work(connection)
 
-    def connected(self, patience: float = PATIENCE, **options: Any) -> Connection[Any]:
-        """A connection outside the pool; `options` are those of libpq."""
+    def connected(self, timeout: float = TIMEOUT, **options: Any) -> Connection[Any]:
+        """A new connection outside the pool; `options` are those of libpq."""
         connection = psycopg.connect(
-            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(patience), **options
+            self.url, autocommit=True, client_encoding="utf8", connect_timeout=int(timeout), **options
         )
         self._configure(connection)
         return connection
@@ -78,11 +78,11 @@ class Link:
     def run(
         self, work: Callable[[Connection[Any]], _Result], on_loss: Callable[[], None] = lambda: None
     ) -> _Result:
-        """Do some work, and do it again, a few times, where the connection was lost meanwhile."""
-        with self.guarded():
+        """Run a function on a connection of the pool, and retry a few times if the connection is lost."""
+        with self.wrapped_errors():
             if self._joined.connection is not None:
                 return work(self._joined.connection)
-            for _ in range(_TRIES):  # a server that cuts one connection often cuts the next
+            for _ in range(_MAX_RETRIES):  # a server that cuts one connection often cuts the next
                 try:
                     return self._once(work)
                 except psycopg.OperationalError as error:
@@ -94,7 +94,7 @@ class Link:
 
     @contextmanager
     def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
-        """Run the work of this thread on another connection."""
+        """Within the block, `run` of this thread uses the caller's connection."""
         before, self._joined.connection = self._joined.connection, connection
         try:
             yield
@@ -103,11 +103,11 @@ class Link:
 
     @property
     def has_joined(self) -> bool:
-        """Whether the work of this thread runs on another connection now."""
+        """Whether this thread uses the caller's connection now."""
         return self._joined.connection is not None
 
     def refuse(self) -> None:
-        """Refuse all work from here on, without waiting for connections to close."""
+        """Refuse further calls, without waiting for connections to close."""
         self._closed = True
 
     def close(self) -> None:
@@ -120,8 +120,8 @@ class Link:
             pool.close()
 
     @contextmanager
-    def guarded(self) -> Generator[None, None, None]:
-        """Turn errors of the server and of connections into ours."""
+    def wrapped_errors(self) -> Generator[None, None, None]:
+        """Convert errors of the driver into ours."""
         self._check_open()
         try:
             yield
@@ -153,25 +153,25 @@ class Link:
                     kwargs={"autocommit": True, "client_encoding": "utf8"},
                     configure=self._configure,
                     min_size=1,
-                    max_size=self._most,
-                    timeout=PATIENCE,
+                    max_size=self._max_connections,
+                    timeout=TIMEOUT,
                     name="quire",
                     open=True,
                 )
             return self._pool
 
     def _configure(self, connection: Connection[Any]) -> None:
-        # Otherwise the server's setting holds. Waiting for less could lose what was acknowledged: when one
-        # process of a server is killed, all others end and the server reads its log again.
+        # Never turned off, only on: without the wait, acknowledged appends are lost when one process of the
+        # server is killed, since all others end with it.
         if self._is_synced:
             connection.execute("SET synchronous_commit = on")
-        # A process that is stopped within a transaction would keep its locks, and jobs of the queue.
+        # A process that is suspended within a transaction would keep its locks, and jobs of the queue.
         connection.execute("SET idle_in_transaction_session_timeout = '15s'")
 
     def _failure(self, error: psycopg.Error) -> StoreError:
         state = error.sqlstate
         if isinstance(error, psycopg_pool.PoolTimeout):
-            return StoreFailed(f"no connection to {self._where} within {PATIENCE:.0f} seconds")
+            return StoreFailed(f"no connection to {self._where} within {TIMEOUT:.0f} seconds")
         if state is None:
             what = "cannot be reached, or the connection was lost"
             return StoreFailed(f"{self._where} {what}: {self._message(error)}")
@@ -189,12 +189,12 @@ class Link:
 
 
 def _is_loss(error: psycopg.OperationalError) -> bool:
-    nothing_sent = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
-    return not nothing_sent and (error.sqlstate is None or error.sqlstate.startswith(_LOST))
+    is_of_pool = isinstance(error, psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed)
+    return not is_of_pool and (error.sqlstate is None or error.sqlstate.startswith(_LOST))
 
 
-def _most_connections(given: int | None) -> int:
-    number = str(os.environ.get(CONNECTIONS, _MOST_CONNECTIONS) if given is None else given)
+def _checked_connections(connections: int | None) -> int:
+    number = str(os.environ.get(CONNECTIONS, _MAX_CONNECTIONS) if connections is None else connections)
     if not number.isdecimal() or int(number) == 0:
         raise InvalidValue(f"connections, or {CONNECTIONS}, is a number from 1 on")
     return int(number)

@@ -1,4 +1,4 @@
-"""The store in memory: for tests, drafts and conversations that need no keeping."""
+"""The store in memory: for tests, drafts and conversations that need not last."""
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -10,8 +10,8 @@ from quire.errors import StoreFailed
 from quire.stores.store import (
     Changes,
     Entry,
+    LogVersion,
     Place,
-    Standing,
     Store,
     Stored,
     check_bodies,
@@ -28,15 +28,15 @@ from quire.stores.store import (
 class MemoryStore(Store):
     """Entries in the memory of this process.
 
-    A store that has its entries in memory as well as in a file says how it reads the file (`_current`), locks
-    it (`_alone`), adds to it (`_add`) and writes it anew (`_put`).
+    A subclass that also keeps them in a file overrides how to catch up with the file (`_caught_up`), lock it
+    (`_write_locked`), append to it (`_add`) and rewrite it (`_put`).
     """
 
     is_quick = True
 
     def __init__(self) -> None:
         self._logs: dict[Place, list[Entry]] = {}
-        # Changes are numbered: the last of each conversation, in rising order, and the last removal.
+        # Changes are numbered. Kept are the last of each conversation, in rising order, and the last removal.
         self._changed: dict[Place, int] = {}
         self._changes = self._removal = 0
         self._guard = threading.RLock()
@@ -47,25 +47,25 @@ class MemoryStore(Store):
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int) -> int:
         place = checked_append(place, entries, expected)
-        with self._alone():
+        with self._write_locked():
             log = self._logs.get(place, [])
             if len(log) != expected:
                 raise conflict(place, expected, len(log))
             if entries:
                 self._add(place, [Entry(*entry) for entry in entries])
-        if self._watching is not None:
-            self._watching.hear(place, expected + len(entries))
+        if self._watchers is not None:
+            self._watchers.notify(place, expected + len(entries))
         return expected + len(entries)
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
         start = checked_start(place, after)
-        with self._current():
+        with self._caught_up():
             entries = self._logs.get(place, [])[start:]
         return [Stored(version, *entry) for version, entry in enumerate(entries, start + 1)]
 
     def read_at(self, place: Place, versions: Sequence[int]) -> list[Stored]:
         wanted = checked_versions(place, versions)
-        with self._current():
+        with self._caught_up():
             log = self._logs.get(place, [])
             for version in wanted:
                 if not 0 < version <= len(log):
@@ -74,32 +74,32 @@ class MemoryStore(Store):
 
     def version(self, place: Place) -> int:
         check_place(place)
-        with self._current():
+        with self._caught_up():
             return len(self._logs.get(place, ()))
 
-    def conversations(self, scope: str) -> dict[str, Standing]:
+    def conversations(self, scope: str) -> dict[str, LogVersion]:
         checked_scope(scope)
-        with self._current():
+        with self._caught_up():
             found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
-        return {name: Standing(version) for name, version in found}
+        return {name: LogVersion(version) for name, version in found}
 
     def changes(self, scope: str, since: Any = None) -> Changes:
         checked_scope(scope)
-        with self._current():
+        with self._caught_up():
             if not isinstance(since, int) or since < self._removal:
                 return Changes(self.conversations(scope), is_all=True, moment=self._changes)
-            later = takewhile(lambda one: one[1] > since, reversed(self._changed.items()))
+            later = takewhile(lambda change: change[1] > since, reversed(self._changed.items()))
             places = [place for place, _ in later if place.scope == scope]
-            standings = {place.conversation: Standing(len(self._logs[place])) for place in places}
-            return Changes(standings, is_all=False, moment=self._changes)
+            versions = {place.conversation: LogVersion(len(self._logs[place])) for place in places}
+            return Changes(versions, is_all=False, moment=self._changes)
 
     def scopes(self) -> list[str]:
-        with self._current():
+        with self._caught_up():
             return sorted({place.scope for place in self._logs})
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
-        with self._alone():
+        with self._write_locked():
             log = list(self._logs.get(place, ()))
             check_bodies(place, bodies, len(log))
             for version, body in bodies.items():
@@ -108,42 +108,41 @@ class MemoryStore(Store):
 
     def remove(self, place: Place) -> None:
         check_place(place)
-        with self._alone():
+        with self._write_locked():
             self._put(place, [])
-        if self._watching is not None:
-            self._watching.hear(place, 0)
+        if self._watchers is not None:
+            self._watchers.notify(place, 0)
 
     def close(self) -> None:
         with self._guard:
             self._is_closed = True
             self._logs.clear()
-        self._begun_watching().close()
+        self._opened_watchers().close()
 
     @contextmanager
-    def _current(self) -> Generator[None, None, None]:
-        """With all known that others wrote."""
+    def _caught_up(self) -> Generator[None, None, None]:
+        """Run the block with this process caught up."""
         with self._guard:
             self._check_open()
             yield
 
-    def _alone(self) -> AbstractContextManager[None]:
+    def _write_locked(self) -> AbstractContextManager[None]:
         """The same, with other writers locked out."""
-        return self._current()
+        return self._caught_up()
 
     def _add(self, place: Place, entries: list[Entry]) -> None:
         self._logs.setdefault(place, []).extend(entries)
-        self._note(place)
+        self._count_change(place)
 
     def _put(self, place: Place, log: list[Entry]) -> None:
-        """Put another log at a place; none where it is empty."""
+        """Replace the log of a place; an empty one removes it."""
         self._logs[place] = log
-        self._note(place)
+        self._count_change(place)
         if not log:
             del self._logs[place], self._changed[place]
             self._removal = self._changes
 
-    def _note(self, place: Place) -> None:
-        """Note that a conversation changed."""
+    def _count_change(self, place: Place) -> None:
         self._changes += 1
         self._changed.pop(place, None)
         self._changed[place] = self._changes

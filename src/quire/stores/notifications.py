@@ -1,12 +1,12 @@
-"""Notifications: how a PostgreSQL server tells who watches a key, such as a conversation, that it changed.
+"""Notifications: how a PostgreSQL server notifies the watchers of a key, such as a conversation, of a change.
 
-Who watches has a lease for each key, a row of `quire.watchers`, and listens on a channel of its own: one
-connection for each process. An append looks for leases of its conversation, and who has one is notified a
-moment after its commit: commits with notifications wait for each other, so they should be few, and not wait
-for the disk.
+Each process that watches has a listener: a connection that listens on a channel of its own, and a lease for
+each key, a row of `quire.watchers`. An append looks for leases of its conversation, and the listeners are
+notified a moment after its commit, in another transaction: commits with notifications wait for each other, so
+they should be few, and not wait for the disk.
 
-Notifications are for speed. What is promised rests on a slow poll: it finds appends that began before the
-lease was there, and those of the time while the connection was lost or a proxy passed nothing on.
+Notifications only make watching fast. A slow poll makes it certain: it finds appends that began before the
+lease, and those that were missed while the connection was lost or a proxy passed nothing on.
 """
 
 import os
@@ -22,22 +22,23 @@ from quire.errors import StoreError
 from quire.items import new_id
 from quire.stores.link import Connection, Link, psycopg
 from quire.stores.threads import DaemonThreads
-from quire.stores.watchers import Watching
+from quire.stores.watchers import Watchers
 
-_SECONDS = 2.0
-"""Between two polls of all that is watched, and between two attempts to connect."""
+_INTERVAL = 2.0
+"""Seconds between two polls of all watched keys, and between two attempts to connect."""
 
 _LEASE, _RENEWED = 30.0, 10.0
-"""Seconds that a lease lasts, and after which it is renewed."""
+"""Seconds that a lease lasts, and the age at which it is renewed."""
 
-_GATHERED = 0.01
-"""Seconds whose notifications are sent together."""
+_BATCH = 0.01
+"""Notifications within these seconds are sent together."""
 
 IS_WATCHED = "EXISTS (SELECT FROM quire.watchers WHERE address = %s AND until > now())"
-_TELL = """
-    SELECT pg_notify('quire_' || listener, news) FROM unnest(%s::bytea[], %s::text[]) AS told (address, news)
+_NOTIFY = """
+    SELECT pg_notify('quire_' || listener, news)
+    FROM unnest(%s::bytea[], %s::text[]) AS changed (address, news)
     JOIN quire.watchers USING (address) WHERE until > now()"""
-# Leases that others left are removed; a statement must not remove and renew the same row.
+# Expired leases of others are removed too; a statement must not remove and renew the same row.
 _RENEW = f"""
     WITH expired AS (
         DELETE FROM quire.watchers WHERE ctid = ANY(ARRAY(
@@ -49,23 +50,23 @@ _RENEW = f"""
 _COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
 
 
-def tell(connection: Connection[Any], versions: Mapping[bytes, int]) -> None:
-    """Notify who watches some addresses that they have other versions."""
+def notify(connection: Connection[Any], versions: Mapping[bytes, int]) -> None:
+    """Notify the listeners of some addresses of their new versions."""
     news = [f"{address.hex()} {version}" for address, version in versions.items()]
-    connection.execute(_TELL, [list(versions), news])
+    connection.execute(_NOTIFY, [list(versions), news])
 
 
-class Telling:
-    """Notifies who watches, a moment after appends were committed, of the last version of each alone."""
+class Notifier:
+    """Notifies listeners of the last version of each key, in batches, a moment after the commits."""
 
     def __init__(self, link: Link) -> None:
-        self._link, self._threads = link, DaemonThreads("quire-telling")
+        self._link, self._threads = link, DaemonThreads("quire-notifier")
         self._guard = Lock()
         self._versions: dict[bytes, int] = {}
         self._is_sending = False
 
     def add(self, address: bytes, version: int) -> None:
-        """Notify of a version soon."""
+        """Add a version to the next batch."""
         with self._guard:
             self._versions[address] = version
             if not self._is_sending:
@@ -73,107 +74,107 @@ class Telling:
                 self._threads.submit(self._send_on)
 
     def send(self) -> bool:
-        """Notify of what is known; whether there was something."""
+        """Send the batch, and return whether it had notifications."""
         with self._guard:
             versions, self._versions = self._versions, {}
             self._is_sending = bool(versions)
-        with suppress(StoreError):  # who watches looks every few seconds
+        with suppress(StoreError):  # the poll finds the change within seconds
             if versions:
-                self._link.run(lambda connection: tell(connection, versions))
+                self._link.run(lambda connection: notify(connection, versions))
         return bool(versions)
 
     def _send_on(self) -> None:
-        time.sleep(_GATHERED)
+        time.sleep(_BATCH)
         while self.send():
-            time.sleep(_GATHERED)
+            time.sleep(_BATCH)
 
 
-class _Bell(Event):
-    """An event that a thread can wait for together with a connection: `heard` can be read once it is set."""
+class _SelectableEvent(Event):
+    """An event that `select` can wait for: the file descriptor `fd` is readable while it is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard, self._rung = os.pipe()
-        os.set_blocking(self.heard, False)
-        for end in (self.heard, self._rung):
+        self.fd, self._writable = os.pipe()
+        os.set_blocking(self.fd, False)
+        for end in (self.fd, self._writable):
             finalize(self, os.close, end).atexit = False
 
     def set(self) -> None:
         if not self.is_set():
             super().set()
-            os.write(self._rung, b".")
+            os.write(self._writable, b".")
 
     def clear(self) -> None:
         super().clear()
         with suppress(BlockingIOError):
-            os.read(self.heard, 2**12)
+            os.read(self.fd, 2**12)
 
 
-class Listening(Watching[bytes]):
-    """Watches addresses of conversations and other keys, with a connection of its own that listens.
+class Listener(Watchers[bytes]):
+    """Watches addresses of conversations and other keys, and listens on a connection of its own.
 
-    It polls through the connections of the store: where its own is lost, it is only slower.
+    It polls through the connections of the store, so that it is only slower while its own is lost.
     """
 
     def __init__(self, link: Link) -> None:
-        super().__init__(self._counted, _SECONDS, _SECONDS)
-        self._woken = self._bell = _Bell()
-        self._link, self._listener = link, new_id()
+        super().__init__(self._poll_counts, _INTERVAL, _INTERVAL)
+        self._woken = self._event = _SelectableEvent()
+        self._link, self._id = link, new_id()
         self._queries = [_COUNTS]
         self._leased: dict[bytes, float] = {}
         self._connection: Connection[Any] | None = None
         self._next_attempt = 0.0
 
-    def count_also(self, query: str) -> None:
-        """Poll the counts of other keys, which a query selects with them, given an array of keys."""
+    def add_query(self, query: str) -> None:
+        """Also poll the counts of other keys: the query takes an array of keys, and selects key and count."""
         if query not in self._queries:
             self._queries.append(query)
 
-    def rest(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._woken.is_set():
+    def sleep(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and not self._woken.is_set():
             try:
                 if self._connection is None and self._next_attempt > time.monotonic():
                     self._woken.wait(left)
                 else:
                     self._listen(left)
             except (psycopg.Error, OSError):
-                self._hang_up()
+                self._disconnect()
 
-    def leave(self) -> None:
-        super().leave()
-        self._hang_up()
+    def detach(self) -> None:
+        super().detach()
+        self._disconnect()
 
     def _listen(self, seconds: float) -> None:
-        """Tell those who watch what the server sends in some time."""
+        """Pass on the server's notifications until the time is over or the thread is woken."""
         if self._connection is None:
-            self._next_attempt = time.monotonic() + _SECONDS
+            self._next_attempt = time.monotonic() + _INTERVAL
             self._connection = self._link.connected()
-            self._connection.execute(f'LISTEN "quire_{self._listener}"'.encode())
-        select.select([self._connection.fileno(), self._bell.heard], [], [], seconds)
-        for found in self._connection.notifies(timeout=0):
-            address, version = found.payload.split()
-            self.hear(bytes.fromhex(address), int(version))
+            self._connection.execute(f'LISTEN "quire_{self._id}"'.encode())
+        select.select([self._connection.fileno(), self._event.fd], [], [], seconds)
+        for notification in self._connection.notifies(timeout=0):
+            address, version = notification.payload.split()
+            self.notify(bytes.fromhex(address), int(version))
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    def _counted(self, addresses: list[bytes]) -> dict[bytes, int]:
-        """The counts of some keys; the same statement renews the leases that are old."""
+    def _poll_counts(self, addresses: list[bytes]) -> dict[bytes, int]:
+        """The counts of some keys; the same statement renews the leases that are due."""
         now = time.monotonic()
-        old = [one for one in addresses if self._leased.get(one, -_RENEWED) <= now - _RENEWED]
-        counts, given = " UNION ALL ".join(self._queries), [addresses] * len(self._queries)
+        due = [key for key in addresses if self._leased.get(key, -_RENEWED) <= now - _RENEWED]
+        query, arguments = " UNION ALL ".join(self._queries), [addresses] * len(self._queries)
 
         def work(connection: Connection[Any]) -> list[Any]:
             with suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
-                if old:
-                    renew = (self._listener, old, self._listener)
-                    return connection.execute(f"{_RENEW}{counts}".encode(), [*renew, *given]).fetchall()
-            return connection.execute(counts.encode(), given).fetchall()
+                if due:
+                    renewal = (self._id, due, self._id)
+                    return connection.execute(f"{_RENEW}{query}".encode(), [*renewal, *arguments]).fetchall()
+            return connection.execute(query.encode(), arguments).fetchall()
 
-        found = self._link.run(work)
-        kept = {one: at for one, at in self._leased.items() if at > now - _RENEWED}
-        self._leased = {**kept, **dict.fromkeys(old, now)}
-        return {**dict.fromkeys(addresses, 0), **dict(found)}
+        counts = self._link.run(work)
+        current = {key: at for key, at in self._leased.items() if at > now - _RENEWED}
+        self._leased = {**current, **dict.fromkeys(due, now)}
+        return {**dict.fromkeys(addresses, 0), **dict(counts)}

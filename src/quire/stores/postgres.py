@@ -12,17 +12,17 @@ from quire.errors import (
     StoreFailed,
 )
 from quire.stores.link import Connection, Link, psycopg
-from quire.stores.notifications import IS_WATCHED, Listening, Telling, tell
+from quire.stores.notifications import IS_WATCHED, Listener, Notifier, notify
 from quire.stores.store import (
     JOBS,
     MAX_PART,
     Changes,
     Durability,
     Entry,
+    LogVersion,
     Opening,
     Place,
     Recent,
-    Standing,
     Store,
     Stored,
     check_bodies,
@@ -33,26 +33,26 @@ from quire.stores.store import (
     checked_start,
     checked_stream,
     checked_versions,
+    checksum_entry,
+    checksummed_rows,
     conflict,
     damaged,
-    entry_sum,
     newest_first,
     part_stream,
-    summed,
     verified,
     verified_at,
     whole_entries,
 )
 from quire.stores.streams import LINKS
-from quire.stores.tables import make
+from quire.stores.tables import create
 
-_SCRUBBING, _MOMENT, _PAUSE = 10.0, 0.05, 0.01
-"""Seconds that a scrub waits for transactions of others, where it may wait and where it may not."""
+_TIMEOUT, _MIN_TIMEOUT, _PAUSE = 10.0, 0.05, 0.01
+"""Seconds that `scrub` waits for other transactions with `wait` and without, and between two checks."""
 
 _LAST = (1 << 63) - 1
 
-# The count is the compare and swap: another append waits for its row, and then finds another version. If all
-# is added there is a row, which says whether somebody watches.
+# The update of the version is the compare and swap: a concurrent append waits for its row, and then finds
+# another version. A row is returned if the entries were added; it says whether anybody watches.
 _ENTRIES = f"""
     , added AS (INSERT INTO quire.entries (conversation, version, stream, body, sum)
         SELECT counted.number, added.* FROM counted,
@@ -70,9 +70,9 @@ _BEGIN = f"""
         ON CONFLICT (address) DO NOTHING RETURNING number)
     {_ENTRIES}"""
 _PLACE = "SELECT scope, name FROM quire.conversations WHERE address = %s"
-_STANDING = "SELECT number, version FROM quire.conversations WHERE address = %s"
-_STANDINGS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
-# A row keeps the number of the transaction that wrote it. All below the moment had ended by then.
+_LOG_VERSION = "SELECT number, version FROM quire.conversations WHERE address = %s"
+_LOG_VERSIONS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
+# A row has the number of the transaction that wrote it (`xmin`). All below the moment had ended by then.
 _CHANGED = """
     SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text,
         (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number
@@ -98,8 +98,8 @@ _VERSIONS = """
 _PARTS = """
     SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
     JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
-# The head, the entries that it names, and those from its version on. An entry has no count and no needs. Two
-# bounds let the server expect few rows, and sorting them here takes less time than there.
+# The head, the entries that it needs, and those from its version on; the count of an entry is NULL. With both
+# bounds the server plans for few rows. They are sorted here, since the server takes longer.
 _OPEN = """
     WITH head AS (
         SELECT counted.version AS count, needs, number, checkpoints.version, body, sum,
@@ -113,9 +113,9 @@ _OPEN = """
     UNION ALL SELECT NULL, NULL, entry.* FROM head, LATERAL (
         SELECT version, stream, body, sum FROM quire.entries
         WHERE conversation = number AND version BETWEEN head.version AND count) AS entry"""
-# A replacement or removal of the conversation waits for the lock on its row, an append does not. Another who
-# writes a checkpoint waits for the row of the head.
-_KEEP = """
+# A replacement or removal of the conversation waits for the lock on its row, an append does not. A concurrent
+# checkpoint waits for the row of the head.
+_WRITE_HEAD = """
     WITH counted AS (
         SELECT number, version FROM quire.conversations WHERE address = %s AND version >= %s FOR KEY SHARE),
     head AS (
@@ -132,12 +132,12 @@ _KEEP = """
         ON CONFLICT (conversation, part) DO UPDATE SET body = excluded.body, sum = excluded.sum)
     SELECT count(*) FROM head"""
 
-_REMOVE_TOLD = "DELETE FROM quire.told WHERE address = %s"  # words of its answers, on their way
-# All that is committed by now has a lesser number than this.
+_REMOVE_PIECES = "DELETE FROM quire.pieces WHERE address = %s"
+# All transactions that are committed by now have a lower number than this.
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text"
-# A transaction that sees rows of an earlier moment keeps them, by the rules of VACUUM: one in this database,
-# or a copy of the whole server, but not another VACUUM.
-_STILL_SEEN = """
+# VACUUM keeps rows that an older transaction can still see: one in this database, or a replica of the whole
+# server, but not another VACUUM.
+_IS_STILL_SEEN = """
     SELECT EXISTS (SELECT FROM (
         SELECT unnest(ARRAY[backend_xid, backend_xmin]) AS since FROM pg_stat_activity
         WHERE coalesce(datname, current_database()) = current_database() AND pid <> pg_backend_pid()
@@ -148,7 +148,7 @@ _STILL_SEEN = """
 
 
 class _Moment(NamedTuple):
-    """The oldest transaction that was open, and the conversations of the scope by their numbers."""
+    """The oldest transaction that was open, and the numbers of the conversations of the scope."""
 
     transaction: str
     numbers: frozenset[int]
@@ -157,17 +157,17 @@ class _Moment(NamedTuple):
 class PostgresStore(Store):
     """All conversations in the schema `quire` of a database.
 
-    With `durable="process"` an append waits for what the server's `synchronous_commit` says, which is the
-    server's disk unless it was changed; with `"power"` it waits for the disk in any case. The pool has at
-    most so many `connections`, which are 4 unless `QUIRE_POSTGRES_CONNECTIONS` says otherwise.
+    With `durable="process"` an append waits as the server's `synchronous_commit` says, by default for the
+    disk; with `"power"` it waits for the disk in any case. `connections` is the maximum size of the pool: by
+    default that of `QUIRE_POSTGRES_CONNECTIONS`, or 4.
     """
 
     has_checkpoints = knows_open_jobs = True
 
     def __init__(self, url: str, *, durable: Durability = "process", connections: int | None = None) -> None:
         self.link = Link(url, durable, connections)
-        self._telling = Telling(self.link)
-        self.link.first(make)
+        self._notifier = Notifier(self.link)
+        self.link.run_unpooled(create)
 
     def __repr__(self) -> str:
         return "<PostgresStore>"  # the address may hold a password
@@ -175,7 +175,7 @@ class PostgresStore(Store):
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
         """Add entries, all or none, if the version is the expected one, and return the new version.
 
-        An append whose connection was lost before the answer came is tried again, and never added twice.
+        An append whose connection is lost before the server answers is retried, and never added twice.
         """
         place, losses = checked_append(place, entries, expected), list[bool]()
         try:
@@ -205,19 +205,19 @@ class PostgresStore(Store):
     ) -> list[int]:
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST)
-        # The limit is no parameter: the server plans a prepared statement for a limit of many rows.
+        # The limit is not a parameter: for a prepared statement the server plans a limit of many rows.
         query = _VERSIONS if limit is None else f"{_VERSIONS} LIMIT {checked_start(place, limit)}"
         return [row[0] for row in reversed(self._rows(query, address_of(place), last, stream))]
 
     def version(self, place: Place) -> int:
         check_place(place)
-        rows = self._rows(_STANDING, address_of(place))
+        rows = self._rows(_LOG_VERSION, address_of(place))
         return int(rows[0][1]) if rows else 0
 
-    def conversations(self, scope: str) -> dict[str, Standing]:
+    def conversations(self, scope: str) -> dict[str, LogVersion]:
         checked_scope(scope)
-        rows = self._rows(_STANDINGS, scope)
-        return dict(sorted((name, Standing(version, str(number))) for name, version, number in rows))
+        rows = self._rows(_LOG_VERSIONS, scope)
+        return dict(sorted((name, LogVersion(version, str(number))) for name, version, number in rows))
 
     def changes(self, scope: str, since: Any = None) -> Changes:
         checked_scope(scope)
@@ -227,8 +227,8 @@ class PostgresStore(Store):
         numbers = known.union(number for _, _, number in changed)
         if len(numbers) != rows[0][1]:  # one was removed
             return self.changes(scope)
-        standings = {name: Standing(version, str(number)) for name, version, number in changed}
-        return Changes(standings, is_all=moment is None, moment=_Moment(rows[0][0], numbers))
+        versions = {name: LogVersion(version, str(number)) for name, version, number in changed}
+        return Changes(versions, is_all=moment is None, moment=_Moment(rows[0][0], numbers))
 
     def scopes(self) -> list[str]:
         return sorted(row[0] for row in self._rows("SELECT DISTINCT scope FROM quire.conversations"))
@@ -252,8 +252,8 @@ class PostgresStore(Store):
             heads = [row for row in rows if row[0] is not None]
             if not heads:
                 return None
-            count, needs, version, links, body, known = heads[0]
-            verified_at(place, [0], [(0, part_stream(version, needs), body, known)])
+            count, needs, version, links, body, checksum = heads[0]
+            verified_at(place, [0], [(0, part_stream(version, needs), body, checksum)])
             entries = sorted(row[2:] for row in rows if row[0] is None)
             named = b",".join(one.body for one in verified_at(place, needs, entries[: len(needs)]))
             later = verified(place, version - 1, count, entries[len(needs) :])
@@ -278,8 +278,8 @@ class PostgresStore(Store):
         named, ((part, _, *first), *others) = checked_checkpoint(place, version, head, needs, parts)
         columns = [[row[column] for row in others] for column in (0, 2, 3)]
         values = (address_of(place), version, part, version, _array(named), *first, *columns)
-        ((kept,),) = self._rows(_KEEP, *values)
-        return bool(kept)
+        ((is_written,),) = self._rows(_WRITE_HEAD, *values)
+        return bool(is_written)
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
@@ -292,20 +292,20 @@ class PostgresStore(Store):
     def scrub(self, *, wait: bool = True) -> None:
         """Vacuum the tables, once no transaction sees what was removed from them.
 
-        The bytes stay in free room of the tables' files until other rows are written over them. The server's
-        log, its copies and backups are the affair of its operator.
+        The bytes stay in the free space of the tables' files until other rows overwrite them. The operator
+        takes care of the server's log, replicas and backups.
         """
         ((now,),) = self._rows(_NOW)
-        until = time.monotonic() + (_SCRUBBING if wait else _MOMENT)
-        while self._rows(_STILL_SEEN, now)[0][0]:  # VACUUM itself does not say that it left rows
-            if time.monotonic() > until:
+        deadline = time.monotonic() + (_TIMEOUT if wait else _MIN_TIMEOUT)
+        while self._rows(_IS_STILL_SEEN, now)[0][0]:  # VACUUM does not report the rows that it keeps
+            if time.monotonic() > deadline:
                 raise StoreFailed(
                     "a transaction of another is open in the database since before: "
                     "removed content may still be read in it"
                 )
             time.sleep(_PAUSE)
-        # To shorten the files, VACUUM would wait for transactions that have only read a table.
-        tables = "quire.entries, quire.checkpoints, quire.conversations, quire.told"
+        # Truncating the files would wait for transactions that have only read a table.
+        tables = "quire.entries, quire.checkpoints, quire.conversations, quire.pieces"
         vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
         self.link.run(lambda connection: connection.execute(vacuum.encode()))
 
@@ -315,37 +315,37 @@ class PostgresStore(Store):
             yield from ((place, stored) for stored in whole_entries(place, rows))
 
     def joining(self, connection: Connection[Any]) -> AbstractContextManager[None]:
-        """Verbs of this thread in the block run on a connection of the caller, within its transaction.
+        """Within the block, calls of this thread use the caller's connection, in its transaction.
 
-        What they write is there once the caller commits. A lost connection is `StoreFailed` at once.
+        Their writes take effect when the caller commits. A lost connection is `StoreFailed`, without a retry.
         """
         return self.link.joining(connection)
 
     @property
-    def signals(self) -> Listening:
-        """What watches keys of others, beside the conversations; see `tell`."""
-        signals = self._begun_watching()
-        assert isinstance(signals, Listening)
-        return signals
+    def listener(self) -> Listener:
+        """The listener, which can watch other keys beside the conversations; see `notify`."""
+        listener = self._opened_watchers()
+        assert isinstance(listener, Listener)
+        return listener
 
-    def tell(self, key: bytes, count: int) -> None:
-        """Notify who watches a key, in any process, of its new count, within a moment."""
-        self._telling.add(key, count)
+    def notify(self, key: bytes, count: int) -> None:
+        """Notify the watchers of a key, in every process, of its new count, within a moment."""
+        self._notifier.add(key, count)
 
     def place_of(self, address: bytes) -> Place | None:
-        """The place of a conversation by what `address_of` returns; `None` if there is none."""
+        """The place whose `address_of` this is; `None` if there is no such conversation."""
         rows = self._rows(_PLACE, address)
         return Place(*rows[0]) if rows else None
 
     def close(self) -> None:
-        self._telling.send()
+        self._notifier.send()
         self.link.close()
-        self._begun_watching().close()
+        self._opened_watchers().close()
 
-    def _made_watching(self) -> Listening:
-        return Listening(self.link)
+    def _make_watchers(self) -> Listener:
+        return Listener(self.link)
 
-    def _watched_by(self, place: Place) -> bytes:
+    def _watch_key(self, place: Place) -> bytes:
         return address_of(place)
 
     def _append(
@@ -358,7 +358,8 @@ class PostgresStore(Store):
     ) -> None:
         address = address_of(place)
         if entries and 0 <= expected < _LAST:
-            columns = [list(column) for column in zip(*summed(place, entries, expected), strict=True)]
+            rows = checksummed_rows(place, entries, expected)
+            columns = [list(column) for column in zip(*rows, strict=True)]
             new = expected + len(entries)
             has_jobs = not settled if any(entry[0] == JOBS for entry in entries) else None
             values = (address, expected) if expected else (address, *place)
@@ -369,12 +370,12 @@ class PostgresStore(Store):
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added == (True,) and self.link.has_joined:
-                tell(connection, {address: new})  # at the end of the caller's transaction
+                notify(connection, {address: new})  # at the end of the caller's transaction
             elif added == (True,):
-                self._telling.add(address, new)
+                self._notifier.add(address, new)
             if added:
                 return
-        row = connection.execute(_STANDING, [address]).fetchone()
+        row = connection.execute(_LOG_VERSION, [address]).fetchone()
         found = int(row[1]) if row else 0
         if found != expected or entries:
             raise conflict(place, expected, found)
@@ -391,7 +392,7 @@ class PostgresStore(Store):
 
 def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, bytes]) -> None:
     with connection.transaction():
-        row = connection.execute(f"{_STANDING} FOR UPDATE".encode(), [address_of(place)]).fetchone()
+        row = connection.execute(f"{_LOG_VERSION} FOR UPDATE".encode(), [address_of(place)]).fetchone()
         number, count = row or (None, 0)
         check_bodies(place, bodies, count)
         streams: dict[int, str] = dict(
@@ -403,13 +404,13 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
         for version, body in bodies.items():
             if version not in streams:
                 raise damaged(place, version - 1, f"entry {version} is missing")
-            values = (body, entry_sum(*place, version, streams[version], body), number, version)
+            values = (body, checksum_entry(*place, version, streams[version], body), number, version)
             connection.execute(
                 "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
                 values,
             )
         connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
-        connection.execute(_REMOVE_TOLD, [address_of(place)])
+        connection.execute(_REMOVE_PIECES, [address_of(place)])
         changed = "UPDATE quire.conversations SET version = version WHERE number = %s"
         connection.execute(changed, [number])
 
@@ -418,17 +419,17 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
     with connection.transaction():
         removed = "DELETE FROM quire.conversations WHERE address = %s RETURNING number"
         for row in connection.execute(removed, [address]).fetchall():
-            tell(connection, {address: 0})
+            notify(connection, {address: 0})
             connection.execute("DELETE FROM quire.entries WHERE conversation = %s", row)
             connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", row)
-        connection.execute(_REMOVE_TOLD, [address])
+        connection.execute(_REMOVE_PIECES, [address])
 
 
 def _array(numbers: Sequence[int]) -> str:
-    """Numbers for the server: the driver takes longer to write a list of them."""
+    """The literal of an array, which the driver takes longer to write from a list."""
     return f"{{{','.join(map(str, numbers))}}}"
 
 
 def address_of(place: Place) -> bytes:
-    """What a place is found by, which names nobody. No two places are written alike."""
+    """The key of a place in the tables: a hash, so that it holds no name."""
     return sha256(str(place).encode()).digest()

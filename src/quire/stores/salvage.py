@@ -1,6 +1,6 @@
-"""Checking a store, and writing what can be read of a damaged one into a new one.
+"""Salvage: copies the undamaged entries of a damaged store into a new one.
 
-Of a damaged SQLite file, what SQLite still reads. The sum of an entry says whether it is whole.
+The checksum of an entry tells whether it is damaged. A damaged SQLite file is read as far as SQLite can.
 """
 
 import os
@@ -17,23 +17,24 @@ from quire.stores.sealed import Seal
 from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole_entries
 
 LOST = ".lost"
-"""The stream of entries that stand for those that could not be read, so that versions stay the same."""
+"""The stream of placeholders for lost entries, so that versions stay the same."""
 
+_LOST = b'{"kind":"lost","id":"lost-%d","created_at":0.0}'
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 
 
 class Salvaged(NamedTuple):
-    """What was written into a new store."""
+    """The counts of a salvage."""
 
     conversations: int
     entries: int
     lost: int
-    """Entries that are known to be missing: others may be, at the end of a conversation."""
+    """Entries that are known to be lost; the end of a conversation can be lost unnoticed."""
 
 
 def check(url: str | Path, *, key: bytes | None = None) -> list[Damage]:
-    """The damage to a store; an empty list where it is whole."""
+    """The damage to a store; an empty list if there is none."""
     try:
         with Store.open(url, key=key) as store:
             return list(store.verify())
@@ -42,23 +43,24 @@ def check(url: str | Path, *, key: bytes | None = None) -> list[Damage]:
 
 
 def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salvaged:
-    """Write every entry of a store that is whole into an empty one.
+    """Copy every undamaged entry of a store into an empty one.
 
-    Versions stay the same: an entry in the stream `.lost` stands for one that is lost. An encrypted store
-    needs its key; what the key does not open is lost.
+    Versions stay the same: a placeholder in the stream `.lost` takes the place of a lost entry. An encrypted
+    store needs its key; entries of another key are lost.
     """
     if target.scopes():
-        raise InvalidValue("what is salvaged is written into a new store, and this one is not empty")
+        raise InvalidValue("a store is salvaged into an empty one, and this one is not empty")
     found, last = dict[Place, dict[int, Stored]](), Counter[Place]()
     recovered = list(_recovered(url))
     for place, stored in recovered:
         last[place] = max(last[place], stored.version)
-    for place, stored in recovered if key is None else Seal(key).opened(recovered):
+    for place, stored in recovered if key is None else Seal(key).unseal_all(recovered):
         if is_sealed(stored.body):
             raise InvalidValue(f"{place} is sealed: give its key")
         found.setdefault(place, {})[stored.version] = stored
     for place, log in found.items():
-        entries = [Entry(*log[at][1:]) if at in log else _lost(at) for at in range(1, max(log) + 1)]
+        versions = range(1, max(log) + 1)
+        entries = [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST % at) for at in versions]
         target.append(place, entries, expected=0)
     written = sum(map(len, found.values()))
     return Salvaged(len(found), written, sum(last.values()) - written)
@@ -75,12 +77,8 @@ def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
         return recover_sqlite(path)
 
 
-def _lost(version: int) -> Entry:
-    return Entry(LOST, b'{"kind":"lost","id":"lost-%d","created_at":0.0}' % version)
-
-
 def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
-    """The whole entries of a SQLite store that SQLite still reads."""
+    """The undamaged entries of a SQLite store, as far as SQLite reads it."""
     names: dict[int, dict[Place, None]] = {}
     rows: dict[int, list[Row]] = {}
     for number, values in _readable(path, "SELECT number, scope, name FROM conversations ORDER BY number"):
@@ -93,7 +91,7 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
                 rows.setdefault(at >> _BITS, []).append((at & _LAST, stream, body, known))
             case _:
                 continue
-    for number, places in names.items():  # a damaged name fits no entry
+    for number, places in names.items():  # a damaged name matches no checksum
         logs = [
             [(place, stored) for stored in whole_entries(place, rows.get(number, []))] for place in places
         ]
@@ -101,7 +99,7 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
 
 
 def _readable(path: str, query: str) -> list[tuple[int, list[Any]]]:
-    """The rows of a table by their keys: from the first and from the last one on, until one is damaged."""
+    """The rows of a table by key, read forwards and backwards, each up to the first damaged page."""
     found: dict[int, list[Any]] = {}
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")

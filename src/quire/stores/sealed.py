@@ -1,4 +1,4 @@
-"""Encryption at rest: a store around another one, which then sees no content."""
+"""Encryption at rest: a store that wraps another one and hides all content from it."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from quire.stores.store import (
     SEALED,
     Changes,
     Entry,
+    LogVersion,
     Opening,
     Place,
     Recent,
-    Standing,
     Store,
     Stored,
     check_bodies,
@@ -29,11 +29,11 @@ from quire.stores.store import (
 
 KEY_LENGTH = 32
 _NONCE_LENGTH = 12
-_MOST_KNOWN = 10_000
+_MAX_PLACES = 10_000
 
 
 class _Shell(msgspec.Struct, omit_defaults=True, gc=False):
-    """What stays readable: an item of an unknown kind, with the id and the time of the encrypted one."""
+    """The item that the inner store sees: of an unknown kind, with the id and time of the original."""
 
     kind: str
     id: str | None = None
@@ -59,22 +59,22 @@ class Seal:
         self._invalid: type[Exception] = InvalidTag
 
     def seal(self, place: Place, version: int, stream: str, body: bytes) -> bytes:
-        """An encrypted body."""
+        """Encrypt a body."""
         shell = _shell_of(body)
         nonce = os.urandom(_NONCE_LENGTH)
-        hidden = self._cipher.encrypt(nonce, body, _bound_to(place, version, stream, shell))
+        hidden = self._cipher.encrypt(nonce, body, _associated_data(place, version, stream, shell))
         shell.sealed = b64encode(nonce + hidden).decode()
         return msgspec.json.encode(shell)
 
     def unseal(self, place: Place, stored: Stored) -> Stored:
-        """An entry in clear; `StoreDamaged` where the key is another, or the entry was changed or moved."""
+        """Decrypt an entry; `StoreDamaged` if the key is wrong, or the entry was changed or moved."""
         version, stream, body = stored
         if not is_sealed(body):
             raise damaged(place, version - 1, f"entry {version} was written without a key")
         try:
             shell = _read_shell(body)
             data = b64decode(shell.sealed, validate=True)
-            bound = _bound_to(place, version, stream, shell)
+            bound = _associated_data(place, version, stream, shell)
             clear = self._cipher.decrypt(data[:_NONCE_LENGTH], data[_NONCE_LENGTH:], bound)
         except (self._invalid, msgspec.MsgspecError, ValueError, RecursionError):
             reason = f"entry {version} was sealed with another key, changed or moved"
@@ -82,20 +82,20 @@ class Seal:
         return Stored(version, stream, bytes(clear))
 
     def seal_part(self, place: Place, part: int, version: int, body: bytes) -> bytes:
-        """An encrypted part of a checkpoint."""
+        """Encrypt a part of a checkpoint."""
         nonce = os.urandom(_NONCE_LENGTH)
-        return nonce + bytes(self._cipher.encrypt(nonce, body, _bound_to_part(place, part, version)))
+        return nonce + bytes(self._cipher.encrypt(nonce, body, _associated_part_data(place, part, version)))
 
     def unseal_part(self, place: Place, part: int, version: int, body: bytes) -> bytes | None:
-        """A part in clear; `None` where the key is another, or the part was changed or moved."""
-        bound = _bound_to_part(place, part, version)
+        """Decrypt a part; `None` if the key is wrong, or the part was changed or moved."""
+        bound = _associated_part_data(place, part, version)
         try:
             return bytes(self._cipher.decrypt(body[:_NONCE_LENGTH], body[_NONCE_LENGTH:], bound))
         except (self._invalid, ValueError):
             return None
 
-    def opened(self, entries: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
-        """Those entries that this key opens, in clear."""
+    def unseal_all(self, entries: Iterable[tuple[Place, Stored]]) -> Iterator[tuple[Place, Stored]]:
+        """Decrypt the entries that have this key, and skip the others."""
         for place, stored in entries:
             with suppress(StoreDamaged):
                 yield place, self.unseal(place, stored)
@@ -104,17 +104,17 @@ class Seal:
 class Sealed(Store):
     """Encrypts bodies and checkpoints with a key of 32 bytes that only the caller keeps.
 
-    Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key is
-    `StoreDamaged`, also for an append, before anything is written. So is an entry that was written without a
-    key: a conversation is encrypted as a whole.
+    Names of scopes, conversations and streams, ids, times and sizes stay readable. A wrong key
+    raises `StoreDamaged`, for an append before anything is written. So does an entry that was written without
+    a key: a conversation is encrypted as a whole.
     """
 
     def __init__(self, store: Store, key: bytes) -> None:
         self._seal = Seal(key)
         self.inside = store
         """The store that holds what is encrypted."""
-        # Up to which version the key is known to be right: an append need not look again.
-        self._known: dict[Place, int] = {}
+        # The last version that this key opened: the next append need not check the key again.
+        self._opened: dict[Place, int] = {}
         self.has_checkpoints, self.knows_open_jobs = store.has_checkpoints, store.knows_open_jobs
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ class Sealed(Store):
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
         place = checked_append(place, entries, expected)
-        if expected > 0 and self._known.get(place) != expected:
+        if expected > 0 and self._opened.get(place) != expected:
             for last in self.inside.read(place, after=expected - 1)[:1]:
                 self._seal.unseal(place, last)
         sealed = [
@@ -136,9 +136,9 @@ class Sealed(Store):
         ]
         options = {"settled": settled} if self.knows_open_jobs else {}
         version = self.inside.append(place, sealed, expected=expected, **options)
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        self._known[place] = version
+        if len(self._opened) >= _MAX_PLACES:
+            self._opened.clear()
+        self._opened[place] = version
         return version
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
@@ -155,7 +155,7 @@ class Sealed(Store):
     def version(self, place: Place) -> int:
         return self.inside.version(place)
 
-    def conversations(self, scope: str) -> dict[str, Standing]:
+    def conversations(self, scope: str) -> dict[str, LogVersion]:
         return self.inside.conversations(scope)
 
     def changes(self, scope: str, since: Any = None) -> Changes:
@@ -176,9 +176,9 @@ class Sealed(Store):
         if found is None or head is None:
             return None
         entries = [self._seal.unseal(place, stored) for stored in found.entries]
-        # What is encrypted is bound to its stream, so the entries that are named are read one by one.
+        # Decryption needs the stream of each entry, so the named entries are read one by one.
         named = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, found.needs))
-        return found._replace(head=head, entries=entries, named=b",".join(one.body for one in named))
+        return found._replace(head=head, entries=entries, named=b",".join(stored.body for stored in named))
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         found = self.inside.read_parts(place, parts)
@@ -203,7 +203,7 @@ class Sealed(Store):
 
     def remove(self, place: Place) -> None:
         self.inside.remove(place)
-        self._known.pop(place, None)
+        self._opened.pop(place, None)
 
     def scrub(self, *, wait: bool = True) -> None:
         self.inside.scrub(wait=wait)
@@ -218,7 +218,7 @@ class Sealed(Store):
         return self.inside.wait(place, version, timeout)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
-        return self._seal.opened(self.inside.recover())
+        return self._seal.unseal_all(self.inside.recover())
 
     def close(self) -> None:
         self.inside.close()
@@ -232,9 +232,9 @@ def _shell_of(body: bytes) -> _Shell:
         return _Shell(SEALED)
 
 
-def _bound_to(place: Place, version: int, stream: str, shell: _Shell) -> bytes:
+def _associated_data(place: Place, version: int, stream: str, shell: _Shell) -> bytes:
     return json.dumps([*place, version, stream, shell.id, shell.created_at]).encode()
 
 
-def _bound_to_part(place: Place, part: int, version: int) -> bytes:
+def _associated_part_data(place: Place, part: int, version: int) -> bytes:
     return json.dumps(["checkpoint", *place, part, version]).encode()

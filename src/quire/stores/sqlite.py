@@ -23,10 +23,10 @@ from quire.stores.store import (
     Damage,
     Durability,
     Entry,
+    LogVersion,
     Opening,
     Place,
     Recent,
-    Standing,
     Store,
     Stored,
     by_activity,
@@ -41,14 +41,13 @@ from quire.stores.store import (
     checked_start,
     checked_stream,
     checked_versions,
+    checksum_entry,
+    checksum_name,
+    checksummed_rows,
     conflict,
     damaged,
-    entry_sum,
     newest_first,
     part_stream,
-    sum_of,
-    summed,
-    this_process,
     verified,
     verified_at,
     waits_for_disk,
@@ -62,39 +61,40 @@ APPLICATION = 0x51756972
 VERSION = 6
 """The version of the tables, which is the database's `user_version`."""
 
-PATIENCE = 10.0
-"""How long a verb waits for another writer, in seconds."""
+TIMEOUT = 10.0
+"""Seconds to wait for another writer."""
 
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _PAGE = 4096
 _REMOVED = -1
-_MOST_KNOWN = 10_000
-_MOST_CHANGES = 10_000
-_PAUSE, _UNMOVED = 0.005, 0.005
+_MAX_KNOWN = 10_000
+_MAX_CHANGES = 10_000
+_PAUSE, _RECHECK_PATH = 0.005, 0.005
 _LOG_PAGES = 4000
 """The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
 
-_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+_TRUNCATE_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
-# Entries are only added at the end of their table, and what is erased is emptied in its place. So SQLite
-# never moves rows between pages, which leaves copies behind: all that is erased is overwritten
-# (`secure_delete`).
-# `versions` leads to the entries of a conversation: `at` is number << 32 | version. After its last entry
-# every conversation has an end, whose id is the negative version. An append looks for it; the trigger puts
-# the id of the entry in its place, and adds the next end. So one statement compares, writes and counts; and a
-# conversation whose last rows are lost is noticed, since it has no end. For example, ana/q3 with two entries,
-# where it is the first conversation of the file:
-#     conversations  (1, 'ana', 'q3', sum of 'ana', sum of 'q3', 0)
-#     entries        (1, 1 << 32, 'ana', 'q3', sum of the names)
-#                    (2, 1 << 32 | 1, 'main', '{"kind":"message",…}', sum of the entry)
-#                    (3, 1 << 32 | 2, 'main', '{"kind":"message",…}', sum of the entry)
+# Rows are only added at the end of `entries`, and an erased entry is emptied in its place. So SQLite never
+# moves rows between pages, which would leave copies: all erased content is overwritten (`secure_delete`).
+#
+# `versions` is the index of a conversation's entries: `at` is number << 32 | version. After its last entry
+# every conversation has an end marker, whose id is the negative version. An append selects the marker; the
+# trigger replaces it by the id of the entry, and adds the next marker. So one statement compares, writes and
+# counts; and lost rows at the end of a conversation are noticed, since its marker is lost too. For example,
+# ana/q3 with two entries, as the first conversation of the file:
+#     conversations  (1, 'ana', 'q3', checksum of 'ana', checksum of 'q3', 0)
+#     entries        (1, 1 << 32, 'ana', 'q3', checksum of the names)
+#                    (2, 1 << 32 | 1, 'main', '{"kind":"message",…}', checksum of the entry)
+#                    (3, 1 << 32 | 2, 'main', '{"kind":"message",…}', checksum of the entry)
 #     versions       (1 << 32, 1), (1 << 32 | 1, 2), (1 << 32 | 2, 3), (1 << 32 | 3, -3)
-# The entry of version 0 has the names once more, to recover a damaged file. Names are found by their sums, in
-# two indexes, so that a damaged index does not hide a conversation.
-# A part of a checkpoint is an entry too: its `at` is ~(number << 32 | part), and its stream says the version
-# and the needs. The head is part 0, and its sum covers the entries that it needs.
-# At 0, `versions` counts the bytes that emptied rows take at most.
+# The entry of version 0 repeats the names, so that they can be recovered from a damaged file. Names are
+# looked up by checksum in either of two indexes, so that a damaged index does not hide a conversation.
+#
+# A part of a checkpoint is an entry too: its `at` is ~(number << 32 | part), and its stream holds the version
+# and the needs. The head is part 0, and its checksum covers the entries that it needs.
+# The row of `versions` at 0 counts the bytes of emptied rows, as an upper bound.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
     " name TEXT NOT NULL, scope_sum INTEGER NOT NULL, name_sum INTEGER NOT NULL,"
@@ -115,7 +115,7 @@ _TABLES = (
 _BY_SUMS = "scope_sum = ? AND name_sum = ?"
 _IN_PLACE = f"{_BY_SUMS} AND scope = ? AND name = ?"
 _FILL_END = "INSERT INTO entries SELECT NULL, at, ?, ?, ? FROM versions WHERE at = ? AND id < 0"
-_ADD = "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO entries VALUES (NULL, ?, ?, ?, ?)"
 _EMPTY = "UPDATE entries SET at = 0, stream = '', body = x'', sum = 0 WHERE id"
 _START = f"(SELECT number << {_BITS} FROM conversations WHERE {_IN_PLACE})"
 _READ = f"""
@@ -143,7 +143,7 @@ _NAMED = """
     CROSS JOIN entries ON entries.id = versions.id"""
 _END = f"""
     (SELECT max(at) FROM versions WHERE at BETWEEN number << {_BITS} AND number << {_BITS} | {_LAST})"""
-_STANDING = f"""
+_LOG_VERSION = f"""
     SELECT scope, name, number, at & {_LAST}, id FROM conversations INDEXED BY by_sum
     LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
 _CHANGED = f"""
@@ -169,7 +169,7 @@ _log = logging.getLogger("quire.stores")
 
 
 class _Moment(NamedTuple):
-    """A commit as the connection that reads knows it, the last entry by then, and how many removals."""
+    """The state of the file: the commit, the last entry, and how many conversations were removed."""
 
     commit: int
     last: int
@@ -179,8 +179,8 @@ class _Moment(NamedTuple):
 class SQLiteStore(Store):
     """All conversations in one file.
 
-    With `durable="process"` the system decides when the disk is written: what was acknowledged survives the
-    end of the process, not always the loss of power. With `"power"` every append waits for the disk.
+    With `durable="process"` the operating system decides when the disk is written: an acknowledged append
+    survives the end of the process, but perhaps not a loss of power. With `"power"` it waits for the disk.
     """
 
     has_checkpoints = knows_open_jobs = True
@@ -188,11 +188,11 @@ class SQLiteStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, durable: Durability = "process") -> None:
         self._file = _File(path, durable)
         self.reports = self._file.reports
-        # What an append has checked already: streams, and places with the row before their first entry.
-        self._known: dict[Place, int] = {}
+        # Checked by an earlier append: names of streams, and places with the `at` of their version 0.
+        self._starts: dict[Place, int] = {}
         self._streams: set[str] = set()
         self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])  # of a scope
-        self._counted: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, as of a commit
+        self._polled: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, by commit
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self.path!r}>"
@@ -203,7 +203,7 @@ class SQLiteStore(Store):
         return self._file.path
 
     def append(self, place: Place, entries: Sequence[Entry], *, expected: int, settled: bool = False) -> int:
-        start = self._known.get(place) if type(place) is Place else None
+        start = self._starts.get(place) if type(place) is Place else None
         if start is None or len(entries) != 1 or type(expected) is not int or not 0 < expected < _LAST:
             return self._append_checked(place, entries, expected, settled)
         stream, body = entries[0]
@@ -211,19 +211,19 @@ class SQLiteStore(Store):
             return self._append_checked(place, entries, expected, settled)
         version, file = expected + 1, self._file
         check_process(file.process)
-        row = (stream, body, entry_sum(*place, version, stream, body), start + version)
+        row = (stream, body, checksum_entry(*place, version, stream, body), start + version)
         try:
             with file.writing:
                 cursor = file.cursor or file.writer().cursor()
-                if monotonic() > file.unmoved_until:
-                    file.check_place()
+                if monotonic() > file.path_checked_until:
+                    file.check_path()
                 is_added = cursor.execute(_FILL_END, row).rowcount == 1
         except sqlite3.Error as error:
             raise file.failure(error) from error
-        if not is_added:  # another came first, or removed the conversation
+        if not is_added:  # another process appended first, or removed the conversation
             return self._append_checked(place, entries, expected, settled)
-        if self._watching is not None:
-            self._watching.hear(place, version)
+        if self._watchers is not None:
+            self._watchers.notify(place, version)
         return version
 
     def read(self, place: Place, *, after: int = 0) -> list[Stored]:
@@ -233,7 +233,7 @@ class SQLiteStore(Store):
             if not rows:
                 with in_transaction(connection, "BEGIN"):
                     rows = connection.execute(_READ, (*_where(place), start, *_where(place))).fetchall()
-                    if not rows and self._standing(connection, place)[1] <= start:
+                    if not rows and self._log_version(connection, place)[1] <= start:
                         return []
         return _verified(place, start, rows)
 
@@ -256,9 +256,9 @@ class SQLiteStore(Store):
     def version(self, place: Place) -> int:
         check_place(place)
         with self._file.snapshot() as connection:
-            return self._standing(connection, place)[1]
+            return self._log_version(connection, place)[1]
 
-    def conversations(self, scope: str) -> dict[str, Standing]:
+    def conversations(self, scope: str) -> dict[str, LogVersion]:
         checked_scope(scope)
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             return self._conversations(connection, scope)
@@ -270,39 +270,40 @@ class SQLiteStore(Store):
             if isinstance(since, _Moment) and commit == since.commit:
                 return Changes({}, is_all=False, moment=since)
             moment = _Moment(commit, *connection.execute(_LATEST).fetchone())
-            # An entry that is replaced gets a new id, one that is removed leaves none.
-            is_told = isinstance(since, _Moment) and moment.removed == since.removed
-            if not is_told or moment.last - since.last > _MOST_CHANGES:
+            # A replaced entry gets a new id, so only removals leave no trace in the ids.
+            is_incremental = isinstance(since, _Moment) and moment.removed == since.removed
+            if not is_incremental or moment.last - since.last > _MAX_CHANGES:
                 return Changes(self._conversations(connection, scope), is_all=True, moment=moment)
-            rows = connection.execute(_CHANGED, (since.last, sum_of(scope))).fetchall()
+            rows = connection.execute(_CHANGED, (since.last, checksum_name(scope))).fetchall()
         return Changes(self._standings(scope, rows), is_all=False, moment=moment)
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             rows = connection.execute("SELECT DISTINCT scope, scope_sum FROM conversations").fetchall()
-            sums = connection.execute("SELECT DISTINCT scope_sum FROM conversations INDEXED BY by_sum")
-            known = {row[0] for row in sums}
-        is_right = all(one == _REMOVED or one == sum_of(str(scope)) for scope, one in rows)
-        if not is_right or {one for _, one in rows} != known:
+            index = connection.execute("SELECT DISTINCT scope_sum FROM conversations INDEXED BY by_sum")
+            indexed = {row[0] for row in index}
+        are_right = all(known in (_REMOVED, checksum_name(str(scope))) for scope, known in rows)
+        if not are_right or {known for _, known in rows} != indexed:
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
-        return sorted(scope for scope, one in rows if one != _REMOVED)
+        return sorted(scope for scope, known in rows if known != _REMOVED)
 
     def recent(self, scope: str | None = None) -> list[Recent]:
         within = checked_scope(scope or "")
-        values = () if scope is None else (sum_of(within), within)
+        values = () if scope is None else (checksum_name(within), within)
         where = f"scope_sum <> {_REMOVED}" if scope is None else "scope_sum = ? AND scope = ?"
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-            # The connection that reads never writes, so each commit of any other gives another number.
+            # `data_version` changes with each commit of another connection, and this one never writes.
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
             known_scope, since, known = self._recent
             if (known_scope, since.commit) != (scope, commit):
                 moment = _Moment(commit, *connection.execute(_LATEST).fetchone())
-                is_told = known_scope == scope and since.removed == moment.removed
-                if is_told and 0 <= moment.last - since.last <= _MOST_CHANGES:
+                is_incremental = known_scope == scope and since.removed == moment.removed
+                if is_incremental and 0 <= moment.last - since.last <= _MAX_CHANGES:
                     changed = connection.execute(f"{_RECENT} WHERE {where} {_SINCE}", (*values, since.last))
                     found = newest_first(map(self._last_entry, changed))
-                    places = {one.place for one in found}
-                    known = [*merge(found, (o for o in known if o.place not in places), key=by_activity)]
+                    places = {recent.place for recent in found}
+                    same = (recent for recent in known if recent.place not in places)
+                    known = [*merge(found, same, key=by_activity)]
                 else:
                     rows = connection.execute(f"{_RECENT} WHERE {where}", values)
                     known = newest_first(map(self._last_entry, rows))
@@ -321,16 +322,16 @@ class SQLiteStore(Store):
                 found = connection.execute(_HEAD, _where(place)).fetchone()
                 if found is None:
                     return None
-                start, stream, body, known = found
+                start, stream, body, checksum = found
                 version, needs = _read_part_stream(stream)
-                named, marks = _named(connection, start, needs)
-                if _sum_with(entry_sum(*place, 0, stream, body), named, marks) != known:
+                named, marks = _needed_entries(connection, start, needs)
+                if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != checksum:
                     return None
                 rows = connection.execute(_READ, (*_where(place), version - 1, *_where(place))).fetchall()
-                _, links = self._standing(connection, place._replace(conversation=LINKS))
+                _, links = self._log_version(connection, place._replace(conversation=LINKS))
             later = _verified(place, version - 1, rows)
-            self._remember(place, start, later)
-        except (StoreDamaged, TypeError, ValueError):  # a damaged database gives values of other types
+            self._remember_checked(place, start, later)
+        except (StoreDamaged, TypeError, ValueError):  # a damaged database returns values of other types
             return None
         return Opening(version, body, later, json.loads(needs), named, links) if later else None
 
@@ -348,35 +349,35 @@ class SQLiteStore(Store):
     ) -> bool:
         named, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
         with self._file.transaction() as connection:
-            number, count = self._standing(connection, place)
+            number, count = self._log_version(connection, place)
             newest = connection.execute(_HEAD, _where(place)).fetchone()
-            with suppress(TypeError, ValueError):  # of a head that is damaged, or of none
+            with suppress(TypeError, ValueError):  # the head is damaged or missing
                 if version < _read_part_stream(newest[1])[0] <= count:
                     return False
             if version > count:
                 return False
             rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
             verified_at(place, named, rows)
-            covered = _named(connection, number << _BITS, str(named))
-            for part, *values, known in [(*head_row[:3], _sum_with(head_row[3], *covered)), *others]:
+            covered = _needed_entries(connection, number << _BITS, str(named))
+            for part, *values, checksum in [(*head_row[:3], _head_checksum(head_row[3], *covered)), *others]:
                 at = ~(number << _BITS | part)
                 connection.execute(f"{_EMPTY} = (SELECT id FROM versions WHERE at = ?)", (at,))
-                connection.execute(_ADD, (at, *values, known))
+                connection.execute(_INSERT, (at, *values, checksum))
         return True
 
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
         check_place(place)
         find = "SELECT id, stream FROM versions JOIN entries USING (id) WHERE versions.at = ?"
         with self._file.transaction() as connection:
-            number, count = self._standing(connection, place)
+            number, count = self._log_version(connection, place)
             check_bodies(place, bodies, count)
             for version, body in bodies.items():
                 at = number << _BITS | version
                 found = connection.execute(find, (at,)).fetchone()
                 if found is None:
                     raise damaged(place, version - 1, f"entry {version} is missing")
-                values = (at, found[1], body, entry_sum(*place, version, found[1], body))
-                connection.execute(_ADD, values)
+                values = (at, found[1], body, checksum_entry(*place, version, found[1], body))
+                connection.execute(_INSERT, values)
                 connection.execute(f"{_EMPTY} = ?", found[:1])
             _remove(connection, ~(number << _BITS | _LAST))
 
@@ -392,17 +393,17 @@ class SQLiteStore(Store):
                 _remove(connection, number << _BITS)
                 _remove(connection, ~(number << _BITS | _LAST))
                 connection.execute(f"{rename} WHERE number = ?", (number,))
-        self._known.pop(place, None)
+        self._starts.pop(place, None)
 
     def scrub(self, *, wait: bool = True) -> None:
-        """Empty the log of the file. What was removed is overwritten in the file itself already.
+        """Truncate the file's write-ahead log. In the file itself, removed content is overwritten at once.
 
-        Where half of the file may be emptied rows, it is written anew, to give their room back.
+        If emptied rows may take half of the file, it is also rewritten without them.
         """
-        self._file.empty_log(wait=wait)
+        self._file.truncate_log(wait=wait)
 
     def vacuum(self) -> None:
-        self._file.empty_log(wait=True, rewrites=True)
+        self._file.truncate_log(wait=True, rewrites=True)
 
     def verify(self, place: Place | None = None) -> Iterator[Damage]:
         if place is None:
@@ -422,126 +423,126 @@ class SQLiteStore(Store):
 
     def close(self) -> None:
         self._file.close()
-        self._begun_watching().close()
+        self._opened_watchers().close()
 
     def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
-            known = self._counted[1] if self._counted[0] == commit else {}
-            wanted = json.dumps([_sums(place) for place in places if place not in known])
-            known |= {place: 0 for place in places if place not in known}
-            known |= {Place(*row[:2]): row[2] for row in connection.execute(_COUNTS, (wanted,))}
-        self._counted = (commit, known)
-        return {place: known[place] for place in places}
+            counts = self._polled[1] if self._polled[0] == commit else {}
+            wanted = json.dumps([_name_checksums(place) for place in places if place not in counts])
+            counts |= {place: 0 for place in places if place not in counts}
+            counts |= {Place(*row[:2]): row[2] for row in connection.execute(_COUNTS, (wanted,))}
+        self._polled = (commit, counts)
+        return {place: counts[place] for place in places}
 
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int, settled: bool) -> int:
         place = checked_append(place, entries, expected)
         with self._file.transaction() as connection:
-            number, found = self._standing(connection, place)
+            number, found = self._log_version(connection, place)
             if found != expected:
                 raise conflict(place, expected, found)
             if not entries:
                 return found
-            number = number or _begun(connection, place)
+            number = number or _insert_conversation(connection, place)
             start = number << _BITS
-            rows = [(*row, start + version) for version, *row in summed(place, entries, found)]
+            rows = [(*row, start + version) for version, *row in checksummed_rows(place, entries, found)]
             connection.executemany(_FILL_END, rows)
             if any(entry[0] == JOBS for entry in entries):
                 connection.execute(_MARK, (not settled, number, not settled))
-        self._remember(place, start, entries)
-        if self._watching is not None:
-            self._watching.hear(place, found + len(entries))
+        self._remember_checked(place, start, entries)
+        if self._watchers is not None:
+            self._watchers.notify(place, found + len(entries))
         return found + len(entries)
 
-    def _conversations(self, connection: sqlite3.Connection, scope: str) -> dict[str, Standing]:
-        rows = connection.execute(_STANDING, (sum_of(scope),)).fetchall()
-        counted = connection.execute(f"{_COUNT} scope_sum = ?", (sum_of(scope),)).fetchone()
+    def _conversations(self, connection: sqlite3.Connection, scope: str) -> dict[str, LogVersion]:
+        rows = connection.execute(_LOG_VERSION, (checksum_name(scope),)).fetchall()
+        counted = connection.execute(f"{_COUNT} scope_sum = ?", (checksum_name(scope),)).fetchone()
         if counted != (len(rows),):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
         return self._standings(scope, rows)
 
-    def _standings(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, Standing]:
+    def _standings(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, LogVersion]:
         found = {self._place_in(row): row for row in rows}
         return {
-            place.conversation: Standing(_version_in(found[place]), str(found[place][2]))
+            place.conversation: LogVersion(_version_in(found[place]), str(found[place][2]))
             for place in sorted(found)
             if place.scope == scope
         }
 
     def _last_entry(self, row: Sequence[Any]) -> tuple[Place, int, bytes | None]:
-        """The place, version and last body of a row of `_RECENT`; no body where the end is missing."""
+        """The place, version and last body of a row of `_RECENT`; no body if the end marker is missing."""
         with suppress(StoreDamaged):
             return self._place_in(row), _version_in(row), row[5]
         return self._place_in(row), 0, None
 
     def _place_in(self, row: Sequence[Any]) -> Place:
-        """The names that a row of `conversations` begins with, of any types where it is damaged."""
+        """The place in the first two columns of a row; `StoreDamaged` if they are not texts."""
         place = Place(*row[:2])
         if type(row[0]) is not str or type(row[1]) is not str:
             raise StoreDamaged(f"{self.path} is damaged: the names of conversations are not as written")
         return place
 
-    def _remember(self, place: Place, start: int, entries: Sequence[Entry | Stored]) -> None:
+    def _remember_checked(self, place: Place, start: int, entries: Sequence[Entry | Stored]) -> None:
         """Remember what the next append need not check again."""
-        if len(self._known) >= _MOST_KNOWN or len(self._streams) >= _MOST_KNOWN:
-            self._known.clear()
+        if len(self._starts) >= _MAX_KNOWN or len(self._streams) >= _MAX_KNOWN:
+            self._starts.clear()
             self._streams = set()
-        self._known[place] = start
+        self._starts[place] = start
         self._streams.update(entry.stream for entry in entries)
 
-    def _standing(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
+    def _log_version(self, connection: sqlite3.Connection, place: Place) -> tuple[int, int]:
         """The number and the version of a conversation; zeros where there is none."""
-        rows = connection.execute(f"{_STANDING} AND name_sum = ?", _sums(place)).fetchall()
+        rows = connection.execute(f"{_LOG_VERSION} AND name_sum = ?", _name_checksums(place)).fetchall()
         for row in rows:
             if self._place_in(row) == place:
                 return row[2], _version_in(row)
-            if _sums(self._place_in(row)) != _sums(place):
+            if _name_checksums(self._place_in(row)) != _name_checksums(place):
                 raise damaged(place, 0, "an index leads to another conversation, or its name is damaged")
-        if not connection.in_transaction:  # another may begin it between the two statements
+        if not connection.in_transaction:  # another process may create it between the two statements
             with in_transaction(connection, "BEGIN"):
-                return self._standing(connection, place)
-        if connection.execute(f"{_COUNT} {_BY_SUMS}", _sums(place)).fetchone() != (len(rows),):
+                return self._log_version(connection, place)
+        if connection.execute(f"{_COUNT} {_BY_SUMS}", _name_checksums(place)).fetchone() != (len(rows),):
             raise damaged(place, 0, "its name is missing in an index")
         return 0, 0
 
 
-def _sums(place: Place) -> tuple[int, int]:
-    return sum_of(place.scope), sum_of(place.conversation)
+def _name_checksums(place: Place) -> tuple[int, int]:
+    return checksum_name(place.scope), checksum_name(place.conversation)
 
 
 def _where(place: Place) -> tuple[int, int, str, str]:
     """The values of `_IN_PLACE`."""
-    return *_sums(place), place.scope, place.conversation
+    return *_name_checksums(place), place.scope, place.conversation
 
 
 def _version_in(row: Sequence[Any]) -> int:
-    """The version of a conversation by a row of `_STANDING`, if its end is as it was written."""
+    """The version in a row of `_LOG_VERSION`; `StoreDamaged` if the end marker is missing or wrong."""
     scope, name, _, last, end = row[:5]
     if type(last) is not int or end != -last:
         raise damaged(Place(scope, name), 0, "its last entries are missing")
     return last - 1
 
 
-def _named(connection: sqlite3.Connection, start: int, needs: str) -> tuple[bytes, bytes]:
-    """The bodies of the entries that a head names, and their streams and sums."""
+def _needed_entries(connection: sqlite3.Connection, start: int, needs: str) -> tuple[bytes, bytes]:
+    """The bodies of the entries that a head needs, and their streams and checksums, each as one text."""
     named, marks = connection.execute(_NAMED, (needs, start)).fetchone()
     return named or b"", marks or b""
 
 
-def _sum_with(known: int, named: bytes, marks: bytes) -> int:
-    """The sum of a head, given that of its row alone. Many entries are checked faster as one text."""
-    return crc32(marks, crc32(named, known))
+def _head_checksum(row: int, named: bytes, marks: bytes) -> int:
+    """The checksum of a head with the entries that it needs, given that of its row alone."""
+    return crc32(marks, crc32(named, row))
 
 
 def _read_part_stream(stream: str) -> tuple[int, str]:
-    """The version and the needs that the stream of a head says."""
+    """The version and the needs in the stream of a head."""
     _, version, needs = stream.split(" ", 2)
     return int(version), needs
 
 
 def _verified(place: Place, after: int, rows: list[Any]) -> list[Stored]:
-    """The entries of all rows after a version, the last of which is the end."""
-    has_end = bool(rows) and _is_end(rows[-1])
+    """The entries of all rows after a version; the last row has to be the end marker."""
+    has_end = bool(rows) and tuple(rows[-1][1:]) == ("", None, None)
     return verified(place, after, rows.pop()[0] - 1 if has_end else None, rows)
 
 
@@ -552,41 +553,38 @@ def _remove(connection: sqlite3.Connection, start: int) -> None:
     connection.execute(f"DELETE FROM {rows}", (start, start | _LAST))
 
 
-def _is_end(row: Sequence[Any]) -> bool:
-    return tuple(row[1:]) == ("", None, None)
-
-
-def _begun(connection: sqlite3.Connection, place: Place) -> int:
+def _insert_conversation(connection: sqlite3.Connection, place: Place) -> int:
     """The number of a new conversation."""
     insert = "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, 0) RETURNING number"
-    number = int(connection.execute(insert, (*place, *_sums(place))).fetchone()[0])
+    number = int(connection.execute(insert, (*place, *_name_checksums(place))).fetchone()[0])
     name = place.conversation.encode()
-    connection.execute(_ADD, (number << _BITS, place.scope, name, entry_sum(*place, 0, place.scope, name)))
+    checksum = checksum_entry(*place, 0, place.scope, name)
+    connection.execute(_INSERT, (number << _BITS, place.scope, name, checksum))
     return number
 
 
-_NOT_DAMAGE = {
+_HARMLESS = {
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY),
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
     *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT),
 }
-"""The statements are right, so after any other error the tables are not what they were."""
+"""Errors that do not mean damage. Our statements are valid, so every other error does."""
 
 
 _files: "WeakSet[_File]" = WeakSet()
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that needs no closing: from Python 3.13 on, dropping an open one is a warning."""
+    """A connection that closes itself: since Python 3.13, dropping an open one is a warning."""
 
     def __del__(self) -> None:
         self.close()
 
 
 class _File:
-    """A file with one connection that writes and one that reads. A caller holds `writing` or `reading`.
+    """A file with one connection for writes and one for reads. Callers hold the lock `writing` or `reading`.
 
-    `cursor` belongs to the connection that writes, once that is open: making one costs as much as a lookup.
+    `cursor` belongs to the writing connection, once that is open: creating one costs as much as a lookup.
     """
 
     def __init__(self, path: str | os.PathLike[str], durable: Durability) -> None:
@@ -599,79 +597,78 @@ class _File:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
-        self.unmoved_until = 0.0
-        """Until when a single append does not look whether the path leads to the file."""
+        self.path_checked_until = 0.0
+        """Until this time, a single append does not check the path again."""
         self._is_new = _create(self.path)
-        found = os.stat(self.path)
-        self._inode, self._device = found.st_ino, found.st_dev
-        self.process = this_process()
+        status = os.stat(self.path)
+        self._inode, self._device = status.st_ino, status.st_dev
+        self.process = os.getpid()
         _files.add(self)
         self._check_forked()
-        with self._guarded(), self.writing, self.reading:
+        with self._wrapped_errors(), self.writing, self.reading:
             self.writer()
 
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes."""
         if self._writer is None:
-            self._writer = self._connected()
+            self._writer = self._connect()
             self.cursor = self._writer.cursor()
         return self._writer
 
     def _reading(self) -> sqlite3.Connection:
-        """The connection that reads, so that a long read delays no writer."""
+        """A connection of its own, so that a long read delays no writer."""
         if self._reader is None:
-            self._reader = self._connected()
+            self._reader = self._connect()
         return self._reader
 
-    def check_place(self) -> None:
-        """Raise `StoreFailed` if the path no longer leads to the file."""
+    def check_path(self) -> None:
+        """Raise `StoreFailed` if the path no longer leads to the open file."""
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except OSError:
-            found = None
-        if found is None or found.st_ino != self._inode or found.st_dev != self._device:
+            status = None
+        if status is None or status.st_ino != self._inode or status.st_dev != self._device:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
-        self.unmoved_until = monotonic() + _UNMOVED
+        self.path_checked_until = monotonic() + _RECHECK_PATH
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
         """A transaction that writes."""
-        with self._guarded(), self.writing:
+        with self._wrapped_errors(), self.writing:
             connection = self.writer()
-            self.check_place()
+            self.check_path()
             with in_transaction(connection, "BEGIN IMMEDIATE"):
                 yield connection
 
     @contextmanager
     def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
-        """The connection that reads, for as long as the block runs."""
-        with self._guarded(), self.reading:
+        """The reading connection, locked for the block."""
+        with self._wrapped_errors(), self.reading:
             connection = self._reading()
-            self.check_place()
+            self.check_path()
             yield connection
 
-    def empty_log(self, *, wait: bool, rewrites: bool = False) -> None:
-        """Move the log into the file, and write a half-empty file, or any, anew.
+    def truncate_log(self, *, wait: bool, rewrites: bool = False) -> None:
+        """Move the log into the file, and rewrite the file if it is half empty or `rewrites` is set.
 
-        `StoreFailed` where others use it.
+        `StoreFailed` if another process uses it.
         """
-        with self._guarded(), self.writing:
+        with self._wrapped_errors(), self.writing:
             connection = self.writer()
-            self.check_place()
+            self.check_path()
             (used,) = connection.execute("PRAGMA page_count").fetchone()
             (unused,) = connection.execute("SELECT id FROM versions WHERE at = 0").fetchone()
             is_rewritten = rewrites or unused > used * _PAGE // 2
             rewriting = (
-                ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _EMPTY_LOG) if is_rewritten else ()
+                ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _TRUNCATE_LOG) if is_rewritten else ()
             )
-            for statement in (_EMPTY_LOG, *rewriting):
-                if not patiently(connection, statement, PATIENCE if wait else 0):
+            for statement in (_TRUNCATE_LOG, *rewriting):
+                if not retry_while_busy(connection, statement, TIMEOUT if wait else 0):
                     what = "its log could not be emptied: removed content may still be in it"
                     raise StoreFailed(f"{self.path} is in use by another, and {what}")
 
     def close(self) -> None:
-        """Close both connections, after running verbs."""
-        with self._guarded(), self.writing, self.reading:
+        """Close both connections, after running calls."""
+        with self._wrapped_errors(), self.writing, self.reading:
             self._closed = True
             connections = (self._writer, self._reader)
             self.cursor = self._writer = self._reader = None
@@ -682,8 +679,8 @@ class _File:
     def _check_forked(self) -> None:
         """Refuse a file that was open when this process was forked.
 
-        SQLite's locks on files stay with the parent, and SQLite does not notice: a connection beside an
-        inherited one would write to a log that others believe they may delete.
+        The locks on the file stay with the parent, and SQLite does not notice: a connection beside an
+        inherited one would write to a log that other processes believe they may delete.
         """
         for other in list(_files):
             is_same = (other._inode, other._device) == (self._inode, self._device)
@@ -692,14 +689,14 @@ class _File:
                 raise StoreFailed(f"{self.path} was open when this process was forked: {how}")
 
     @contextmanager
-    def _guarded(self) -> Generator[None, None, None]:
-        """Turn SQLite's errors into ours."""
+    def _wrapped_errors(self) -> Generator[None, None, None]:
+        """Convert SQLite's errors into ours."""
         check_process(self.process)
         try:
             yield
         except sqlite3.Error as error:
             raise self.failure(error) from error
-        except MemoryError as error:  # a damaged length asks for more than there is
+        except MemoryError as error:  # a damaged length may be huge
             raise StoreFailed(f"{self.path} needs more memory than there is") from error
         except UnicodeEncodeError:
             raise InvalidValue("a name is made of printable characters") from None
@@ -708,21 +705,22 @@ class _File:
         """Our error for an error of SQLite."""
         if self._closed:
             return StoreFailed(f"{self.path} was closed")
-        full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # without one: a text is no UTF-8
+        # A text that is not UTF-8 is an error without a code.
+        full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         code, name = full & 0xFF, getattr(error, "sqlite_errorname", type(error).__name__)
         if code == sqlite3.SQLITE_NOTADB:
             return StoreDamaged(f"{self.path} is not a SQLite database, and was left as it is")
-        if code not in _NOT_DAMAGE or full == sqlite3.SQLITE_IOERR_SHORT_READ:
+        if code not in _HARMLESS or full == sqlite3.SQLITE_IOERR_SHORT_READ:
             return StoreDamaged(f"{self.path} is damaged ({name})")
         return StoreFailed(f"{self.path} could not be read or written: {error} ({name})")
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
         connection = sqlite3.connect(
             address,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
             factory=_Connection,
@@ -739,13 +737,13 @@ class _File:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables of an empty file, in one transaction. What is not ours is left as it is."""
-        with in_transaction(connection, "BEGIN"):  # of one moment: another may be making the tables now
+        """Create the tables of an empty file, in one transaction."""
+        with in_transaction(connection, "BEGIN"):  # one snapshot: another process may be creating the tables
             if self._has_tables(connection):
                 return
-        patiently(connection, "PRAGMA journal_mode = WAL")
+        retry_while_busy(connection, "PRAGMA journal_mode = WAL")
         with in_transaction(connection, "BEGIN IMMEDIATE"):
-            if self._has_tables(connection):  # another was first
+            if self._has_tables(connection):  # another process was first
                 return
             about = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
             for statement in (*_TABLES, "INSERT INTO versions VALUES (0, 0)", *about):
@@ -755,7 +753,7 @@ class _File:
             _log.warning("%s", self.reports[0])
 
     def _has_tables(self, connection: sqlite3.Connection) -> bool:
-        """Whether the tables are there; false for an empty database, an error for another's."""
+        """Whether the tables exist; an error for a database of another application."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         query = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
@@ -772,11 +770,11 @@ class _File:
 
 @contextmanager
 def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None, None, None]:
-    """A transaction: committed at the end of a block, or rolled back."""
-    if begin == "BEGIN":  # it waits for nobody
+    """Run the block in a transaction: committed at its end, or rolled back."""
+    if begin == "BEGIN":  # it takes no lock
         connection.execute(begin)
     else:
-        patiently(connection, begin, PATIENCE)
+        retry_while_busy(connection, begin, TIMEOUT)
     try:
         yield
         connection.execute("COMMIT")
@@ -785,31 +783,31 @@ def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None
             connection.execute("ROLLBACK")
 
 
-def patiently(connection: sqlite3.Connection, statement: str, patience: float = PATIENCE) -> bool:
-    """Run a statement that needs the file alone, until it succeeds or the time is over; whether it succeeded.
+def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: float = TIMEOUT) -> bool:
+    """Run a statement that needs the file's lock, until it succeeds or times out; return which.
 
-    SQLite's own waiting sleeps up to a tenth of a second, misses short pauses of other writers, and does not
-    wait at all where two switch to a log at once.
+    SQLite's own busy timeout sleeps up to a tenth of a second, misses short pauses of other writers, and does
+    not wait at all if two processes turn on the log at once.
     """
-    until = monotonic() + patience
+    deadline = monotonic() + timeout
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
-            is_over = monotonic() > until
+            is_over = monotonic() > deadline
             try:
                 row = connection.execute(statement).fetchone()
-                if statement != _EMPTY_LOG or not row[0] or is_over:
-                    return statement != _EMPTY_LOG or not row[0]
+                if statement != _TRUNCATE_LOG or not row[0] or is_over:
+                    return statement != _TRUNCATE_LOG or not row[0]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_over:
                     raise
             sleep(_PAUSE)
     finally:
-        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+        connection.execute(f"PRAGMA busy_timeout = {TIMEOUT * 1000:.0f}")
 
 
 def _create(path: str) -> bool:
-    """Create a file that is not there, for its owner alone; SQLite gives files beside it the same mode."""
+    """Create a missing file, for its owner alone; SQLite gives the files beside it the same mode."""
     if os.path.isdir(path):
         raise StoreFailed(f"{path} is a folder")
     try:
@@ -820,5 +818,5 @@ def _create(path: str) -> bool:
                 folder.mkdir(mode=0o700, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except (OSError, ValueError) as error:
-        raise StoreFailed(f"{path} cannot be made ({type(error).__name__})") from error
+        raise StoreFailed(f"{path} cannot be created ({type(error).__name__})") from error
     return True

@@ -35,7 +35,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import JSON, Item, Unknown
-from quire.stores.watchers import Watching
+from quire.stores.watchers import Watchers
 
 Durability = Literal["process", "power"]
 """What an append that returned survives: the end of this process, or also the loss of power."""
@@ -59,9 +59,9 @@ _ADDRESSES = (
     "a store is opened by memory:, sqlite:///file.db, postgresql://…, "
     "or a path that ends in .db, .sqlite, .sqlite3 or .jsonl"
 )
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05
-_MOST_SEEDS = 10_000
-_beginning = Lock()
+_MIN_PAUSE, _MAX_PAUSE = 0.005, 0.05
+_MAX_SEEDS = 10_000
+_watchers_lock = Lock()
 
 MAX_NAME = 500
 """The longest scope, conversation or stream, in characters."""
@@ -70,7 +70,7 @@ MAX_PART = (1 << 31) - 1
 """The highest number of a part of a checkpoint."""
 
 JOBS = ".jobs"
-"""The stream of what was accepted to be done, who does it and how it ended."""
+"""The stream of jobs: what was accepted, who claimed it and how it ended."""
 
 SEALED = "sealed"
 """The kind of an encrypted entry. The kind comes first in its body."""
@@ -90,20 +90,20 @@ class Place(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The scope as it was named: without the conversation, where the scope is its own."""
-        before = self.scope.removesuffix(_own(self.conversation))
+        """The scope as the caller named it: a conversation without one gets its own, which is not shown."""
+        before = self.scope.removesuffix(_own_scope(self.conversation))
         return before if before != self.scope and (not before or before.endswith("/")) else self.scope
 
     @property
     def digest(self) -> str:
-        """What logs of the process call it: a name may have to be forgotten."""
+        """The name in log messages: the real one may be personal data, and logs are not erased."""
         return blake2b(str(self).encode(), digest_size=6).hexdigest()
 
     def __str__(self) -> str:
         return f"{quote(self.named, safe='')}/{quote(self.conversation, safe='')}"
 
 
-def _own(conversation: str) -> str:
+def _own_scope(conversation: str) -> str:
     return f"/{conversation.partition('/')[0]}"
 
 
@@ -116,28 +116,28 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     if address is None:
         name, within = _checked(conversation, "a conversation"), checked_scope(scope)
         if within.startswith("/") or "//" in within:
-            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are taken")
-        own = within + _own(name) if not within or within.endswith("/") else within
+            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are reserved")
+        own = within + _own_scope(name) if not within or within.endswith("/") else within
         return Place(checked_scope(own), name)
     if scope or conversation:
-        raise InvalidValue("a place is given by its address, or by scope and conversation, not by both")
+        raise InvalidValue("name a place by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
     if len(parts) > 2:
         raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
     try:
-        *before, name = (unquote(part, errors="strict") for part in parts)
+        *scopes, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
         raise InvalidValue("an address escapes bytes that are not UTF-8") from None
-    return place_at(scope="".join(before), conversation=name)
+    return place_at(scope="".join(scopes), conversation=name)
 
 
 def checked_scope(scope: object) -> str:
-    """A scope as a place has it, if it can be one."""
+    """The scope, if it is valid."""
     return _checked(scope, "a scope")
 
 
 def named_scope(scope: object) -> str:
-    """A scope that is named, or one that a place has: `InvalidValue` if there is none."""
+    """The scope, if it is valid and conversations can share it; else `InvalidValue`."""
     name = checked_scope(scope)
     if not name or (name.endswith("/") and name != "/" and not name.endswith("//")):
         raise InvalidValue("name a scope: conversations without one share nothing")
@@ -145,7 +145,7 @@ def named_scope(scope: object) -> str:
 
 
 def checked_stream(name: object, what: str = "the name of a stream") -> str:
-    """The name of a stream, if it can be one."""
+    """The name, if a stream may have it."""
     stream = _checked(name, what)
     if not stream:
         raise InvalidValue(f"{what} is empty")
@@ -153,7 +153,7 @@ def checked_stream(name: object, what: str = "the name of a stream") -> str:
 
 
 def checked_name(name: object) -> str:
-    """The name of a transcript, or an error that says why it cannot be one."""
+    """The name, if a transcript may have it; the error says why not."""
     stream = checked_stream(name, "the name of a transcript or a fork")
     if is_own(stream):
         raise InvalidValue("the name of a transcript does not begin with a dot")
@@ -165,11 +165,11 @@ def is_own(stream: str) -> bool:
     return stream.startswith(".")
 
 
-def _checked(name: object, what: str, longest: int = MAX_NAME) -> str:
+def _checked(name: object, what: str, max_length: int = MAX_NAME) -> str:
     if not isinstance(name, str):
         raise WrongType(f"{what} is a text, not {type(name).__name__}")
-    if len(name) > longest:
-        raise TooLarge(f"{what} has {len(name):,} characters; the limit is {longest:,}")
+    if len(name) > max_length:
+        raise TooLarge(f"{what} has {len(name):,} characters; the limit is {max_length:,}")
     if not name.isprintable():
         raise InvalidValue(f"{what} is made of printable characters")
     return name
@@ -190,11 +190,11 @@ class Stored(NamedTuple):
     body: bytes
 
 
-class Standing(NamedTuple):
-    """How far a conversation has come.
+class LogVersion(NamedTuple):
+    """The version of a conversation's log, and which log it is.
 
-    `log` differs where a conversation was removed and another begun at its address; it is empty where a store
-    cannot tell. A lower version of the same log means that the end of the log was lost.
+    `log` changes when a conversation is removed and another begins at its address; it is empty if the store
+    cannot tell. A lower version of the same log means that its end was lost.
     """
 
     version: int
@@ -202,16 +202,16 @@ class Standing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What changed in a scope since somebody last asked."""
+    """The conversations of a scope that changed since an earlier call."""
 
-    standings: dict[str, Standing]
-    """Conversations that were begun, appended to or replaced in; all of the scope if `is_all`."""
+    versions: dict[str, LogVersion]
+    """The conversations that began, grew or were replaced in."""
 
     is_all: bool
-    """Whether a conversation that is not among them was removed, or never there."""
+    """Whether `versions` lists the whole scope, so that any other conversation was removed."""
 
     moment: Any
-    """What to ask with the next time."""
+    """The `since` of the next call."""
 
 
 class Recent(NamedTuple):
@@ -222,11 +222,11 @@ class Recent(NamedTuple):
     """Zero where the end of the conversation is damaged."""
 
     time: float | None
-    """When its last entry was made, in UTC epoch seconds; `None` where that cannot be read."""
+    """The time of its last entry, in UTC epoch seconds; `None` if that cannot be read."""
 
 
 class Opening(NamedTuple):
-    """What a checkpoint gives for opening a conversation."""
+    """A checkpoint and the entries after it, from which a conversation is opened."""
 
     version: int
     """The version that the checkpoint describes."""
@@ -240,7 +240,7 @@ class Opening(NamedTuple):
     """The versions of the entries that the checkpoint names, all before its own."""
 
     named: bytes = b""
-    """The bodies of these entries, with commas between them: many are read and checked faster as one."""
+    """The bodies of these entries, joined by commas: one long text is checked faster than many short ones."""
 
     links: int | None = None
     """The version of the conversation of links of the scope, if the store read it too."""
@@ -259,7 +259,7 @@ class Damage(NamedTuple):
 
 
 class Store(ABC):
-    """Stores the entries of conversations. Every verb may be called from any thread.
+    """Stores the entries of conversations. Every method may be called from any thread.
 
     A store raises `Conflict`, errors of its arguments (`WrongType`, `InvalidValue`, `OutOfRange`) and
     `StoreError`, and no others.
@@ -277,12 +277,12 @@ class Store(ABC):
     reports: tuple[str, ...] = ()
     """What the store repaired since it was opened, such as the unfinished append of a process that died."""
 
-    _watching: Watching[Any] | None = None
-    """Those who watch conversations of this store, once somebody does."""
+    _watchers: Watchers[Any] | None = None
+    """The watchers of this store; `None` before the first `watch`."""
 
     @cached_property
     def attached(self) -> dict[str, Any]:
-        """What packages above keep for as long as the store lives, by the name of the package."""
+        """Objects that other packages keep with this store, by the name of the package."""
         return {}
 
     @staticmethod
@@ -292,7 +292,7 @@ class Store(ABC):
         """The store of an address: `memory:`, `sqlite:///file.db`, `postgresql://…`, or a path by its ending.
 
         `durable` is `"process"` unless given. With a `key` of 32 bytes, content is encrypted before it is
-        written. An open store is given back as it is.
+        written. An open store is returned as it is.
         """
         waits_for_disk(durable or "process")
         if isinstance(url, Store):
@@ -303,7 +303,7 @@ class Store(ABC):
         if key is None:
             return store
         try:
-            return kind_named("Sealed")(store, key)
+            return store_class("Sealed")(store, key)
         except BaseException:
             store.close()
             raise
@@ -349,13 +349,13 @@ class Store(ABC):
         """The number of entries of a conversation."""
 
     @abstractmethod
-    def conversations(self, scope: str) -> dict[str, Standing]:
+    def conversations(self, scope: str) -> dict[str, LogVersion]:
         """The conversations of one scope and how far each has come, sorted by name."""
 
     def changes(self, scope: str, since: Any = None) -> Changes:
-        """What changed in a scope since the `moment` that an earlier call returned, or at least that.
+        """The conversations that changed since the `moment` of an earlier call, and perhaps others.
 
-        A store that cannot tell lists all conversations.
+        A store that does not track changes lists all conversations.
         """
         return Changes(self.conversations(scope), is_all=True, moment=None)
 
@@ -369,29 +369,28 @@ class Store(ABC):
         Damage to one conversation does not hide the others: its time is `None`, and it comes last.
         """
         scopes = self.scopes() if scope is None else [scope]
-        standings = [(one, self.conversations(one)) for one in scopes]
         return newest_first(
-            (Place(one, name), at.version, self._last_body(Place(one, name), at.version))
-            for one, names in standings
-            for name, at in names.items()
+            (Place(within, name), log.version, self._last_body(Place(within, name), log.version))
+            for within in scopes
+            for name, log in self.conversations(within).items()
         )
 
     def with_open_jobs(self, scope: str | None = None) -> list[Place]:
-        """The conversations of one scope that may have jobs that were accepted and have not ended.
+        """The conversations of one scope that may have open jobs: accepted, and not ended.
 
-        An append with an entry of a job makes a conversation one of them, and one that is `settled` unmakes
-        it. A store that does not keep this looks which conversations ever had a job.
+        An append to the stream of jobs marks its conversation, and a `settled` one removes the mark. A store
+        without marks lists the conversations that ever had a job.
         """
-        found = (one.place for one in self.recent(scope))
-        return [place for place in found if self.versions_of(place, JOBS, limit=1)]
+        places = (recent.place for recent in self.recent(scope))
+        return [place for place in places if self.versions_of(place, JOBS, limit=1)]
 
     def _last_body(self, place: Place, version: int) -> bytes | None:
         with suppress(StoreDamaged):
             return self.read_at(place, [version])[0].body
         return None
 
-    # A checkpoint is made from the entries of a conversation, so that opening it need not read them all. It
-    # has a head, which is part 0, and further parts. It is never the truth: without one, the log is read.
+    # A checkpoint is derived from the entries of a conversation, so that opening it need not read them all.
+    # It has a head, which is part 0, and further parts. If it is missing or damaged, the log is read instead.
 
     def open_checkpoint(self, place: Place) -> Opening | None:
         """The head of a conversation's checkpoint with the entries that opening needs, as of one moment.
@@ -403,83 +402,82 @@ class Store(ABC):
         return None
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
-        """Parts of the checkpoint as they are now; those that are missing or damaged are left out."""
+        """The current parts of the checkpoint, without those that are missing or damaged."""
         checked_versions(place, parts)
         return {}
 
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        """Keep the checkpoint of a version, all or nothing, and return whether it was kept.
+        """Store the checkpoint of a version, all or nothing, and return whether it was stored.
 
         `needs` are the versions of entries that `open_checkpoint` returns with the head. `parts` have numbers
-        from 1 on; parts that are not given stay as they are. Nothing is kept where the conversation has fewer
-        entries, or a checkpoint of a higher version. `replace` and `remove` delete the whole checkpoint.
+        from 1 on; other parts stay as they are. Nothing is stored if the conversation has fewer entries, or a
+        checkpoint of a higher version. `replace` and `remove` delete the whole checkpoint.
         """
         checked_checkpoint(place, version, head, needs, parts)
         return False
 
     @abstractmethod
     def replace(self, place: Place, bodies: Mapping[int, bytes]) -> None:
-        """Put other bodies at some versions, all or none; a version that is not there is `OutOfRange`.
+        """Replace the bodies at some versions, all or none; `OutOfRange` for a version that does not exist.
 
-        The bodies that were there can no longer be read through the store. `scrub` takes them from its files.
+        The store no longer returns the old bodies. `scrub` removes them from its files.
         """
 
     @abstractmethod
     def remove(self, place: Place) -> None:
-        """Take away a conversation: its version is 0 again. `scrub` takes it from the store's files."""
+        """Remove a conversation: its version is 0 again. `scrub` removes it from the store's files."""
 
     def scrub(self, *, wait: bool = True) -> None:  # noqa: B027  # not every store has something to do
         """Remove replaced and removed content from the store's files.
 
-        `StoreFailed` where others keep the files in use: after ten seconds, or at once unless it may `wait`.
+        `StoreFailed` if others still use the files after ten seconds, or at once with `wait=False`.
         """
 
     def vacuum(self) -> None:
-        """Give back the room that the store's files do not use any more; errors are those of `scrub`."""
+        """Shrink the store's files to what they hold; errors are those of `scrub`."""
         self.scrub()
 
     def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
-        """Call a function whenever the version of a conversation may have changed; returns what ends it.
+        """Call a function whenever the version of a conversation may have changed; return how to stop it.
 
-        The function is called from any thread, also once soon after this verb returns, and when the store is
-        closed. It should only wake whoever is to look: it has to be quick, since all who watch a store share
-        one thread. This verb waits for nobody.
+        The callback may run in any thread. It also runs once soon after this call, and when the store closes.
+        Let it only set an event or the like: all callbacks of a store share one thread. This call never
+        blocks.
         """
         check_place(place)
-        return self._begun_watching().add(self._watched_by(place), changed)
+        return self._opened_watchers().add(self._watch_key(place), changed)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a conversation, as soon as it differs from this one or the time is over."""
+        """The version of a conversation, once it differs from the given one or the timeout is over."""
         found = self.version(place)
         if found != version or timeout <= 0:
             return found
-        until, told = time.monotonic() + timeout, Event()
-        end = self.watch(place, told.set)
+        deadline, changed = time.monotonic() + timeout, Event()
+        stop = self.watch(place, changed.set)
         try:
-            while (found := self.version(place)) == version and (left := until - time.monotonic()) > 0:
-                told.wait(left)
-                told.clear()
+            while (found := self.version(place)) == version and (left := deadline - time.monotonic()) > 0:
+                changed.wait(left)
+                changed.clear()
         finally:
-            end()
+            stop()
         return found
 
-    def _begun_watching(self) -> Watching[Any]:
-        with _beginning:
-            self._watching = self._watching or self._made_watching()
-            return self._watching
+    def _opened_watchers(self) -> Watchers[Any]:
+        with _watchers_lock:
+            self._watchers = self._watchers or self._make_watchers()
+            return self._watchers
 
-    def _made_watching(self) -> Watching[Any]:
-        """What finds out for those who watch."""
-        return Watching(self._counts, _SHORTEST_PAUSE, _LONGEST_PAUSE)
+    def _make_watchers(self) -> Watchers[Any]:
+        return Watchers(self._counts, _MIN_PAUSE, _MAX_PAUSE)
 
-    def _watched_by(self, place: Place) -> Any:
-        """What a conversation is known by to those who watch."""
+    def _watch_key(self, place: Place) -> Any:
+        """The key of a conversation among the watchers."""
         return place
 
     def _counts(self, places: Sequence[Place]) -> dict[Place, int]:
-        """The versions of some conversations, for those who watch; -1 where it cannot be read."""
+        """The versions of watched conversations; -1 for one that cannot be read."""
         return {place: self._count(place) for place in places}
 
     def _count(self, place: Place) -> int:
@@ -495,11 +493,11 @@ class Store(ABC):
         except StoreError as fault:
             yield Damage(place, 0, str(fault))
             return
-        for one in places:
+        for checked in places:
             try:
-                self.read(one)
+                self.read(checked)
             except StoreDamaged as fault:
-                yield Damage(one, fault.version, str(fault))
+                yield Damage(checked, fault.version, str(fault))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         """Every entry that is whole, also of a damaged store: by conversation, in order of versions."""
@@ -520,14 +518,14 @@ class Store(ABC):
         self.close()
 
 
-def kind_named(name: str) -> "Callable[..., Store]":
+def store_class(name: str) -> "Callable[..., Store]":
     """The class of a store; its module is imported now."""
-    kind: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
-    return kind
+    found: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
+    return found
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """The address of a store as a text, if it can be one."""
+    """The address of a store as a text, if it is valid."""
     try:
         address = os.fspath(path)
         has_nul = "\0" in address
@@ -541,21 +539,21 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 def _opened(url: str | Path, durable: Durability) -> Store:
     address = checked_path(url)
     if address == "memory:":
-        return kind_named("MemoryStore")()
+        return store_class("MemoryStore")()
     if address.startswith(("postgresql://", "postgres://")):
-        return kind_named("PostgresStore")(address, durable=durable)
+        return store_class("PostgresStore")(address, durable=durable)
     path = address.removeprefix("sqlite:///")
     kind = "SQLiteStore" if path != address else _ENDINGS.get(Path(path).suffix.lower())
     if kind is None or path in ("", ":memory:") or "://" in path or "?" in path:
         raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
-    return kind_named(kind)(path, durable=durable)
+    return store_class(kind)(path, durable=durable)
 
 
-# What all stores do with entries. The sum of an entry covers its scope, conversation, version, stream and
-# body. So an entry that was changed, moved or renumbered is noticed, in whatever way a store keeps it.
+# Shared by all stores. The checksum of an entry covers its scope, conversation, version, stream and body. So
+# an entry that was changed, moved or renumbered is detected, however a store keeps it.
 
 Row = tuple[int, str, bytes, int]
-"""Version, stream, body and sum, as a store read them: of any types, where the store is damaged."""
+"""Version, stream, body and checksum as they were read: in a damaged store, values of any type."""
 
 
 def waits_for_disk(durable: str) -> bool:
@@ -565,26 +563,9 @@ def waits_for_disk(durable: str) -> bool:
     return durable == "power"
 
 
-_process = os.getpid()
-
-
-def this_process() -> int:
-    """The number of this process; asking the system for it takes longer."""
-    return _process
-
-
-def _renew_process() -> None:
-    global _process
-    _process = os.getpid()
-
-
-if hasattr(os, "register_at_fork"):  # not available on Windows
-    os.register_at_fork(after_in_child=_renew_process)
-
-
 def check_process(opened_by: int) -> None:
     """Refuse a store that was opened before this process was forked: its locks are the parent's."""
-    if _process != opened_by:
+    if os.getpid() != opened_by:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
@@ -597,7 +578,7 @@ def check_version(where: str, found: int, known: int) -> None:
 
 
 def check_place(place: object) -> None:
-    """Refuse what is not a place, such as an address that was not read."""
+    """Refuse anything but a `Place`, such as an address as text."""
     if not isinstance(place, Place) or not _are_texts(*place):
         name = type(place).__name__
         raise WrongType(f"a place is a Place of two texts, as place_at gives it; this is of type {name}")
@@ -608,7 +589,7 @@ def _are_texts(scope: object, conversation: object) -> bool:
 
 
 def checked_start(place: object, after: object) -> int:
-    """The version after which a read begins, if its arguments are what they should be."""
+    """The version after which a read begins, if its arguments are valid."""
     check_place(place)
     if type(after) is not int:
         raise WrongType(f"a version is a number, not {type(after).__name__}")
@@ -616,7 +597,7 @@ def checked_start(place: object, after: object) -> int:
 
 
 def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Place:
-    """The place, if the arguments of an append are what they should be."""
+    """The place, if the arguments of an append are valid."""
     if type(place) is not Place:
         check_place(place)
     if type(expected) is not int:
@@ -628,7 +609,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
 
 
 def check_bodies(place: Place, bodies: Mapping[int, bytes], count: int) -> None:
-    """Refuse bodies that cannot be put into a conversation of so many entries."""
+    """Refuse bodies that cannot replace entries of a conversation with `count` of them."""
     _check_bytes(bodies.values())
     for version in checked_versions(place, bodies):
         if not 1 <= version <= count:
@@ -649,14 +630,14 @@ def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
 def checked_checkpoint(
     place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
 ) -> tuple[list[int], list[Row]]:
-    """The needs of a checkpoint and the rows of its parts, if the arguments are what they should be."""
+    """The needs of a checkpoint and the rows of its parts, if the arguments are valid."""
     named = [at for at in checked_versions(place, needs) if at < version]
     _check_bytes([head, *parts.values()])
     if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
         raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
     rows = [(0, part_stream(version, named), head)]
     rows += [(part, part_stream(0, []), body) for part, body in parts.items()]
-    return named, [(part, of, body, entry_sum(*place, part, of, body)) for part, of, body in rows]
+    return named, [(part, of, body, checksum_entry(*place, part, of, body)) for part, of, body in rows]
 
 
 def _check_bytes(bodies: Iterable[object]) -> None:
@@ -671,35 +652,35 @@ def conflict(place: Place, expected: int, found: int) -> Conflict:
 
 
 def damaged(place: Place, version: int, reason: str) -> StoreDamaged:
-    """The error of a conversation that is whole up to a version only."""
+    """The error of a conversation that is whole only up to a version."""
     message = f"{place} is damaged after version {version}: {reason}"
     return StoreDamaged(message, place=str(place), version=version)
 
 
-def sum_of(text: str) -> int:
-    """The sum of a name."""
+def checksum_name(text: str) -> int:
+    """The checksum of a name."""
     return crc32(text.encode())
 
 
-def entry_sum(scope: str, conversation: str, version: int, stream: str, body: bytes) -> int:
-    """The sum of an entry."""
+def checksum_entry(scope: str, conversation: str, version: int, stream: str, body: bytes) -> int:
+    """The checksum of an entry."""
     return crc32(body, crc32(f"{version}\0{stream}\0".encode(), _seed(scope, conversation)))
 
 
 def part_stream(version: int, needs: object) -> str:
-    """What stands for the stream of a part of a checkpoint, whose version is its number."""
+    """The stream of a part of a checkpoint; its version is the number of the part."""
     return f".checkpoint {version} {needs}"
 
 
-@lru_cache(_MOST_SEEDS)
+@lru_cache(_MAX_SEEDS)
 def _seed(scope: str, conversation: str) -> int:
     return crc32(f"{scope}\0{conversation}\0".encode())
 
 
-def summed(place: Place, entries: Iterable[Entry], expected: int) -> list[tuple[int, str, bytes, int]]:
+def checksummed_rows(place: Place, entries: Iterable[Entry], expected: int) -> list[Row]:
     """The rows of entries that follow a version."""
     return [
-        (version, stream, body, entry_sum(*place, version, stream, body))
+        (version, stream, body, checksum_entry(*place, version, stream, body))
         for version, (stream, body) in enumerate(entries, expected + 1)
     ]
 
@@ -707,7 +688,7 @@ def summed(place: Place, entries: Iterable[Entry], expected: int) -> list[tuple[
 def verified(place: Place, after: int, count: int | None, rows: Sequence[Row]) -> list[Stored]:
     """The entries of a conversation after a version; `StoreDamaged` unless all up to a count are whole.
 
-    Without a count the conversation is known to have no end.
+    A count of `None` means that the end of the conversation was lost.
     """
     version = after + len(rows)
     found = verified_at(place, range(after + 1, version + 1), rows)
@@ -720,10 +701,10 @@ def verified(place: Place, after: int, count: int | None, rows: Sequence[Row]) -
 def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> list[Stored]:
     """The entries at rising versions; `StoreDamaged` unless the rows are these, and each is whole."""
     seed, found = _seed(*place), list[Stored]()
-    with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
-        for version, (at, stream, body, known) in zip(versions, rows, strict=False):
-            # The sum as in `entry_sum`, without its call: sums are most of what a long read costs.
-            if at != version or crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed)) != known:
+    with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
+        for version, (at, stream, body, checksum) in zip(versions, rows, strict=False):
+            # Inlined `checksum_entry`: checksums take most of the time of a long read.
+            if at != version or crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed)) != checksum:
                 break
             found.append(Stored(version, stream, body))
     if len(found) < len(versions):
@@ -733,17 +714,17 @@ def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> l
 
 
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
-    """Those entries of a conversation that are as they were written. Later rows replace earlier ones."""
+    """The undamaged entries of a conversation. Later rows replace earlier ones."""
     good = dict[int, Stored]()
-    for version, stream, body, known in rows:
-        with suppress(TypeError, UnicodeError):  # a damaged database gives values of other types
-            if entry_sum(*place, version, stream, body) == known:
+    for version, stream, body, checksum in rows:
+        with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
+            if checksum_entry(*place, version, stream, body) == checksum:
                 good[version] = Stored(version, stream, body)
     return [good[version] for version in sorted(good)]
 
 
 class _Timed(msgspec.Struct, gc=False):
-    """What is read of the last entry of a conversation."""
+    """The one field that is read of a conversation's last entry."""
 
     created_at: float | None = None
 
@@ -752,14 +733,14 @@ _read_timed = msgspec.json.Decoder(_Timed).decode
 
 
 def newest_first(found: Iterable[tuple[Place, int, bytes | None]]) -> list[Recent]:
-    """Conversations in the order of last activity, of places, versions and the bodies of last entries."""
+    """Conversations in the order of last activity, given their places, versions and last bodies."""
     recent = [Recent(place, version, _time_in(body)) for place, version, body in found]
     return sorted(recent, key=by_activity)
 
 
-def by_activity(one: Recent) -> tuple[bool, float, Place]:
-    """What lists by last activity are sorted by."""
-    return one.time is None, -(one.time or 0.0), one.place
+def by_activity(recent: Recent) -> tuple[bool, float, Place]:
+    """The sort key of lists by last activity."""
+    return recent.time is None, -(recent.time or 0.0), recent.place
 
 
 def _time_in(body: bytes | None) -> float | None:
@@ -784,7 +765,7 @@ def items_in(place: Place, stored: Sequence[Stored]) -> list[Item]:
 
 
 def items_of(place: Place, bodies: bytes, count: int) -> list[Item]:
-    """The items of so many entries, given by their bodies with commas between them."""
+    """The items of `count` entries, whose bodies are joined by commas."""
     with suppress(Damaged):
         items = JSON.decode(b"[%b]" % bodies)
         if len(items) == count:

@@ -1,7 +1,7 @@
-"""The streams of a conversation, and tombstones: what is left of a forgotten item.
+"""The streams of a conversation, and tombstones: forgotten items without their content.
 
-A stream is a transcript by its name, or one of the session's own, which begin with a dot. All that a session
-keeps is items: a note that leaves the pool is a `Hide` of it.
+A stream is a transcript, by its name, or one of the session's own, which begins with a dot. A session stores
+only items: a note that leaves the pool is a `Hide` of it.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ ORIGIN = ".origin"
 USAGE = ".usage"
 RECEIPTS = ".receipts"
 RECEIPT_PARTS = ".receipt_parts"
-"""What receipts name that is in no other stream."""
+"""Items that receipts name and no other stream has."""
 
 PLANS = ".plans"
 FORGOTTEN = ".forgotten"
@@ -62,9 +62,9 @@ UNTRUSTED = "quire.untrusted"
 FORGOTTEN_TEXT = "[forgotten]"
 
 _KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, ELSEWHERE, OUTPUTS)
-"""The extras that a tombstone keeps: they hold ids, and say what was made of what."""
+"""The extras that a tombstone keeps: ids, and which item was derived from which."""
 
-_LEFT: dict[type, dict[str, Any]] = {
+_ERASED_FIELDS: dict[type, dict[str, Any]] = {
     Message: {"content": FORGOTTEN_TEXT, "wording": None, "state": None},
     ToolCall: {"arguments": "{}", "state": None},
     ToolResult: {"content": FORGOTTEN_TEXT},
@@ -75,7 +75,7 @@ _LEFT: dict[type, dict[str, Any]] = {
     Summary: {"text": FORGOTTEN_TEXT},
     Mask: {"stub": FORGOTTEN_TEXT},
 }
-"""The content of a tombstone by kind. Edits without words of their own stay as they are."""
+"""The fields of a tombstone that replace the content, by kind. Edits without text stay as they are."""
 
 
 def holds_content(stream: str) -> bool:
@@ -86,28 +86,30 @@ def holds_content(stream: str) -> bool:
 def tombstone(item: Item, **extras: str) -> Item:
     """The item without its content: id, kind, time and provenance stay."""
     if isinstance(item, Unknown):
-        # Under its own name it would be damaged: a known kind without its fields.
+        # A newer Quire knows the kind: without its fields it would be damaged, so it gets another name.
         return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
     kept = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
-    return replace(item, **_LEFT.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras}))
+    return replace(
+        item, **_ERASED_FIELDS.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras})
+    )
 
 
 def digest_of(conversation: str) -> str:
-    """The name of a conversation in the provenance of another: its own name may have to be forgotten."""
+    """The name of a conversation in the provenance of another: its real name may have to be erased."""
     return blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def forgetting(ids: Iterable[str], names: Iterable[str]) -> Note:
-    """The intent to forget items by their ids, and what names one of them, or one of other conversations."""
-    own = set(ids)
-    content = {"ids": sorted(own), "names": sorted(own.union(names))}
+    """The intent to forget items by their ids, and items with one of `ids` or `names` as a source."""
+    forgotten = set(ids)
+    content = {"ids": sorted(forgotten), "names": sorted(forgotten.union(names))}
     return Note(content=content, description="forgetting")
 
 
 def note_removed(store: Store, place: Place, ids: Iterable[str]) -> None:
-    """Note that items of a place are about to be removed, if another conversation has quoted from it.
+    """Record that items of a place are about to be removed, if another conversation has quoted from it.
 
-    The next session of the scope that is opened forgets what was quoted of them.
+    The next session that opens in the scope forgets the quotes of them.
     """
     digest, links = digest_of(place.conversation), place._replace(conversation=LINKS)
     body = JSON.encode_item(forgetting((), [f"{digest}/{item_id}" for item_id in ids]))

@@ -6,14 +6,14 @@ from quire.errors import StoreDamaged, StoreFailed
 from quire.stores.link import Connection, psycopg
 from quire.stores.store import check_version
 
-VERSION = 7
+VERSION = 8
 """The version of the tables, which is in the table `quire.about`."""
 
-_ONE_AT_A_TIME = 0x51756972
+_LOCK = 0x51756972
 """The advisory lock for changes of the tables."""
 
-# A conversation is found by the hash of its address: names can be longer than what an index takes.
-# Without STATISTICS 0 the server would keep samples of content for its plans, also after it is removed.
+# The address of a conversation is a hash, since names can be too long for an index. Without STATISTICS 0 the
+# server would keep samples of content for its query plans, also after the content is removed.
 _LOGS = f"""
     CREATE SCHEMA IF NOT EXISTS quire;
     CREATE TABLE quire.about (version integer NOT NULL);
@@ -35,22 +35,22 @@ _LOGS = f"""
     ALTER TABLE quire.checkpoints ALTER needs SET STATISTICS 0, ALTER body SET STATISTICS 0;
     ALTER TABLE quire.conversations ALTER scope SET STATISTICS 0, ALTER name SET STATISTICS 0"""
 
-# Who watches a conversation, until when; which workers run turns, last seen when; the words of answers that
-# are being written. A server that crashed empties what is unlogged: none of it is the truth.
+# Leases of watchers; workers that run turns; pieces of answers that are being written. A server that crashed
+# empties unlogged tables: their rows can all be lost without harm.
 _WORKING = """
     CREATE UNLOGGED TABLE quire.watchers (
         address bytea, listener text, until timestamptz NOT NULL, PRIMARY KEY (address, listener));
     CREATE TABLE quire.workers (id text PRIMARY KEY, seen timestamptz NOT NULL, state text NOT NULL);
-    CREATE UNLOGGED TABLE quire.told (
+    CREATE UNLOGGED TABLE quire.pieces (
         job text, number bigint, address bytea NOT NULL, body bytea NOT NULL,
         at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (job, number));
-    CREATE INDEX told_at ON quire.told (at);
-    CREATE INDEX told_of ON quire.told (address);
-    ALTER TABLE quire.told ALTER body SET STATISTICS 0"""
+    CREATE INDEX pieces_at ON quire.pieces (at);
+    CREATE INDEX pieces_of ON quire.pieces (address);
+    ALTER TABLE quire.pieces ALTER body SET STATISTICS 0"""
 
 
 def are_missing(connection: Connection[Any]) -> bool:
-    """Whether a database has no tables of ours; an error for those of another application or version."""
+    """Whether our tables are missing; an error if another application or version made the schema."""
     names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'quire'").fetchall()
     if not names:
         return True
@@ -63,19 +63,19 @@ def are_missing(connection: Connection[Any]) -> bool:
     return False
 
 
-def make(connection: Connection[Any]) -> bool:
-    """Make the tables of a database that has none; whether that was done. Of several at once one does it."""
+def create(connection: Connection[Any]) -> bool:
+    """Create the tables if they are missing, and return whether this call did; calls at once are safe."""
     if not are_missing(connection):
         return False
     try:
         with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             is_first = are_missing(connection)
             if is_first:
                 connection.execute(f"{_LOGS};{_WORKING}".encode())
             return is_first
     except psycopg.errors.InsufficientPrivilege as refused:
         raise StoreFailed(
-            "the database has no tables yet, and this role may not make them: "
+            "the database has no tables yet, and this role may not create them: "
             "run `quire migrate` with the address of a role that may"
         ) from refused

@@ -1,7 +1,7 @@
-"""Threads for what waits for a disk, a server or a long computation.
+"""Threads for calls that wait for a disk, a server or a long computation.
 
-The default threads of an event loop are shared with all other code of the process. A few tools that hang in
-`asyncio.to_thread` take them all; no conversation could then be written. So Quire has threads of its own.
+All code of a process shares the default threads of its event loop. A few tools that hang in
+`asyncio.to_thread` would occupy them all, and no conversation could be written. So Quire has its own threads.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MOST = 32
-_MOST_IDLE = 16
+_MAX_THREADS = 32
+_MAX_IDLE = 16
 
 
 class DaemonThreads(Executor):
-    """As many threads as there is work. The process does not wait for them at its end.
+    """As many threads as there are calls. The process does not wait for them when it ends.
 
-    A thread that is done waits for more work, because starting one takes longer than most calls.
+    A thread that is done waits for another call, because starting one takes longer than most calls.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,25 +55,25 @@ class DaemonThreads(Executor):
         while True:
             self._jobs.get()()
             with self._guard:
-                if self._idle >= _MOST_IDLE:
+                if self._idle >= _MAX_IDLE:
                     return
                 self._idle += 1
 
 
 class Threads:
-    """Threads for one kind of work. The process ends when all work that was begun is done.
+    """Threads for one kind of work. The process waits for running calls when it ends.
 
-    With `most=None` there are as many threads as there is work, and the process does not wait for them.
+    With `max_threads=None` there are as many threads as calls, and the process does not wait for them.
     """
 
-    def __init__(self, name: str, most: int | None = _MOST) -> None:
-        self._name, self._most = name, most
+    def __init__(self, name: str, max_threads: int | None = _MAX_THREADS) -> None:
+        self._name, self._max_threads = name, max_threads
         self._guard = Lock()
         self._pool: Executor | None = None
         self._process = 0
 
     def begin(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Begin some work, with the caller's context variables. It is no task, so no loop cancels it."""
+        """Start a call, with the caller's context variables. No event loop cancels it, as it would a task."""
         context = contextvars.copy_context()
         return asyncio.get_running_loop().run_in_executor(self._executor(), context.run, work)
 
@@ -87,24 +87,24 @@ class Threads:
             self._guard, self._pool, self._process = Lock(), None, process
         with self._guard:
             if self._pool is None:
-                bounded = self._most is not None
-                self._pool = (
-                    ThreadPoolExecutor(self._most, self._name) if bounded else DaemonThreads(self._name)
-                )
+                if self._max_threads is None:
+                    self._pool = DaemonThreads(self._name)
+                else:
+                    self._pool = ThreadPoolExecutor(self._max_threads, self._name)
             return self._pool
 
 
 STORE = Threads("quire-store")
-"""For work with stores and files."""
+"""For stores and files."""
 
 COMPUTING = Threads("quire-computing")
 """For long computations, such as checking programs."""
 
 RECALLING = Threads("quire-recall")
-"""For recalling: an embedding that hangs delays no writing."""
+"""For recall: an embedding that hangs delays no write."""
 
 FOLLOWING = Threads("quire-follower", None)
-"""For waiting until others write: as many threads as there are waiters, so that no verb is held up."""
+"""For waiting until another process writes: one thread for each waiter, so that no other call is delayed."""
 
 TOOLS = Threads("quire-tool", None)
-"""For functions of others, such as tools: one that hangs delays nothing, not even the end of the process."""
+"""For functions of the user, such as tools: one that hangs delays nothing, not even the process's end."""

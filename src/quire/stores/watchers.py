@@ -1,4 +1,4 @@
-"""Watchers: who is to be told when a conversation changes, and the one thread of a store that finds out."""
+"""Watchers: callbacks that run when a conversation changes, and the thread that polls for changes."""
 
 import logging
 import time
@@ -12,22 +12,22 @@ from quire.errors import StoreError, StoreFailed
 Key = TypeVar("Key")
 
 _GATHERING = 0.005
-"""Seconds that pass after somebody begins to watch, so that many who begin together cost one look."""
+"""Seconds to wait after a new watcher, so that many that begin together cost one poll."""
 
 _LINGERING = 5.0
-"""Seconds that the thread stays when nobody watches any more, and that closing waits for it."""
+"""Seconds that the thread stays without watchers, and that `close` waits for it."""
 
 _SHARE = 10
-"""The thread sleeps at least so many times the duration of the last poll."""
+"""The thread sleeps at least `_SHARE` times the last poll's duration."""
 
 _log = logging.getLogger("quire.stores")
 
 
-class Watching(Generic[Key]):
-    """Calls functions when the count of what they watch has changed.
+class Watchers(Generic[Key]):
+    """Calls functions when the count of the key that they watch has changed.
 
-    A thread compares the counts of all that is watched. Between two looks it rests from the `shortest` pause,
-    after a change, to the `longest`.
+    A thread polls the counts of all watched keys. It pauses for `shortest` after a change, and longer after
+    each poll without one, up to `longest`.
     """
 
     def __init__(
@@ -36,51 +36,51 @@ class Watching(Generic[Key]):
         self._counts, self._shortest, self._longest = counts, shortest, longest
         self._guard = Lock()
         self._watchers: dict[Key, dict[object, Callable[[], object]]] = {}
-        self._fresh: list[tuple[Key, Callable[[], object]]] = []
+        self._new: list[tuple[Key, Callable[[], object]]] = []
         self._known: dict[Key, int] = {}
         self._thread: Thread | None = None
         self._woken = Event()
         self._is_closed = False
 
     def add(self, key: Key, changed: Callable[[], object]) -> Callable[[], None]:
-        """Call a function after each change, and once soon after this; returns what ends it."""
+        """Call a function after each change, and once soon; return a function that stops this."""
         token = object()
         with self._guard:
             if self._is_closed:
                 raise StoreFailed("the store is closed")
             self._watchers.setdefault(key, {})[token] = changed
-            self._fresh.append((key, changed))
+            self._new.append((key, changed))
             if self._thread is None:
-                self._thread = Thread(target=self._look_on, name="quire-watching", daemon=True)
+                self._thread = Thread(target=self._poll_on, name="quire-watchers", daemon=True)
                 self._thread.start()
         self._woken.set()
         return partial(self._remove, key, token)
 
-    def hear(self, key: Key, count: int) -> None:
-        """Call those who watch something whose new count is known without looking."""
+    def notify(self, key: Key, count: int) -> None:
+        """Call the watchers of a key whose new count is known without polling."""
         if key in self._watchers:
             self._known[key] = count
-            self._tell([key])
+            self._call_watchers([key])
 
     def count(self, key: Key) -> int | None:
-        """The count of what somebody watches, as it was last found or heard."""
+        """The last known count of a watched key."""
         return self._known.get(key)
 
     def close(self) -> None:
-        """Call all for the last time, and end the thread."""
+        """Call all watchers for the last time, and end the thread."""
         with self._guard:
             thread, self._is_closed = self._thread, True
-        self._tell(list(self._watchers))
+        self._call_watchers(list(self._watchers))
         self._woken.set()
         if thread is not None and thread is not current_thread():
             thread.join(_LINGERING)
 
-    def rest(self, seconds: float) -> None:
-        """Let some time pass, or less where the thread is woken."""
+    def sleep(self, seconds: float) -> None:
+        """Sleep until the time is over or the thread is woken."""
         self._woken.wait(seconds)
 
-    def leave(self) -> None:
-        """End the thread: the next who watches begins another."""
+    def detach(self) -> None:
+        """Forget the thread, which ends: the next watcher starts another."""
         self._thread = None
 
     def _remove(self, key: Key, token: object) -> None:
@@ -90,60 +90,60 @@ class Watching(Generic[Key]):
             if not of_key:
                 self._watchers.pop(key, None)
 
-    def _tell(self, keys: Iterable[Key]) -> None:
+    def _call_watchers(self, keys: Iterable[Key]) -> None:
         with self._guard:
-            told = [changed for key in keys for changed in self._watchers.get(key, {}).values()]
-        _call(told)
+            callbacks = [changed for key in keys for changed in self._watchers.get(key, {}).values()]
+        _call(callbacks)
 
-    def _look_on(self) -> None:
-        """Look and rest, until the store is closed or nobody has watched for a while."""
+    def _poll_on(self) -> None:
+        """Poll and sleep, until the store is closed or has had no watcher for a while."""
         due, pause, needed_until = 0.0, self._shortest, time.monotonic() + _LINGERING
         try:
             while True:
                 self._woken.clear()
                 now = time.monotonic()
                 with self._guard:
-                    fresh, self._fresh = self._fresh, []
+                    new, self._new = self._new, []
                     keys = list(self._watchers)
                     needed_until = now + _LINGERING if keys else needed_until
                     if self._is_closed or now > needed_until:
-                        self.leave()
+                        self.detach()
                         return
                 is_due = now >= due
-                has_changed = self._look(keys if is_due else [key for key, _ in fresh])
-                _call([changed for _, changed in fresh])
-                pause = self._shortest if has_changed or fresh else min(2 * pause, self._longest)
+                has_changed = self._poll(keys if is_due else [key for key, _ in new])
+                _call([changed for _, changed in new])
+                pause = self._shortest if has_changed or new else min(2 * pause, self._longest)
                 spent = time.monotonic() - now
                 if is_due:
                     self._known = {key: self._known[key] for key in keys if key in self._known}
                     due = now + spent + max(pause, _SHARE * spent)
-                elif fresh:
+                elif new:
                     due = min(due, now + spent + pause)
-                self.rest(max(due - time.monotonic(), 0.0))
+                self.sleep(max(due - time.monotonic(), 0.0))
                 time.sleep(_GATHERING if self._woken.is_set() else 0.0)
         except BaseException:
             with self._guard:
-                self.leave()
+                self.detach()
             raise
 
-    def _look(self, keys: list[Key]) -> bool:
-        """Compare counts, tell those who watch what changed, and return whether something did."""
+    def _poll(self, keys: list[Key]) -> bool:
+        """Compare counts, call the watchers of changed keys, and return whether there are any."""
         if not keys:
             return False
         try:
-            found = self._counts(keys)
+            counts = self._counts(keys)
         except StoreError:
-            return False  # whoever reads is told why; the next look may succeed
-        changed = [key for key, count in found.items() if self._known.get(key, count) != count]
-        self._known.update(found)
-        self._tell(changed)
+            return False  # the watcher's own read raises it; the next poll may succeed
+        changed = [key for key, count in counts.items() if self._known.get(key, count) != count]
+        self._known.update(counts)
+        self._call_watchers(changed)
         return bool(changed)
 
 
 def _call(functions: Iterable[Callable[[], object]]) -> None:
-    """Call functions of others; one that fails is logged, and the others are called."""
-    for changed in functions:
+    """Call functions; one that fails is logged, and the rest are called."""
+    for function in functions:
         try:
-            changed()
+            function()
         except Exception:
             _log.exception("a function that watches a conversation failed")

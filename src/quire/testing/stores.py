@@ -368,7 +368,7 @@ class StoreLaws:
             tested.store.write_checkpoint(HERE, 2, b"head", [1], {1: b"part"})
             moment = other.changes(HERE.scope).moment
             tested.store.replace(HERE, {2: b'{"kind":"gone"}'})
-            changed = other.changes(HERE.scope, moment).standings
+            changed = other.changes(HERE.scope, moment).versions
             assert HERE.conversation in changed, "changes() does not list a replacement"
             _check_no_checkpoint(other)
             found = [stored[1:] for stored in other.read(HERE)]
@@ -442,9 +442,9 @@ class StoreLaws:
                 changes = stores[0].changes("ana", moment)
                 moment, there = changes.moment, stores[0].conversations("ana")
                 if changes.is_all:
-                    known = {name: known.get(name, []) for name in changes.standings}
-                for name, standing in changes.standings.items():
-                    assert standing == there[name], f"changes() has another standing of {name}"
+                    known = {name: known.get(name, []) for name in changes.versions}
+                for name, log_version in changes.versions.items():
+                    assert log_version == there[name], f"changes() has another version of {name}"
                     known[name] = stores[0].read(Place("ana", name))
                 found = {name: stores[1].read(Place("ana", name)) for name in there}
                 assert known == found, "changes() misses a write"

@@ -1,4 +1,4 @@
-"""The command `continue`: a session of another program, gone on with in a chat."""
+"""The command `continue`: continues a session of another program in a chat."""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +32,7 @@ def continue_(
     file: File,
     address: Annotated[
         str | None,
-        typer.Option("--as", help="scope/conversation to keep it as; by default me and the file's name"),
+        typer.Option("--as", help="scope/conversation to store it as; by default me and the file's name"),
     ] = None,
     format: ReadFormat = None,
     store: StoreUrl = None,
@@ -42,36 +42,36 @@ def continue_(
     folder: Folder = FOLDER,
     key_file: KeyFile = None,
 ) -> None:
-    """Talk on in a conversation that another program wrote: its log, its messages, or its requests.
+    """Continue a conversation that another program wrote: its log, its messages, or its requests.
 
-    The file stays as it is. The next time, the conversation goes on where it ended here.
+    The file stays as it is. The next time, the conversation continues where it ended here.
     """
     with errors_reported():
         place = place_at(address) if address else place_at(scope="me", conversation=Path(file).stem)
         read, *others = incoming(file, place, format)
         read = read._replace(place=place)
     if others:
-        note(f"{file}: the first of {plural(len(others) + 1, 'conversation')} is gone on with")
-    with at_store(store, key_file, make=True) as found:
-        _keep(found, read)
-        failed = converse(found, str(place), model_named(model), instructions, tools_named(tools, folder))
+        note(f"{file}: the first of {plural(len(others) + 1, 'conversation')} is continued")
+    with at_store(store, key_file, make=True) as opened:
+        _import(opened, read)
+        failed = converse(opened, str(place), model_named(model), instructions, tools_named(tools, folder))
     if failed:
         raise typer.Exit(1)
 
 
-def _keep(store: Store, read: Incoming) -> None:
-    """Import a file the first time; refuse one that has more than was imported then."""
+def _import(store: Store, read: Incoming) -> None:
+    """Import a file the first time; later, refuse one that differs from what was imported."""
     version, session = store.version(read.place), Session.open(str(read.place), store=store)
     if not version:
         append_history(session, read.history, read.items, version)
         note_faults(read)
         return
-    begun = session.view().recorded()[: len(read.items)]
-    if list(map(_said, begun)) != list(map(_said, read.items)):
+    imported = session.view().recorded()[: len(read.items)]
+    if list(map(_content, imported)) != list(map(_content, read.items)):
         raise Conflict(
             f"{read.place} did not begin with what {read.title} has now: --as gives it another address"
         )
 
 
-def _said(item: Item) -> tuple[str, str | None, str | None]:
+def _content(item: Item) -> tuple[str, str | None, str | None]:
     return kind_of(item), getattr(item, "text", None), getattr(item, "arguments", None)
