@@ -39,7 +39,7 @@ def serve(
     durable: Annotated[
         bool, typer.Option("--durable", help="let `quire work` do the jobs, through PostgreSQL")
     ] = False,
-    most: Annotated[int, typer.Option(min=1, help="refuse messages while this many jobs are open")] = 1_000,
+    max_jobs: Annotated[int, typer.Option(min=1, help="refuse messages while this many jobs are open")] = 1_000,
     read_timeout: Annotated[
         float, typer.Option(min=0.1, help="seconds in which the body of a request has to arrive")
     ] = 60.0,
@@ -67,7 +67,7 @@ def serve(
         if durable:
             runner = import_module("quire.service.durable").DurableRunner(served)
         application = app(
-            served, runner=runner, keys=known, max_jobs=most, read_timeout=read_timeout, grace=grace
+            served, runner=runner, keys=known, max_jobs=max_jobs, read_timeout=read_timeout, grace=grace
         )
         _serve(application, host, port)
 
