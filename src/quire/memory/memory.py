@@ -30,7 +30,7 @@ from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves
 from quire.memory.times import zone_of
 from quire.memory.wishes import Wish, in_force, wishes_of
 from quire.stores import Place, Store, named_scope
-from quire.tokens import MOST, number, whole
+from quire.tokens import MAX_COUNT, number, whole
 
 RECENT, WORKING, EPISODES, WISHES = 10, 100, 500, 100
 """How many a tier of a conversation returns by default."""
@@ -168,7 +168,7 @@ class Memory:
         messages in `asked_in`, each by its conversation and id, are the question and not found.
         """
         whole(limit, "a limit", least=1)
-        when = now() if at is None else number(at, "a time", least=-MOST)
+        when = now() if at is None else number(at, "a time", least=-MAX_COUNT)
         asked = Question.of(checked_question(question), when, zone=self.zone, own=asked_in)
         only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
         if trust is not None:
