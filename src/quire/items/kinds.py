@@ -45,8 +45,8 @@ Priority = Annotated[float, Meta(ge=0, le=1)]
 #
 # All code reads the time here, so that a test can set it. An id is eighteen hexadecimal digits of time (from
 # the far past on) and of a counter, followed by ten random digits of the process. Ids of one process sort in
-# the order of their creation, ids of several processes by the millisecond. When the clock steps back, ids stay
-# unique and sort by the time that the clock returned.
+# the order of their creation, ids of several processes by the millisecond. When the clock steps back, ids
+# stay unique and sort by the time that the clock returned.
 
 _COUNTER_BITS = 22  # more than one millisecond can use up, so ids of different milliseconds never collide
 _FIRST_MILLISECOND = int(FAR_PAST * 1e3)
@@ -241,9 +241,9 @@ class Message(_WithContent, Record, frozen=True, tag="message"):
     """A message of the system, the developer, the user or the assistant.
 
     `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` is
-    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted` marks a
-    message that was cut off; these three are never sent to a model. All items of one response of a model
-    share a `reply_id`.
+    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted`
+    marks a message that was cut off; these three are never sent to a model. All items of one response of a
+    model share a `reply_id`.
     """
 
     role: Role

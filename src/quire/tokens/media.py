@@ -23,7 +23,7 @@ BYTES_PER_PAGE = 50_000
 # Formulas for images
 
 
-class _Limits(msgspec.Struct, frozen=True, array_like=True):
+class _Size(msgspec.Struct, frozen=True, array_like=True):
     """The size to which an image is shrunk: its longest side in pixels, and the patches that cover it."""
 
     side: int
@@ -48,9 +48,9 @@ class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
     """`factor` for every square patch; an image above the limits of its detail is shrunk to fit."""
 
     factor: float
-    auto: _Limits
-    high: _Limits
-    low: _Limits = _Limits(512, 256)
+    auto: _Size
+    high: _Size
+    low: _Size = _Size(512, 256)
     patch: int = 32
 
     def tokens(self, width: float, height: float, detail: str) -> int:
