@@ -15,7 +15,7 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
 from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult, own_origin
-from quire.state import Pool, View, listed, truncate, view_after
+from quire.state import Pool, View, truncate, view_after, view_of_list
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
@@ -255,7 +255,7 @@ def read_back(
     so the answer explains it in words.
     """
     whole(tokens, "tokens", least=1)
-    kept = kept_under(handle, pool, listed(()) if view is None else view)
+    kept = kept_under(handle, pool, view_of_list(()) if view is None else view)
     if kept is None:
         return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
     text = note_text(kept.content) if isinstance(kept, Note) else item_words(kept)

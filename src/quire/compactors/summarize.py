@@ -26,7 +26,7 @@ from quire.items import (
 from quire.state import (
     View,
     groups,
-    instructions,
+    is_instruction,
     is_user_message,
     origin_of,
     spans_over,
@@ -248,7 +248,7 @@ def item_text(item: Item, longest: int = _LONGEST) -> str:
     output = longest // 8
     match item:
         case Message():
-            parts = () if instructions(item) else (part_text(part).strip() for part in item.parts)
+            parts = () if is_instruction(item) else (part_text(part).strip() for part in item.parts)
             text = _shortened(" ".join(filter(None, parts)), longest)
             return _element(item.role, text, origin=item.origin) if text else ""
         case Summary():

@@ -20,12 +20,12 @@ from quire.state import (
     View,
     groups,
     is_user_message,
-    listed,
     newest,
     newest_from,
     pending_calls,
     protected_positions,
     structural,
+    view_of_list,
     without_last,
 )
 from quire.tokens import (
@@ -468,7 +468,7 @@ class _Fit:
 
     def _shrinking(self, index: int) -> Shrinking:
         piece = self._pieces[index]
-        view = piece.content if isinstance(piece.content, View) else listed(piece.content)
+        view = piece.content if isinstance(piece.content, View) else view_of_list(piece.content)
         tokens = self._ledger_tokens if piece.section.ledger else 0
         return Shrinking(
             piece.section.name,

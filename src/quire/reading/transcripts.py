@@ -14,7 +14,7 @@ from quire.reading.compactions import past_compactions
 from quire.reading.items import STRETCH, Shown, describe
 from quire.reading.source import Count, Limit, Record, Source, counter_of
 from quire.session import Kept, Session, family, request_named, transcript_with
-from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
+from quire.state import IndexKind, Pair, Run, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN
 from quire.tokens import Counter
 
@@ -114,8 +114,8 @@ def measure(source: Source, address: str, transcript: str = MAIN, at: Count | No
 
 def _marks(shown: _Version, requests: Sequence[int]) -> dict[str, list[int]]:
     """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
-    sorts: tuple[Sort, ...] = ("users", "edits")
-    positions = {sort: shown.view.log.positions(sort, shown.inherited, shown.view.end) for sort in sorts}
+    kinds: tuple[IndexKind, ...] = ("users", "edits")
+    positions = {kind: shown.view.log.positions(kind, shown.inherited, shown.view.end) for kind in kinds}
     found = {sort: [shown.versions[position] for position in some] for sort, some in positions.items()}
     width = shown.version // _MOST_MARKS + 1
     each = [*found.items(), ("requests", requests)]
