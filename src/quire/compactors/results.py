@@ -226,11 +226,6 @@ READ_BACK: Definition = {
 """The tool with which a model reads what is shortened or left out; `read_back` implements it."""
 
 
-def item_words(item: ToolCall | ToolResult) -> str:
-    """Return the text of a result, or the arguments of a call."""
-    return item.arguments if isinstance(item, ToolCall) else item.text
-
-
 _LONGEST_TOKEN = 16  # characters of one token, at most, in nearly all texts
 
 
@@ -258,7 +253,10 @@ def read_back(
     kept = kept_under(handle, pool, view_of_list(()) if view is None else view)
     if kept is None:
         return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
-    text = note_text(kept.content) if isinstance(kept, Note) else item_words(kept)
+    if isinstance(kept, Note):
+        text = note_text(kept.content)
+    else:
+        text = kept.arguments if isinstance(kept, ToolCall) else kept.text
     if not 0 <= start < len(text):
         return f"There are {len(text)} characters: none from {start} on."
 

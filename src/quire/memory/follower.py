@@ -46,7 +46,7 @@ from quire.items import (
 from quire.memory.index import Index, LeafFilter, Progress
 from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
-from quire.state import Grouping, PackedGrouping, derived_origin, source_ids
+from quire.state import Grouping, PackedGrouping, derived_origin, is_user_message, source_ids
 from quire.stores import Place, Standing, Store, Stored, items_in
 from quire.stores.store import is_own, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
@@ -315,7 +315,7 @@ class TranscriptLeaves:
         state, at = self._state, item.created_at
         if head in state.orders:
             return
-        is_reply = state.opened >= 0 and not isinstance(item, Note | Summary) and not _is_of_user(item)
+        is_reply = state.opened >= 0 and not isinstance(item, Note | Summary) and not is_user_message(item)
         if state.until is not None and at - state.until > PAUSE and not is_reply:
             state.stretch += 1
         state.until = at if state.until is None else max(state.until, at)
@@ -460,10 +460,6 @@ def _has_words(item: Item) -> bool:
     return type(item) in _KINDS and not _is_recall(item)
 
 
-def _is_of_user(item: Item) -> bool:
-    return isinstance(item, Message) and item.role == "user"
-
-
 def _kind(items: Sequence[Item]) -> Kind:
     for item in items:
         if type(item) in _KINDS:
@@ -506,6 +502,6 @@ def _importance(item: Item) -> float:
         return min(max(float(own), 0.0), 1.0)
     if isinstance(item, ToolResult) and item.is_error:
         return _ERROR
-    if isinstance(item, Message) and item.role == "user":
+    if is_user_message(item):
         return _QUESTION
     return _IMPORTANCE.get(type(item), 0.0)

@@ -32,8 +32,8 @@ from quire.memory.wish import Wish, in_force, wishes_of
 from quire.stores import Place, Store, named_scope
 from quire.tokens import MAX_COUNT, number, whole
 
-RECENT, WORKING, EPISODES, WISHES = 10, 100, 500, 100
-"""The default limits of the tiers, and of wishes."""
+RECENT, WORKING, EPISODES = 10, 100, 500
+"""The default limits of the tiers."""
 
 _MAX_LEAVES = 20_000
 """The most leaves in memory, of all scopes of a store, some 3 KiB each. Above it the least recently used
@@ -44,7 +44,7 @@ _MAX_HELD = 1_024
 which loads leaves on demand."""
 
 _OWN_WEIGHT = 10
-_MAX_WISHES = 500
+_MAX_READ, _MAX_WISHES = 500, 100
 _TRIES = 3
 _DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
@@ -140,18 +140,17 @@ class Memory:
         whole(limit, "a limit", least=1)
         return self._with_index(lambda index: episodes_of(index, conversation, limit))
 
-    def wishes(self, conversation: str | None = None, limit: int = WISHES) -> list[Wish]:
+    def wishes(self, conversation: str | None = None) -> list[Wish]:
         """Return the standing instructions and preferences of users, newest first.
 
         One that is meant for a single conversation holds only there. Of two about the same, the newer holds.
         Those with their own sentence come before those in passing.
         """
-        whole(limit, "a limit", least=1)
-        leaves = self._with_index(lambda index: index.wishes(_MAX_WISHES))
+        leaves = self._with_index(lambda index: index.wishes(_MAX_READ))
         wishes = [wish for leaf in leaves for wish in reversed(wishes_of(leaf))]
         if conversation is not None:
             wishes = [one for one in wishes if not one.is_of_conversation or one.leaf.source == conversation]
-        return in_force(wishes)[:limit]
+        return in_force(wishes)[:_MAX_WISHES]
 
     def search(
         self,

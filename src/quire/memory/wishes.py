@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple, Unpack
 
-from quire.errors import InvalidValue, WrongType
+from quire.errors import InvalidValue
 from quire.items import Item, Message, is_below
 from quire.memory.embedding import run_with_loop
 from quire.memory.follower import RECALL
@@ -21,7 +21,7 @@ from quire.memory.wish import Wish, in_force, wishes_of
 from quire.sections import Ask, Options, Settings
 from quire.state import View, keep_memo, memos, origin_of
 from quire.stores.threads import RECALLING
-from quire.tokens import named, whole
+from quire.tokens import whole
 
 _TOKENS = 300
 _OPENING = "What the user asked for in general; of two that differ the last holds:"
@@ -40,32 +40,22 @@ class Wishes(Settings):
 
     def __init__(
         self,
-        transcript: str = "main",
         *,
         scope: bool = True,
         tokens: int = _TOKENS,
-        memory: Memory | None = None,
         name: str = "wishes",
         **options: Unpack[Options],
     ) -> None:
-        """Without a `memory`, use that of the session in which the context is built."""
         super().__init__(name, **(Options(required=False, independent=scope, stability="slow") | options))
-        if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"memory must be a Memory, not {type(memory).__name__}")
-        self._transcript = named(transcript, "the name of a transcript")
         self._tokens = whole(tokens, "tokens for wishes", least=1)
-        self._memory, self._scope = memory, scope
-
-    @property
-    def reads_scope(self) -> bool:
+        self.reads_scope = scope
         """Whether other conversations are read, which may wait for a store."""
-        return self._scope
 
     async def items(self, ask: Ask) -> Quotes | tuple[Item, ...]:
         """Return candidates, from which `Quotes.select` chooses when the rest of the context is known."""
-        view = ask.views.get(self._transcript)
+        view = ask.views.get("main")
         own = [] if view is None else [one for one in _wishes_in(view, ask.conversation) if _holds(view, one)]
-        others = await self._of_scope(ask) if self._scope else []
+        others = await self._of_scope(ask) if self.reads_scope else []
         known = {wish.leaf.key for wish in own}
         wishes = [*own, *(wish for wish in others if wish.leaf.key not in known)]
         wishes.sort(key=lambda wish: (wish.leaf.at, wish.number), reverse=True)
@@ -73,9 +63,11 @@ class Wishes(Settings):
         return Quotes(quotes, name=self.name, opening=_OPENING, closing="", tokens=self._tokens)
 
     async def _of_scope(self, ask: Ask) -> list[Wish]:
-        memory = self._memory or (ask.memory() if ask.memory is not None else None)
+        memory = None if ask.memory is None else ask.memory()
         if not isinstance(memory, Memory):
-            raise InvalidValue("there is no memory to take wishes from: build in a session, or give one")
+            raise InvalidValue(
+                "there is no memory to take wishes from: build in a session, or with scope=False"
+            )
         find = partial(memory.wishes, ask.conversation)
         wishes: list[Wish] = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         return wishes

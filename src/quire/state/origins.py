@@ -94,7 +94,7 @@ class _Known:
         area = view.log.area(item, view.end) if isinstance(item, Summary) else ()
         covered = (p for start, stop in area for p in range(start, stop) if view.log.head(p) != EDIT)
         named = [view.log.find(name, view.end) for name in source_ids(item)]
-        origins = {self.at(view, p) for p in chain(covered, named) if p is not None}
+        origins: set[Origin] = {self.at(view, p) for p in chain(covered, named) if p is not None}
         return derived_origin(item, origins, has_others=None in named)
 
 
