@@ -56,18 +56,18 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""
-        held, counter = view.tokens(room.counter), room.counter
-        if not _is_due(held, self.ceiling, room):
+        size, counter = view.tokens(room.counter), room.counter
+        if not _is_due(size, self.ceiling, room):
             return None
         savings = _savings(f"quire.cleared {self.stub}", counter, self._stub)
         old = [result for result in _replaceable(view, savings) if result.number >= self.keep]
         saved = sum(result.saved for result in old)
         if not old or saved < tokens_of(self.at_least, room):
             return None
-        reason = f"{held:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
+        reason = f"{size:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
         after = counter.total(view.counted(counter) - saved)
         return Plan(
-            self.name, reason, held, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
+            self.name, reason, size, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
         )
 
     def _stub(self, result: ToolResult) -> str:
@@ -98,8 +98,8 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` and a note for each large result, or None if there is none."""
-        held, counter = view.tokens(room.counter), room.counter
-        if not _is_due(held, self.ceiling, room):
+        size, counter = view.tokens(room.counter), room.counter
+        if not _is_due(size, self.ceiling, room):
             return None
         savings = _savings(f"quire.moved {self.larger_than}", counter, partial(self._stub, counter))
         large = _replaceable(view, savings)
@@ -112,9 +112,9 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         if not chosen:
             return None
         masks, notes = zip(*moves, strict=True)
-        reason = f"{held:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
+        reason = f"{size:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
         after = counter.total(view.counted(counter) - sum(one.saved for one in chosen))
-        return Plan(self.name, reason, held, after, masks, notes)
+        return Plan(self.name, reason, size, after, masks, notes)
 
     def _is_too_large(self, view: View, masks: Sequence[Mask], result: ToolResult, room: Room) -> bool:
         """Whether there is no room for a result: alone, or with all else that must stay."""
@@ -156,8 +156,8 @@ def number_handle(view: View, item_id: str) -> str:
     return "" if position is None else f"#{position}"
 
 
-def _is_due(held: int, ceiling: Size, room: Room) -> bool:
-    return room.early or held > min(tokens_of(ceiling, room), room.tokens)
+def _is_due(size: int, ceiling: Size, room: Room) -> bool:
+    return room.early or size > min(tokens_of(ceiling, room), room.tokens)
 
 
 def _savings(key: str, counter: Counter, stub_for: Callable[[ToolResult], str | None]) -> Tally:

@@ -99,25 +99,25 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a request for a summary that leads to the floor; None at or below the ceiling."""
         extent, counter = self.extent(room), room.counter
-        held = view.tokens(extent.counter)
-        if held <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
+        counted = view.tokens(extent.counter)
+        if counted <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
             return None
         largest = extent.floor // 2 if self.unit == "tokens" else self.size
         size, items = self._select(view, extent, max(min(self.size, largest, _window(room) // 4), 1))
         before = view.tokens(counter)
-        size, after = _size_and_after(view, items, size, min(room.tokens, before - 1), counter)
+        size, after = _fitted_size(view, items, size, min(room.tokens, before - 1), counter)
         if after > room.tokens and self.unit != "tokens":
             return replace(self, unit="tokens", floor=None, ceiling=None).plan(view, room)
         part = self._first_part(view, items, room, size)
         if len(part) < len(items):
-            size, after = _size_and_after(view, part, size, before - 1, counter)
+            size, after = _fitted_size(view, part, size, before - 1, counter)
         if after >= before:
             return None
         # The prompt asks for less than `size`, so that what the writer loses can be added.
         prompt = self._request(room, part, _said_by_user(view, part), size - size // _LOSSES_SHARE)
         ids, is_part = tuple(item.id for item in part), len(part) < len(items)
         request = Request(prompt, size, spans_over(view, part), ids, view.revision, room, is_part)
-        return Plan(self.name, self.excess(held, extent), before, after, request=request)
+        return Plan(self.name, self.excess(counted, extent), before, after, request=request)
 
     def _select(self, view: View, extent: Extent, size: int) -> tuple[int, list[Item]]:
         """Return the size of the summary, smaller if there is no room for it, and the items to summarize.
@@ -180,7 +180,7 @@ def _longest(room: Room) -> int:
     return min(2 * _window(room), _LONGEST)
 
 
-def _size_and_after(
+def _fitted_size(
     view: View, items: Sequence[Item], size: int, tokens: int, counter: Counter
 ) -> tuple[int, int]:
     """Return the size to request, and the tokens shown with a summary of that size in place of some items.

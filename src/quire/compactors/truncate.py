@@ -81,9 +81,9 @@ class Thresholds(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=Tru
         ceiling = min(ceiling, room.tokens)
         return Extent(min(floor, ceiling), ceiling, room.counter)
 
-    def excess(self, held: int, extent: Extent) -> str:
+    def excess(self, size: int, extent: Extent) -> str:
         """Return the reason of a plan."""
-        return f"{held:,} {self.unit} are shown, and {extent.ceiling:,} may be"
+        return f"{size:,} {self.unit} are shown, and {extent.ceiling:,} may be"
 
 
 def checked_size(value: Any, what: str) -> Size:
@@ -111,12 +111,12 @@ class TruncateOldest(Thresholds, frozen=True, kw_only=True):
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return one `Hide` that leads to the floor; None at or below the ceiling."""
         extent = self.extent(room)
-        held = view.tokens(extent.counter)
-        if held <= (extent.floor if room.early else extent.ceiling):
+        size = view.tokens(extent.counter)
+        if size <= (extent.floor if room.early else extent.ceiling):
             return None
         edit = cut_to_floor(view, extent)
         after = view_after(view, (edit,)).tokens(room.counter)
-        return Plan(self.name, self.excess(held, extent), view.tokens(room.counter), after, (edit,))
+        return Plan(self.name, self.excess(size, extent), view.tokens(room.counter), after, (edit,))
 
 
 def cut_to_floor(view: View, extent: Extent) -> Hide:

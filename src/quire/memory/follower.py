@@ -289,8 +289,8 @@ class TranscriptLeaves:
             is_edit = type(item) in EDITS
             if not is_edit or (isinstance(item, Summary) and item.id not in undone):
                 self._groups.setdefault(head, {})[position] = item
-                if _has_words(item):
-                    self._give_order(head, item)
+                if _makes_leaf(item):
+                    self._assign_order(head, item)
                 if head in state.orders:
                     touched[head] = None
             rank = ORIGINS.index(self._origin(item))
@@ -311,7 +311,7 @@ class TranscriptLeaves:
         self._positions = {}
         return changes
 
-    def _give_order(self, head: int, item: Item) -> None:
+    def _assign_order(self, head: int, item: Item) -> None:
         state, at = self._state, item.created_at
         if head in state.orders:
             return
@@ -369,8 +369,8 @@ class TranscriptLeaves:
 
     def _area(self, spans: Iterable[Span]) -> list[tuple[int, int]]:
         """Return the positions of spans, as far as they are in this log."""
-        found = [(max(self._position(one.first), 0), self._position(one.last) + 1) for one in spans]
-        return [(start, stop) for start, stop in found if stop > start]
+        area = [(max(self._position(one.first), 0), self._position(one.last) + 1) for one in spans]
+        return [(start, stop) for start, stop in area if stop > start]
 
     def _position(self, item_id: str) -> int:
         """Return the position of an item, or -1."""
@@ -386,10 +386,10 @@ class TranscriptLeaves:
         items = [
             item
             for item in self._groups[head].values()
-            if not _is_recall(item) and not (item.extras and is_tombstone(item))
+            if not _is_recall_traffic(item) and not (item.extras and is_tombstone(item))
         ]
-        text = "\n".join(filter(None, map(_words, items)))
-        if not text.strip() or not any(map(_has_words, items)):
+        text = "\n".join(filter(None, map(_text_of, items)))
+        if not text.strip() or not any(map(_makes_leaf, items)):
             return None
         order, stretch, after = self._state.orders[head]
         return Leaf(
@@ -449,15 +449,15 @@ def _is_within(area: list[tuple[int, int]], other: list[tuple[int, int]]) -> boo
     return all(any(low <= start and stop <= high for low, high in other) for start, stop in area)
 
 
-def _is_recall(item: Item) -> bool:
+def _is_recall_traffic(item: Item) -> bool:
     return isinstance(item, ToolCall | ToolResult) and item.name in RECALL_TOOLS
 
 
-def _has_words(item: Item) -> bool:
+def _makes_leaf(item: Item) -> bool:
     """Whether an item makes its group a leaf."""
     if isinstance(item, Message):
         return item.role in ("user", "assistant")
-    return type(item) in _KINDS and not _is_recall(item)
+    return type(item) in _KINDS and not _is_recall_traffic(item)
 
 
 def _kind(items: Sequence[Item]) -> Kind:
@@ -478,7 +478,7 @@ def _speaker(items: Sequence[Item]) -> str:
     return _SPEAKERS[first.role] if isinstance(first, Message) else "assistant"
 
 
-def _words(item: Item) -> str:
+def _text_of(item: Item) -> str:
     match item:
         case Message():
             return "\n".join(map(part_text, item.parts))

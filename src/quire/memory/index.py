@@ -552,7 +552,7 @@ class _Search:
         return {
             nth: max(weights)
             for nth, word in enumerate(self._words)
-            if (weights := [most for one, most in word if leaf in has(one) and (own is None or one in own)])
+            if (weights := [one for term, one in word if leaf in has(term) and (own is None or term in own)])
         }
 
     def _leaves(self, ranked: _Ranked) -> Iterator[tuple[int, float]]:

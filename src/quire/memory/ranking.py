@@ -204,7 +204,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
     possible = min(sum(rarity(term, postings) for term in own), _MAX_NEW_TERMS * log(2 * len(postings) + 2))
     least = min(_EVIDENT_WORDS if len(postings) >= _YOUNG else 1, len(own))
     share = WEIGHTS.evidence * min(1.0, len(postings) / _YOUNG)
-    weights = {term: max(most for _, most in word) for word in words if (term := word[0][0]) in own}
+    weights = {term: max(weight for _, weight in word) for word in words if (term := word[0][0]) in own}
     for exchange in nlargest(_BEST_CHECKED, scores, key=scores.__getitem__):
         leaves = postings.members(exchange)
         held = {
@@ -244,8 +244,8 @@ def _best(word: Word, postings: Postings, within: Set[int] | None, without: Set[
     slope = WEIGHTS.saturation * WEIGHTS.length * postings.exchanges / (postings.total or 1.0)
     lengths = postings.length
     best: Scores = {}
-    for term, most in word:
-        scale = most * (WEIGHTS.saturation + 1)
+    for term, weight in word:
+        scale = weight * (WEIGHTS.saturation + 1)
         leaves = postings[term]
         held = leaves.items() if within is None else [(leaf, leaves[leaf]) for leaf in leaves.keys() & within]
         if term.startswith(NAME):

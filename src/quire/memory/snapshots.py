@@ -93,24 +93,24 @@ def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], ob
         return
     index.saved = index.changes  # after a failure there is no immediate retry
 
-    def caught_up() -> Index:
+    def current_index() -> Index:
         catch_up()
         return index
 
     try:
         if snapshot := _snapshot_of(store, scope, create=True):
-            _write(snapshot, caught_up)
+            _write(snapshot, current_index)
     except StoreError as fault:
         logger.warning("no snapshot of an index was written: %s", type(fault).__name__)
 
 
-def purge_snapshot(store: Store, scope: str, caught_up: Callable[[], Index]) -> None:
-    """Rewrite the whole snapshot of a scope, if there is one, from the index that `caught_up` returns.
+def purge_snapshot(store: Store, scope: str, current_index: Callable[[], Index]) -> None:
+    """Rewrite the whole snapshot of a scope, if there is one, from the index that `current_index` returns.
 
     No byte of the old snapshot stays. Raises `StoreFailed` if it cannot be rewritten.
     """
     if snapshot := _snapshot_of(store, scope):
-        _write(snapshot, caught_up, is_forgetting=True)
+        _write(snapshot, current_index, is_purge=True)
 
 
 def delete_snapshot(store: Store, scope: str) -> None:
@@ -125,16 +125,16 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetting: bool = False) -> None:
+def _write(snapshot: "_Snapshot", current_index: Callable[[], Index], *, is_purge: bool = False) -> None:
     seed = _seed()
     generation = _with_checksum(seed, _GENERATION, token_bytes(8))
     with ExitStack() as locks:  # the index does not change until the snapshot is written
         saved: list[Index] = []
 
         def make(old_generation: bytes | None) -> tuple[Parts, bool] | None:
-            if old_generation is None and is_forgetting:
+            if old_generation is None and is_purge:
                 return None
-            index = caught_up()
+            index = current_index()
             saved.append(index)
             locks.enter_context(index.lock)
             parts: Parts = {_GENERATION: generation}
@@ -142,7 +142,7 @@ def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetti
                 parts[name] = None if body is None else _with_checksum(seed, name, body)
             return parts, index.is_saved
 
-        snapshot.write(make, is_forgetting)
+        snapshot.write(make, is_purge)
         for index in saved:
             index.on_saved(partial(_load, snapshot, generation))
 
@@ -196,8 +196,8 @@ class _SQLiteSnapshot:
         with self._opened() as connection:
             return {wanted[one]: body for one, body in connection.execute(query, (json.dumps([*wanted]),))}
 
-    def write(self, make: _Make, is_forgetting: bool) -> None:
-        """Write the parts that `make` returns; with `is_forgetting` no old byte stays in the file."""
+    def write(self, make: _Make, is_purge: bool) -> None:
+        """Write the parts that `make` returns; with `is_purge` no old byte stays in the file."""
         with self._opened() as connection:
             for setting in ("page_size = 16384", "secure_delete = ON", "journal_mode = MEMORY"):
                 connection.execute(f"PRAGMA {setting}")
@@ -206,16 +206,14 @@ class _SQLiteSnapshot:
             query = "SELECT CAST(body AS BLOB) FROM parts WHERE id = ?"
             written = make(*(connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)))
             if written is not None:
-                self._put(connection, *written, is_forgetting)
+                self._put(connection, *written, is_purge)
             connection.execute("COMMIT")
 
-    def _put(
-        self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_forgetting: bool
-    ) -> None:
+    def _put(self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_purge: bool) -> None:
         changed: dict[int, bytes | None] = {_id_of(name): body for name, body in parts.items()}
-        if is_update and is_forgetting:
+        if is_update and is_purge:
             changed = dict(connection.execute("SELECT id, body FROM parts")) | changed
-        if is_forgetting or not is_update:  # overwrites all pages; deleted rows may leave copies
+        if is_purge or not is_update:  # overwrites all pages; deleted rows may leave copies
             connection.execute("DROP TABLE parts")
             connection.execute(_TABLE)
         deleted = ((one,) for one, body in changed.items() if body is None)
@@ -272,7 +270,7 @@ class _PostgresSnapshot:
         found: dict[str, bytes] = self._link.run(work)
         return found
 
-    def write(self, make: _Make, is_forgetting: bool) -> None:
+    def write(self, make: _Make, is_purge: bool) -> None:
         def work(connection: Any) -> bool:
             # `make` reads through this connection, because it may be the only one of a pool.
             with self._link.joining(connection), connection.transaction():

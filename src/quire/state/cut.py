@@ -82,7 +82,7 @@ def keep_newest(
     """
     view = content if isinstance(content, View) else view_of_list(content)
     cut = _cut_of(view, stays, keeps_question=True)
-    return cut.scroll(cut.place_between(at_least, prefer, at_most, counter))
+    return cut.scroll(cut.place_newest(at_least, prefer, at_most, counter))
 
 
 def newest_since(
@@ -150,7 +150,7 @@ class _Cut:
                 return position
         raise self._irreducible(tokens, sums)
 
-    def place_between(self, at_least: int, prefer: int, at_most: int, counter: Counter) -> int:
+    def place_newest(self, at_least: int, prefer: int, at_most: int, counter: Counter) -> int:
         """The position of the cut of `keep_newest`."""
         log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
         first = min(sums.first_after(sums.total - at_least), end)  # protected items alone may be more
@@ -163,10 +163,10 @@ class _Cut:
             return turn
         if 0 < first <= end and shown(group := log.head(first - 1)) <= at_most:
             return group
-        found = next((position for position in range(first, end + 1) if shown(position) <= at_most), None)
-        if found is None:
-            raise self._irreducible(at_most, sums)
-        return found
+        for position in range(first, end + 1):
+            if shown(position) <= at_most:
+                return position
+        raise self._irreducible(at_most, sums)
 
     def _irreducible(self, tokens: int, sums: "_Sums") -> Irreducible:
         parts = tuple(self._view[index].id for index in self._stays)

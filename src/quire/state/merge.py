@@ -88,7 +88,7 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
     """
     log, end = view.log, view.end
     before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
-    given = singles(p for p in log.positions("marks", 0, cut) if _is_given(log.item(p)))
+    setup = singles(p for p in log.positions("marks", 0, cut) if _is_setup(log.item(p)))
     # A group belongs where it begins.
     heads = {head for head in log.detached_members(cut, end) if head < cut}
     if tools is not None:
@@ -98,7 +98,7 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
     groups = singles(p for head in shown for p in log.group(head, end))
     summaries = (log.area(item, end) for item in view.summaries() if item.spans)
     earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
-    return united([*without(before, given), *groups, *earlier])
+    return united([*without(before, setup), *groups, *earlier])
 
 
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
@@ -111,7 +111,7 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     since = _fork_point(parent, child)
     marks = _marks(child, since)
     own = (item for item in _own_items(parent, child, since) if TASK not in item.extras)
-    new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_given(item)]
+    new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_setup(item)]
     parent.extend(new)
     for edit in _own_edits(parent, child, since):
         try:
@@ -204,8 +204,8 @@ def _has(parent: Transcript, item: Item) -> bool:
     return True
 
 
-def _is_given(item: Item) -> bool:
-    """Whether an item is instructions or configuration, which an agent is given."""
+def _is_setup(item: Item) -> bool:
+    """Whether an item is instructions or configuration."""
     return isinstance(item, ConfigChange) or is_instruction(item)
 
 
