@@ -47,7 +47,7 @@ from quire.agent.tools import Signature, Tool
 from quire.compactors import Cascade, ClearToolResults, Compactor, Summarize
 from quire.items import Item, ToolCall, new_id
 from quire.memory import Recall, recall
-from quire.memory.following import Follower
+from quire.memory.follower import Follower
 from quire.memory.quotes import Quotes
 from quire.models import Answering, Asks, Delta
 from quire.providers import Parsed, Rendered

@@ -41,13 +41,13 @@ import page
 from quire.context import Template
 from quire.items import Item, Message, use_clock
 from quire.memory import Leaf, Memory, Recall, recalled
-from quire.memory.following import TranscriptLeaves
-from quire.memory.found import once
+from quire.memory.follower import TranscriptLeaves
+from quire.memory.hits import group_same_words
 from quire.memory.index import Index
 from quire.memory.quotes import Quote, Quotes
 from quire.memory.ranking import Question
 from quire.memory.recall import HitQuotes, quote_leaf
-from quire.memory.standing import quote_wish
+from quire.memory.wishes import quote_wish
 from quire.memory.words import language_of, terms
 from quire.session import Session
 from quire.stores import MemoryStore
@@ -113,7 +113,7 @@ def _conversation(one: dict[str, Any]) -> Conversation:
             speaker = None if role else turn["speaker"]
             at = begun + 20.0 * nth
             messages.append(Message(role or "user", text, id=name, agent_id=speaker, created_at=at))
-    changes = TranscriptLeaves(one["sample_id"], "main").take(messages)
+    changes = TranscriptLeaves(one["sample_id"], "main").apply(messages)
     asked = list(_questions(one["qa"], {message.id for message in messages}))
     leaves = changes.leaves if changes is not None else []
     return Conversation(one["sample_id"], messages, leaves, messages[-1].created_at + 1.0, asked)
@@ -367,7 +367,7 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Any]:
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        return Quotes(HitQuotes(once(search(text).hits), "made up")).select(2_048, count)
+        return Quotes(HitQuotes(group_same_words(search(text).hits), "made up")).select(2_048, count)
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
     return {"indexing": indexing, "search": _best(search, questions), "building": _best(build, questions)}

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from quire import Message, ToolCall, ToolResult, counter_for
 from quire.compactors import Evidence, is_read, is_short_form, ledger_of, short_form
-from quire.compactors.evidence import fields_of, told
+from quire.compactors.fields import fields_of, fields_text
 from quire.items import Image, Item
 
 COUNTER = counter_for("gpt-5.6")
@@ -23,7 +23,7 @@ def asked(number: int, name: str, arguments: str, output: str, *, is_error: bool
 
 
 def test_json_is_told_as_fields_and_alike_objects_once() -> None:
-    assert told(fields_of(ToolResult("c", "plant", PLANT))) == (
+    assert fields_text(fields_of(ToolResult("c", "plant", PLANT))) == (
         "plant_id: fern_2201; room.name: Hall, floor: 2; watered: 2026-03-01, 2026-03-09; "
         "sensors: probe_71, unit: kPa; probe_88, C; log.day: 2026-03-01, ml: 250; 2026-03-09, 300"
     )

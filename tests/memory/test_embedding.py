@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from quire.context import Template
 from quire.errors import WrongType
@@ -76,7 +77,7 @@ def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
     store = MemoryStore()
     session = spoken(store, turns=20)
     memory = Memory(store, "ana", index=index, embed=Counting())
-    question = Question.of("Which walk was long?", NOW, vector=[1.0, 0.0])
+    question = replace(Question.of("Which walk was long?", NOW), vector=[1.0, 0.0])
     assert memory.search(question.text).hits and not index.search(question).without_vectors
     secret = memory.recent(limit=20)[0]
     session.forget(secret.key)

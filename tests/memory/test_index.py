@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from quire.memory import ranking
-from quire.memory.index import Index, LeafFilter, Mark
+from quire.memory.index import Index, LeafFilter, Progress
 from quire.memory.leaf import Leaf
 from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, KINDS, NOW, QUESTIONS, Step, done, leaves, restarted, said, steps, texts
@@ -30,8 +30,8 @@ def scored(
 
 def seen(index: Index, question: Question, only: LeafFilter | None) -> list[object]:
     """All that an index shows."""
-    orders = [index.newest(5, only), index.weightiest(5, only)]
-    return [len(index), scored(index, question, only), *orders, sorted(index.marks)]
+    orders = [index.newest(5, only), index.most_important(5, only)]
+    return [len(index), scored(index, question, only), *orders, sorted(index.progress)]
 
 
 def allows(only: LeafFilter, leaf: Leaf) -> bool:
@@ -59,7 +59,7 @@ def test_snapshot_is_the_same_index(
     """Also after leaves come and go in both, and however often it is repeated."""
     index = Index()
     done(index, taken)
-    index.update("three", Mark(7, b"how far"))
+    index.update("three", Progress(7, b"how far"))
     index.set_vectors(index.newest(3), [[1.0, float(nth)] for nth in range(len(index.newest(3)))])
     parts: dict[str, bytes] = {}
     kept = restarted(index, parts)
@@ -89,7 +89,7 @@ def test_long_history_is_searched_the_same_way_however_it_came(
 
 def narrow(patched: pytest.MonkeyPatch, *, few: int, read: int, chosen: int) -> None:
     """Treat a short history as a long one."""
-    for name, value in {"FEW": few, "_READ": read, "_CHOSEN": chosen, "_LOOKED_AT": 2 * chosen}.items():
+    for name, value in {"FEW": few, "_MAX_READ": read, "_CHOSEN": chosen, "_MAX_FOUND": 2 * chosen}.items():
         patched.setattr(ranking, name, value)
 
 
@@ -123,8 +123,8 @@ def orders(found: Sequence[Leaf]) -> list[int]:
 
 def test_nothing_stays_of_what_was_removed() -> None:
     index = Index()
-    index.update("zinnia", Mark(1), leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
-    index.update("two", Mark(1), leaves=[said("mild wind", 0, source="two")])
+    index.update("zinnia", Progress(1), leaves=[said("heliotrope", 0, source="zinnia", speaker="Amaryllis")])
+    index.update("two", Progress(1), leaves=[said("mild wind", 0, source="two")])
     parts: dict[str, bytes] = {}
     kept = restarted(index, parts)
     assert b"heliotrope" in b"".join(parts.values())

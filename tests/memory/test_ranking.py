@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from quire.memory.found import Hit
-from quire.memory.index import MOST_TERMS, Index
+from quire.memory.hits import Hit
+from quire.memory.index import MAX_TERMS, Index
 from quire.memory.leaf import LETTERS_READ, Leaf
 from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, NOW, said
@@ -74,12 +74,12 @@ def test_question_that_only_names_a_time_finds_what_is_of_it() -> None:
 def test_turn_that_asks_does_not_answer_itself() -> None:
     index = Index()
     index.put([said("Where is the heron?", 0), said("By the lake.", 1), said("Where is the heron?", 9)])
-    question = Question.of("Where is the heron?", NOW, own=[("one", "i9")])
+    question = Question.of("Where is the heron?", NOW, asked_in=[("one", "i9")])
     assert sorted(keys(index.search(question).hits)) == ["i0", "i1"]
 
 
 def test_long_text_is_found_by_all_of_it_and_the_longest_by_its_beginning() -> None:
-    filler = " ".join(f"w{nth}" for nth in range(3 * MOST_TERMS))
+    filler = " ".join(f"w{nth}" for nth in range(3 * MAX_TERMS))
     for word in ("alpha", "middle", "omega"):
         assert keys(asked(word, f"alpha {filler} middle {filler} omega")) == ["i0"]
     text = f"alpha {'so it was ' * (LETTERS_READ // 10)} omega"

@@ -15,7 +15,7 @@ import pytest
 
 from quire.items import Message
 from quire.memory import Memory, snapshots
-from quire.memory.following import Follower
+from quire.memory.follower import Follower
 from quire.memory.index import Index
 from quire.session import Session, erase_scopes
 from quire.stores import PostgresStore, Store

@@ -7,7 +7,7 @@ import pytest
 
 from quire.items import Hide, Note, Span, Undo
 from quire.memory import Memory, Wishes
-from quire.memory.wishes import wishes_in
+from quire.memory.wish import wishes_in
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore

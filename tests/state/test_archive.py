@@ -137,7 +137,7 @@ def test_an_archive_follows_the_past_of_a_fork(first: list[Op], second: list[Op]
 
 
 def test_what_was_loaded_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.state.archive.MOST_KEPT", 8)
+    monkeypatch.setattr("quire.state.archive.MAX_ITEMS", 8)
     whole, kept = Transcript(Message("user", f"message {n}", id=f"{n:03}") for n in range(800)), Kept()
     whole.append(Mask("005", "[cleared]"))
     whole.view.tokens(FourCharacters())

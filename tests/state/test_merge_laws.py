@@ -20,7 +20,7 @@ from quire.items import (
     ToolResult,
     Undo,
 )
-from quire.state import CLOSED, Transcript, fork_scoped, instructions, is_edit, merge_all
+from quire.state import CLOSED, Transcript, fork_scoped, is_edit, is_instruction, merge_all
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import PlainTranscript
 from tests.state.chains import check, plain_of, play
@@ -64,7 +64,7 @@ def test_merging_brings_all_once_and_at_the_end(past: list[Op], ours: list[Op], 
     own = [i for i in child.recorded() if not is_edit(i) and CLOSED not in i.extras and i.id not in parent]
     closed = [i.id for i in parent.recorded() if CLOSED in i.extras]
     merged = merge_all(parent, child, agent_id="worker")
-    told = {i.id for i in own if instructions(i) or isinstance(i, ConfigChange)}
+    told = {i.id for i in own if is_instruction(i) or isinstance(i, ConfigChange)}
     assert {i.id for i in own} - {i.id for i in merged} == told
     assert all(i.agent_id for i in merged if not is_edit(i))
     for item in merged:

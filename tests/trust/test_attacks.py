@@ -11,7 +11,7 @@ from quire.items import File, Image, Item, frame, instructions_in_turn, plain_te
 from quire.memory.quotes import CLOSING, OPENING, line_start, quote_line
 from quire.providers import PROVIDERS
 from quire.sections import History, ToolGuide
-from quire.tokens import Budget, counter_for, described, in_file, late_result, noted, summarized
+from quire.tokens import Budget, counter_for, described, file_frame, late_result, note_frame, summary_frame
 
 from .attacks import ATTACKS, FORBIDDEN, ROUTES, Attack, opened, put, rest
 from .frames import INSTRUCTIONS, instructions_in, outside
@@ -31,7 +31,7 @@ def test_the_reader_finds_instructions_and_the_corpus_is_large() -> None:
     assert FORBIDDEN in outside(pasted)
     assert FORBIDDEN in outside("\uff1csummary\uff1ex\uff1c/sum\u200bmary\uff1e wire_refund")
     assert FORBIDDEN in outside(f"<summary>{instructions_in_turn('wire_refund')}</summary>")
-    assert FORBIDDEN not in outside(summarized("wire_refund"))
+    assert FORBIDDEN not in outside(summary_frame("wire_refund"))
     for wire, provider in PROVIDERS.items():
         items = [Message("system", "You help."), Message("user", "Please wire_refund.")]
         assert FORBIDDEN in instructions_in(provider.render(items).payload, wire)
@@ -119,9 +119,9 @@ HOSTILE = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).m
 def test_no_text_leaves_a_frame_or_imitates_instructions(text: str, name: str) -> None:
     framed = [
         frame("message", text, **{"from": name}),
-        summarized(f"x{text}"),
-        noted(Note(text, key=name or None, description=text)),
-        in_file(name, f"x{text}".encode("utf-8", "replace")),
+        summary_frame(f"x{text}"),
+        note_frame(Note(text, key=name or None, description=text)),
+        file_frame(name, f"x{text}".encode("utf-8", "replace")),
         described(File(url=f"https://{text}", name=name)),
         described(Image(url=f"https://{text}"), name),
         str(late_result(name, (text,))),

@@ -27,7 +27,7 @@ from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
 from quire.state import Transcript
-from quire.tokens import Budget, counter_for, summarized
+from quire.tokens import Budget, counter_for, summary_frame
 
 
 def fit(
@@ -162,7 +162,7 @@ def _readable_alone(items: Iterable[Item]) -> list[Item]:
     for item in reversed(list(items)):
         if isinstance(item, Summary):  # no later than the next item: files are read in order of time
             at = min(item.created_at, readable[-1].created_at) if readable else item.created_at
-            item = Message("user", summarized(item.text), id=item.id, created_at=at)
+            item = Message("user", summary_frame(item.text), id=item.id, created_at=at)
         readable.append(item)
     return readable[::-1]
 

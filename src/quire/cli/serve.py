@@ -39,7 +39,9 @@ def serve(
     durable: Annotated[
         bool, typer.Option("--durable", help="let `quire work` do the jobs, through PostgreSQL")
     ] = False,
-    max_jobs: Annotated[int, typer.Option(min=1, help="refuse messages while this many jobs are open")] = 1_000,
+    max_jobs: Annotated[
+        int, typer.Option(min=1, help="refuse messages while this many jobs are open")
+    ] = 1_000,
     read_timeout: Annotated[
         float, typer.Option(min=0.1, help="seconds in which the body of a request has to arrive")
     ] = 60.0,

@@ -4,7 +4,7 @@ A compactor is pure. It acts above a ceiling and goes down to a floor at once, b
 beginning makes a provider read a conversation again. A summary is requested, for a model to write.
 """
 
-from quire.compactors.evidence import call_key as call_key
+from quire.compactors.fields import call_key as call_key
 from quire.compactors.ledger import (
     LEDGER as LEDGER,
     Evidence as Evidence,

@@ -1,7 +1,7 @@
-"""The ledger: a block that says what left the view and still holds. And the short form of a result.
+"""The ledger: a block with the values of calls that left the view. And the short form of a result.
 
-No model writes it. It has a line for each call that is not shown any more, with the fields of its result that
-a later step is likely to need: `name(argument: value) -> field: value`. What is shown anyway is not in it.
+No model writes it. It has a line for each call that is no longer shown, with the fields of its result that a
+later step is likely to need: `name(argument: value) -> field: value`. It repeats nothing that is shown.
 """
 
 import re
@@ -10,23 +10,23 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from quire.compactors.evidence import Field, call_key, fields_of, stands, told
+from quire.compactors.fields import Field, call_key, fields_of, fields_text, is_word_in
 from quire.items import Item, Message, Summary, ToolCall, ToolResult, closing, escape, opening
 from quire.tokens import Counter
 
-_POINTS = " read_back gives the whole of a line by its number."
+_READ_BACK_HINT = " read_back gives the whole of a line by its number."
 
 Pointer = Callable[[Item], str]
-"""Returns the handle by which `read_back` gives an item, such as `#12`; empty if it gives none."""
+"""Returns the handle with which `read_back` reads an item, such as `#12`; empty if there is none."""
 
 
 def no_pointer(item: Item) -> str:
-    """Point to nothing, where no tool reads back."""
+    """Return no handle, where there is no tool that reads back."""
     return ""
 
 
 _SHORTENED = " […shortened{}]"
-"""What a short form ends with, with the handle of the whole."""
+"""The end of a short form, with the handle of the whole result."""
 
 _IS_SHORT = re.compile(r" \[…shortened(?:: #\d+)?\]\Z")
 
@@ -37,29 +37,29 @@ OPENING = (
 )
 CLOSING = closing(LEDGER)
 
-_UNTOLD = 8
-"""One part in so many is for the handles of calls that are not told of."""
+_HANDLES_SHARE = 8
+"""One token in this many is for the handles of calls that have no line."""
 
 _LEAST_SAVED = 24
-"""A result is not shortened for fewer tokens."""
+"""The tokens that a short form saves at least."""
 
 _LONGEST_CALL, _LONGEST_LINE = 160, 120
-"""Characters of the arguments, and of the first line of a result that has no fields."""
+"""Characters of the arguments, and of the first line of a result without fields."""
 
-_LIKELY = 1.2
-"""Fields that score less are in no ledger."""
+_LEDGER_SCORE = 1.2
+"""The least score of a field in a ledger."""
 
-_WORTH = 1.5
-"""Fields that score less are in no short form."""
+_SHORT_FORM_SCORE = 1.5
+"""The least score of a field in a short form."""
 
-_DONE = 0.8
-"""What a field scores less where a call that has changed something repeats what another result has."""
+_REPEATED = 0.8
+"""Taken off the score of a field of a call that may write, if another result has the value too."""
 
-_MADE = 1.5
-"""What an identifier scores more that comes from a call that may have changed something."""
+_CREATED = 1.5
+"""Added to the score of an identifier of a call that may write: it may name what the call created."""
 
 _LONGEST_AMOUNT = 5
-"""Digits of what is taken for an amount and not for an identifier."""
+"""Digits of an amount, at most; longer numbers are identifiers."""
 
 _READS = re.compile(
     r"""^(?:calculate|cat|check(?!_(?:in|out)(?![a-z]))|count|grep|inspect|list|look|ls|open(?=$|_file)|query|show|think
@@ -79,10 +79,10 @@ _WRITES = re.compile(
 
 
 class Evidence:
-    """What is known of values from a stretch of a conversation: which were used, and which were mentioned.
+    """Which values a stretch of a conversation used and mentioned.
 
     A value is used if a call has it as an argument. A field is wanted if it has the name of an argument, or
-    had a value that was used.
+    if its value was used.
     """
 
     def __init__(self, items: Iterable[Item]) -> None:
@@ -104,15 +104,15 @@ class Evidence:
         self._mentioned = "\n".join(texts)
 
     def score(self, field: Field) -> float:
-        """Return how likely a later call needs a field."""
+        """Return a score of how likely a later call needs a field."""
         value = field.value.casefold()
         score = 3.0 * (value in self._used) + 1.8 * ((field.label or field.parent) in self._wanted)
-        score += 1.7 * field.is_identifier + 1.2 * (len(value) > 2 and stands(value, self._mentioned))
+        score += 1.7 * field.is_identifier + 1.2 * (len(value) > 2 and is_word_in(value, self._mentioned))
         is_weak = "@" in value or (value.isdigit() and len(value) <= _LONGEST_AMOUNT)
         return score - min(field.nth, 10) * 0.1 - is_weak
 
     def is_repeated(self, field: Field) -> bool:
-        """Whether another result has the value, too."""
+        """Whether more than one result has the value."""
         return self._results[field.value.casefold()] > 1
 
 
@@ -122,9 +122,9 @@ def is_short_form(item: Item) -> bool:
 
 
 def is_read(name: str) -> bool:
-    """Whether the name of a tool says that a call of it changes nothing.
+    """Whether a tool only reads, judging by its name: it has a verb that reads, and none that writes.
 
-    It has a verb that reads, and none that writes. What comes before two underscores is the name of a server.
+    The part before two underscores is the name of a server.
     """
     words = re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", name.rpartition("__")[2])
     joined = "_".join(word.lower() for word in words if word)
@@ -137,10 +137,10 @@ def short_form(
     counter: Counter,
     tokens: int,
     *,
-    least: float = _WORTH,
+    least: float = _SHORT_FORM_SCORE,
     pointer: Pointer = no_pointer,
 ) -> ToolResult | None:
-    """Return a result in about so many tokens: the fields that are likely needed, or its first lines.
+    """Return a result in about `tokens` tokens: the fields that are likely needed, or its first lines.
 
     None if that saves little, or if the result has media. Fields that score less than `least` are left out.
     """
@@ -149,7 +149,7 @@ def short_form(
         return None
     fields = fields_of(result)
     if any(field.label for field in fields):
-        text = told(_best(fields, evidence, tokens, least))
+        text = fields_text(_best(fields, evidence, tokens, least))
     else:
         text = _beginning(result.text, 3 * tokens)
     handle = pointer(result)
@@ -160,7 +160,7 @@ def short_form(
 
 def _best(fields: Sequence[Field], evidence: Evidence, tokens: int, least: float) -> list[Field]:
     """Return the fields with the best scores that fit, in their order; each value once."""
-    kept, seen, labels = set[int](), set[tuple[str, str]](), set[tuple[str, str]]()
+    chosen, seen, labels = set[int](), set[tuple[str, str]](), set[tuple[str, str]]()
     for score, place in sorted((-evidence.score(field), place) for place, field in enumerate(fields)):
         field = fields[place]
         cost = _tokens(field, labels)
@@ -168,14 +168,14 @@ def _best(fields: Sequence[Field], evidence: Evidence, tokens: int, least: float
             break
         if cost <= tokens and (field.label, field.value) not in seen:
             tokens -= cost
-            kept.add(place)
+            chosen.add(place)
             labels.add((field.parent, field.label))
             seen.add((field.label, field.value))
-    return [field for place, field in enumerate(fields) if place in kept]
+    return [field for place, field in enumerate(fields) if place in chosen]
 
 
 def _beginning(text: str, characters: int) -> str:
-    """Return the first lines of a text, as many as have so many characters, and at least the first line."""
+    """Return the first lines of a text that fit, or the part of the first line that does."""
     if len(text) <= characters:
         return text
     line_end = text.rfind("\n", 0, characters)
@@ -183,7 +183,7 @@ def _beginning(text: str, characters: int) -> str:
 
 
 def _tokens(field: Field, labels: Container[tuple[str, str]]) -> int:
-    """Return about how many tokens a field takes in a line that has some labels already."""
+    """Estimate the tokens of a field in a line that already has some labels."""
     is_new = (field.parent, field.label) not in labels
     return len(field.value) // 3 + 1 + is_new * (len(field.label) // 4 + 1)
 
@@ -194,67 +194,66 @@ def _first_line(result: ToolResult) -> str:
 
 
 def _quoted(line: str) -> str:
-    """Return a line that cannot end the block or begin another one."""
+    """Return a line escaped, so that it cannot end the block."""
     return escape(" ".join(line.splitlines()))
 
 
 class Line:
-    """A line of a block: fields of one source, behind a head that says what they are."""
+    """A line of a block: a head that names its source, and some of the fields of that."""
 
     head: str
     text: str
     handle = ""
-    """By what the whole is read back."""
+    """The handle with which the whole source is read back."""
     name = ""
-    """Of what the handle is."""
-    is_always_told = False
-    """Whether there is a line even if no field is worth it."""
-    goes_last = False
-    """Whether it is left out only when all others are, where there is no room for all."""
+    """The name beside the handle."""
+    is_required = False
+    """Whether the line is there even if none of its fields scores enough."""
+    is_dropped_last = False
+    """Whether other lines are dropped before it where there is no room for all."""
 
     def __init__(self) -> None:
-        self.kept: set[int] = set()
-        """The places of the fields that are told."""
+        self.chosen: set[int] = set()
+        """The places of the fields that the line shows."""
 
     @property
     def fields(self) -> Sequence[Field]:
-        """What the line may tell."""
+        """The fields that the line may show."""
         raise NotImplementedError
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
-        """Yield the fields that may be told, by score and place: none that is `known` from what is shown."""
+        """Yield the score and place of each field that may be shown and that the text `known` lacks."""
         raise NotImplementedError
 
     def sources(self) -> list[str]:
-        """Return the ids of the items that the line is made of."""
+        """Return the ids of the items that the line quotes."""
         raise NotImplementedError
 
 
 class CallLine(Line):
-    """A call that is not shown, with its result. It is always told if it may have changed something.
+    """A call that is not shown, with its result. The line is required if the call may have changed something.
 
-    If such a call was made several times, a later failure takes nothing back of what an earlier one did.
+    If such a call was repeated, its line keeps the results that succeeded, whatever came later.
     """
 
     def __init__(self, call: ToolCall, pointer: Pointer, earlier: "CallLine | None" = None) -> None:
         super().__init__()
         self.call, self._pointer = call, pointer
-        self.name, self.is_always_told = call.name, not is_read(call.name)
-        self.goes_last = self.is_always_told
+        self.name, self.is_required = call.name, not is_read(call.name)
+        self.is_dropped_last = self.is_required
         self.times: int = 1 if earlier is None else earlier.times + 1
         self._last: ToolResult | None = None
-        is_done = earlier is not None and self.is_always_told
-        self._successes: list[ToolResult] = earlier._successes if earlier and is_done else []
+        self._successes: list[ToolResult] = earlier._successes if earlier and self.is_required else []
 
-    def end(self, result: ToolResult) -> None:
-        """Take the result of the call."""
+    def add_result(self, result: ToolResult) -> None:
+        """Add the result of the call."""
         self._last = result
         if not result.is_error:
-            self._successes = [*(self._successes if self.is_always_told else ()), result]
+            self._successes = [*(self._successes if self.is_required else ()), result]
 
     @property
     def result(self) -> ToolResult | None:
-        """The result that is told: the last that succeeded, or the last."""
+        """The last result that succeeded, or else the last."""
         return self._successes[-1] if self._successes else self._last
 
     @property
@@ -270,8 +269,8 @@ class CallLine(Line):
 
     @property
     def head(self) -> str:  # type: ignore[override]
-        """The call, as far as it is told in any case, and the handle of its result."""
-        arguments = told(fields_of(self.call))
+        """The call, and the handle of its result."""
+        arguments = fields_text(fields_of(self.call))
         if len(arguments) > _LONGEST_CALL:
             arguments = f"{arguments[:_LONGEST_CALL]}…"
         return f"{self.handle}{' ' if self.handle else ''}{self.call.name}({arguments})"
@@ -285,13 +284,16 @@ class CallLine(Line):
 
     @property
     def outcome(self) -> str:
-        """What came of the call: fields, the first line, or that it failed."""
+        """The outcome of the call: fields, the first line, or the failure."""
         if self.result is None:
             return "no result"
         if self.result.is_error:
             return f"failed: {_first_line(self.result)}"
         if any(field.label for field in self.fields):
-            return told(field for place, field in enumerate(self.fields) if place in self.kept) or "done"
+            return (
+                fields_text(field for place, field in enumerate(self.fields) if place in self.chosen)
+                or "done"
+            )
         return _first_line(self.result) or "done"
 
     def sources(self) -> list[str]:
@@ -303,9 +305,10 @@ class CallLine(Line):
         for place, field in enumerate(self.fields):
             if (field.label or field.parent) and field.value not in arguments:
                 score = evidence.score(field)
-                if self.is_always_told:
-                    score += _MADE * field.is_identifier - _DONE * evidence.is_repeated(field)
-                if score >= _LIKELY and not (len(field.value) > 2 and stands(field.value.casefold(), known)):
+                if self.is_required:
+                    score += _CREATED * field.is_identifier - _REPEATED * evidence.is_repeated(field)
+                is_known = len(field.value) > 2 and is_word_in(field.value.casefold(), known)
+                if score >= _LEDGER_SCORE and not is_known:
                     yield score, place
 
 
@@ -317,29 +320,29 @@ def ledger_of(
     tokens: int,
     pointer: Pointer = no_pointer,
 ) -> tuple[str, list[str]] | None:
-    """Return the text of a ledger of what is left out, in so many tokens, and the ids of its sources.
+    """Return a ledger of the items left out, in at most `tokens` tokens, and the ids of its sources.
 
-    What is among the items `shown` is not told again. None if there is nothing to tell.
+    It repeats nothing that the items `shown` say. None if there is nothing else.
     """
     lines = lines_of(left_out, pointer)
-    opening = OPENING + _POINTS if any(line.handle for line in lines) else OPENING
-    return told_lines(lines, shown, evidence, counter, tokens, (opening, CLOSING))
+    opening = OPENING + _READ_BACK_HINT if any(line.handle for line in lines) else OPENING
+    return render_lines(lines, shown, evidence, counter, tokens, (opening, CLOSING))
 
 
 def lines_of(items: Iterable[Item], pointer: Pointer = no_pointer) -> list[CallLine]:
-    """Return a line for each call; one with equal arguments again has one line."""
-    found: dict[object, CallLine] = {}
+    """Return a line for each call; calls with equal arguments share one."""
+    lines: dict[object, CallLine] = {}
     waiting: dict[str, CallLine] = {}
     for item in items:
         if isinstance(item, ToolCall):
             key = call_key(item)
-            waiting[item.call_id] = found[key] = CallLine(item, pointer, found.pop(key, None))
+            waiting[item.call_id] = lines[key] = CallLine(item, pointer, lines.pop(key, None))
         elif isinstance(item, ToolResult) and item.call_id in waiting:
-            waiting.pop(item.call_id).end(item)
-    return [*found.values()]
+            waiting.pop(item.call_id).add_result(item)
+    return [*lines.values()]
 
 
-def told_lines(
+def render_lines(
     lines: Sequence[Line],
     shown: Iterable[Item],
     evidence: Evidence,
@@ -347,62 +350,63 @@ def told_lines(
     tokens: int,
     frame: tuple[str, str],
 ) -> tuple[str, list[str]] | None:
-    """Return a block of the lines that matter most, between the lines of a frame, and their sources.
+    """Return a block of the most important lines, between the lines of a frame, and the ids of their sources.
 
-    A third of the room is for what is always told, the newest first; then come the fields, the best first.
+    A third of the tokens is for required lines, the newest first; the rest is for fields, the best first.
     """
 
     def count(text: str) -> int:
         return counter.count(Message("user", text, id=LEDGER, created_at=0.0))
 
     left = tokens - count("\n".join(frame))
-    heads, values = set[int](), set[tuple[str, str]]()
+    listed, values = set[int](), set[tuple[str, str]]()
     labels = defaultdict[int, set[tuple[str, str]]](set)
     for number in reversed(range(len(lines))):
-        if lines[number].is_always_told:
+        if lines[number].is_required:
             cost = count(f"{lines[number].head} -> \n")
             if left - cost < tokens * 2 // 3:
                 break
             left -= cost
-            heads.add(number)
+            listed.add(number)
     if any(line.handle for line in lines):
-        left -= tokens // _UNTOLD
+        left -= tokens // _HANDLES_SHARE
     for number, place in _ranked(lines, shown, evidence):
         line, field = lines[number], lines[number].fields[place]
         key = field.label, field.value.casefold()
-        cost = _tokens(field, labels[number]) + (0 if number in heads else count(f"{line.head} -> \n"))
+        cost = _tokens(field, labels[number]) + (0 if number in listed else count(f"{line.head} -> \n"))
         if key not in values and cost <= left:
             left -= cost
             values.add(key)
-            heads.add(number)
+            listed.add(number)
             labels[number].add((field.parent, field.label))
-            line.kept.add(place)
-    while heads or any(line.handle for line in lines):
-        rows = [lines[number].text for number in sorted(heads)]
-        untold = (line for number, line in enumerate(lines) if number not in heads)
-        rows += filter(None, [_handles(untold, tokens // _UNTOLD)])
+            line.chosen.add(place)
+    while listed or any(line.handle for line in lines):
+        rows = [lines[number].text for number in sorted(listed)]
+        others = [line for number, line in enumerate(lines) if number not in listed and line.handle]
+        rows += filter(None, [_handles(others, tokens // _HANDLES_SHARE)])
         text = "\n".join(filter(None, (frame[0], *map(_quoted, rows), frame[1])))
         if count(text) <= tokens:
-            return (text, [one for n in sorted(heads) for one in lines[n].sources()]) if rows else None
-        if not heads:
+            return (text, [one for n in sorted(listed) for one in lines[n].sources()]) if rows else None
+        if not listed:
             break
-        heads.remove(min(heads, key=lambda number: (lines[number].goes_last, number)))  # counted roughly
+        # The costs above are estimates.
+        listed.remove(min(listed, key=lambda number: (lines[number].is_dropped_last, number)))
     return None
 
 
-def _handles(untold: Iterable[Line], tokens: int) -> str:
-    """Return a line with the handles of what is not told of, the newest, in about so many tokens."""
-    found = list[str]()
-    for line in reversed([one for one in untold if one.handle]):
-        found.append(f"{line.handle} {line.name}")
-        tokens -= len(found[-1]) // 4 + 2
+def _handles(lines: Sequence[Line], tokens: int) -> str:
+    """Return a line with the handles of the newest sources that fit in about `tokens` tokens."""
+    handles = list[str]()
+    for line in reversed(lines):
+        handles.append(f"{line.handle} {line.name}")
+        tokens -= len(handles[-1]) // 4 + 2
         if tokens < 0:
             break
-    return f"Also: {', '.join(reversed(found))}" if found else ""
+    return f"Also: {', '.join(reversed(handles))}" if handles else ""
 
 
 def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) -> list[tuple[int, int]]:
-    """Return the fields that may be told by line and place, best first; newer lines count a little more."""
+    """Return the candidates of lines by line and place, best first; newer lines score a little more."""
     known = "\n".join(texts_of(shown)).casefold()
     rows = [
         (score + 0.5 * (number + 1) / len(lines), number, place)
@@ -413,7 +417,7 @@ def _ranked(lines: Sequence[Line], shown: Iterable[Item], evidence: Evidence) ->
 
 
 def texts_of(items: Iterable[Item]) -> Iterator[str]:
-    """Yield what a model reads of items."""
+    """Yield the texts of items that a model reads."""
     for item in items:
         if isinstance(item, ToolCall):
             yield item.arguments

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors.proof import proved
+from quire.compactors.proof import with_losses
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
 from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary, is_below, own_origin
 from quire.state import (
@@ -28,23 +28,23 @@ from quire.tokens import Counter, checked_counter, whole
 logger = logging.getLogger("quire.compactors")
 
 TOO_LONG = "the summary is longer than what it would stand for"
-"""Why a summary is discarded that the same model may well write again."""
+"""A reason to discard a summary; the same model may well write one again."""
 
 FORCED = "quire.forced"
 """The key of `extras` that marks an edit of a forced plan."""
 
 FORCED_REASON = "an undo had shown some of it again, and nothing else makes the history fit"
 
-_FREE = 4
-"""One part in so many of the room should be free after a compaction."""
+_FREE_SHARE = 4
+"""A compaction should leave one token in this many of the room free."""
 
 
 class Room(msgspec.Struct, frozen=True):
-    """How many tokens a view may take, and the counter.
+    """The most tokens that a view may take, and the counter.
 
-    `early` asks for a plan before the ceiling is reached, if the view is above the floor. `reads` is how many
-    tokens the model that writes summaries can take, prompt and answer together: by default as many as the
-    room has, and at least 4,096. 0 says that there is no such model.
+    `early` asks for a plan before the ceiling is reached, if the view is above the floor. `reads` is the
+    window of the model that writes summaries, for prompt and answer together: by default the tokens of the
+    room, and at least 4,096. With 0 there is no such model.
     """
 
     tokens: int
@@ -62,9 +62,9 @@ class Room(msgspec.Struct, frozen=True):
 class Request(NamedTuple):
     """A summary to be written: from `prompt`, in at most `size` tokens, in place of `spans`.
 
-    `items` are the ids of the items to be summarised, and `revision` is that of the view. A summary that is
-    no shorter than these items is discarded; without a `room` that is not checked. If the model cannot read
-    all of them at once, the request `is_part`: it is for the oldest, and the next plan is for the rest.
+    `items` are the ids of the items to be summarised, `revision` is that of the view. A summary that is no
+    shorter than these items is discarded; without a `room` its length is not checked. If the model cannot
+    read all of them at once, the request `is_part`: it covers the oldest, and the next plan the rest.
     """
 
     prompt: tuple[Item, ...]
@@ -126,12 +126,12 @@ def checked_compactor(compactor: Any) -> Compactor:
 
 
 class Cascade:
-    """Asks each compactor about what the ones before it leave, and joins their plans to one.
+    """Asks each compactor in turn about what the ones before it leave, and joins their plans.
 
-    At most one summary is requested, by the last compactor of the plan, because its size is not known in
-    advance. A compactor is skipped if it raises `Irreducible`, unless none of the others makes the view fit;
-    or if its summary would not make the view fit. If the view was above the room, compactors are asked until
-    a quarter of the room is free: the next message needs room too.
+    A summary comes last, because its size is not known in advance. A compactor is skipped if its summary
+    would not make the view fit, or if it raises `Irreducible`; that error is raised if no other compactor
+    makes the view fit. If the view was above the room, compactors are asked until a quarter of the room is
+    free: the next message needs room too.
     """
 
     name = "cascade"
@@ -180,43 +180,43 @@ class Cascade:
 
 
 def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | None:
-    """Return a plan that leaves alone the groups over which a person undid an edit.
+    """Return a plan that spares the groups that a person has brought back by an undo.
 
-    The plan is made for the rest, in the room that these groups leave. If there is none that makes the view
-    fit its room, the plan takes these groups too, and is `forced`.
+    It is made for the rest, in the room that these groups leave. If no such plan makes the view fit, the plan
+    covers these groups too, and is `forced`.
     """
     plan = compactor.plan(view, room)
     undone = undone_groups(view) if plan is not None else set[int]()
-    if plan is None or not _is_touched(plan, view, undone):
+    if plan is None or not _touches(plan, view, undone):
         return plan
-    around = _plan_beside(compactor, view, room, undone)
-    if around is not None and _fits(around, room) and not _is_touched(around, view, undone):
+    around = _plan_without(compactor, view, room, undone)
+    if around is not None and _fits(around, room) and not _touches(around, view, undone):
         return around
     if view.tokens(room.counter) <= room.tokens:
         return None
     return plan._replace(forced=True, reason=f"{plan.reason}; {FORCED_REASON}")
 
 
-def _plan_beside(compactor: Compactor, view: View, room: Room, heads: Iterable[int]) -> Plan | None:
-    """Return a plan for all but some groups, in the room that these leave."""
+def _plan_without(compactor: Compactor, view: View, room: Room, heads: Iterable[int]) -> Plan | None:
+    """Return a plan for all groups but some, in the room that these leave."""
     log, end = view.log, view.end
     others = set(heads).difference(map(log.head, protected_positions(view)))
     spans = spans_over(view, (log.item(position) for head in others for position in log.group(head, end)))
-    left = view_after(view, (Hide(spans),)) if spans else view
-    taken = view.tokens(room.counter) - left.tokens(room.counter)
-    if left is view or taken >= room.tokens:
+    rest = view_after(view, (Hide(spans),)) if spans else view
+    spared = view.tokens(room.counter) - rest.tokens(room.counter)
+    if rest is view or spared >= room.tokens:
         return None
     try:
-        plan = compactor.plan(left, replace(room, tokens=room.tokens - taken))
+        plan = compactor.plan(rest, replace(room, tokens=room.tokens - spared))
     except Irreducible:
         return None
     if plan is None or plan.saved <= 0:
         return None
     request = plan.request and plan.request._replace(revision=view.revision)
-    return plan._replace(request=request, before=plan.before + taken, after=plan.after + taken)
+    return plan._replace(request=request, before=plan.before + spared, after=plan.after + spared)
 
 
-def _is_touched(plan: Plan, view: View, heads: Collection[int]) -> bool:
+def _touches(plan: Plan, view: View, heads: Collection[int]) -> bool:
     """Whether a plan changes how one of the groups is shown."""
     log, end = view.log, view.end
     edits = [*plan.edits, *((Summary(TOO_LONG, plan.request.spans),) if plan.request else ())]
@@ -227,20 +227,20 @@ def _is_touched(plan: Plan, view: View, heads: Collection[int]) -> bool:
 
 
 def _fits(plan: Plan, room: Room) -> bool:
-    """Whether the view fits the room afterwards, or after further requests about the rest."""
+    """Whether the view fits the room after the plan, or after further requests for the rest."""
     return plan.after <= room.tokens or (plan.request is not None and plan.request.is_part)
 
 
 def _next_room(view: View, left: View, room: Room) -> Room:
-    """Return the room for the next compactor: early, if those before it freed something but too little."""
+    """Return the room for the next compactor: `early` if those before it freed too little."""
     if left is view or room.early or view.tokens(room.counter) <= room.tokens:
         return room
-    is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE
+    is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE_SHARE
     return room if is_enough else replace(room, early=True)
 
 
 class Outcome(NamedTuple):
-    """What became of a plan, and why. It is false if the plan was discarded."""
+    """Whether a plan was kept or discarded, and why; false if it was discarded."""
 
     fate: Literal["kept", "discarded"]
     reason: str
@@ -255,8 +255,8 @@ def record(
 ) -> Outcome:
     """Record a plan, with `text` as the summary it requests. All of it is recorded, or nothing.
 
-    What a summary has lost is added to it, as far as its size allows. It is discarded if it is empty, if the
-    items it is about have changed since, or if it is no shorter than they are.
+    What the summary has lost is added to it, as far as its size allows. The plan is discarded if the summary
+    is empty, if its items have changed since, or if it is no shorter than they are.
     """
     if plan.notes and pool is None:
         raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
@@ -270,9 +270,9 @@ def record(
             if fault is not None:
                 logger.warning("the summary planned by %s is discarded: %s", plan.by, fault)
                 return Outcome("discarded", fault)
-            text = _proved(text, plan, plan.request, transcript.view)
+            text = _with_losses(text, plan, plan.request, transcript.view)
             edits = (*edits, Summary(text, plan.request.spans))
-        edits = tuple(map(_of_no_person, edits))
+        edits = tuple(map(_as_by_model, edits))
         if plan.forced:
             edits = tuple(replace(edit, extras={**edit.extras, FORCED: True}) for edit in edits)
         transcript.extend(edits)
@@ -286,13 +286,13 @@ def record(
     return Outcome("kept", plan.reason, edits)
 
 
-def _of_no_person(edit: Edit) -> Edit:
-    """Return an edit as one that no person has made."""
+def _as_by_model(edit: Edit) -> Edit:
+    """Return an edit with an origin below that of a person."""
     return edit if is_below(own_origin(edit), "user") else replace(edit, origin="model")
 
 
-def _proved(text: str, plan: Plan, request: Request, view: View) -> str:
-    """Return a summary with what it lost of its range and the view does not have otherwise."""
+def _with_losses(text: str, plan: Plan, request: Request, view: View) -> str:
+    """Return a summary with what it lost of its items, except what else the view shows."""
     if request.room is None:
         return text
     own, counter = set(request.items), request.room.counter
@@ -301,7 +301,7 @@ def _proved(text: str, plan: Plan, request: Request, view: View) -> str:
     kept = [item for item in after if item.id not in own and not isinstance(item, Summary)]
     items = [view.get(item_id) for item_id in request.items]
     replaced = without.tokens(counter) - after.tokens(counter) + counter.count(Summary(text))
-    return proved(text, items, kept, counter, min(request.size, replaced - 1))
+    return with_losses(text, items, kept, counter, min(request.size, replaced - 1))
 
 
 def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -> str | None:

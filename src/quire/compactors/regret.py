@@ -1,15 +1,14 @@
-"""Regret: items under a summary that turned out to be needed are shown again, by a pin that says why.
+"""Regret: items under a summary that turn out to be needed are shown again, by a pin that says why.
 
-That an item was needed is seen from what happened since: a tool read it again, or a call failed with a value
-that stood in it. What the request shows anyway is not shown twice. A pin holds until newer ones need its
-room.
+An item is needed if a tool read it again, or if a call failed with a value of the item. An item whose words
+are shown elsewhere is not pinned. A pin is undone when newer ones need its room.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from quire.compactors.evidence import fields_of, stands
+from quire.compactors.fields import fields_of, is_word_in
 from quire.compactors.ledger import texts_of
 from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
 from quire.state import OF, View, view_after
@@ -18,17 +17,17 @@ from quire.tokens import Counter
 REGRET = "quire.regret"
 """The key of `extras` that marks the pin of an item that a summary should have kept."""
 
-_SEARCHED = 400
-"""So many items before the newest summary are searched for a value of a call that failed."""
+_MAX_SEARCHED = 400
+"""The summarised items that are searched for a value of a failed call, at most."""
 
-_ROOM = 4
-"""Pins of items that are shown again take at most one part in so many of the room."""
+_PINS_SHARE = 4
+"""Pins of regrets take at most one token in this many of the room."""
 
 _WORD = re.compile(r"\w+")
 
 
 class Regret(NamedTuple):
-    """An item that is shown again: which, under which summary it was, because of which result, and why."""
+    """An item that is shown again, its summary, the result that needed it (all by id), and the reason."""
 
     item: str
     summary: str
@@ -37,33 +36,33 @@ class Regret(NamedTuple):
 
 
 def regret_of(edit: Item) -> Regret | None:
-    """Return what a pin says of an item that is shown again; None for other items."""
-    said: Mapping[str, Any] = edit.extras.get(REGRET, {}) if isinstance(edit, Pin) else {}
-    return (
-        Regret(edit.target, said["of"], said["by"], said["why"]) if isinstance(edit, Pin) and said else None
-    )
+    """Return the regret that a pin records; None for other items."""
+    if not isinstance(edit, Pin) or REGRET not in edit.extras:
+        return None
+    why: Mapping[str, Any] = edit.extras[REGRET]
+    return Regret(edit.target, why["of"], why["by"], why["why"])
 
 
 def regrets_in(view: View, since: int = 0) -> list[Regret]:
-    """Return all that was shown again since a revision, oldest first, whether or not it still is."""
+    """Return the regrets since a revision, oldest first, undone ones included."""
     edits = (view.log.item(position) for position in view.log.positions("edits", since, view.end))
-    return [found for edit in edits if (found := regret_of(edit)) is not None]
+    return [regret for edit in edits if (regret := regret_of(edit)) is not None]
 
 
 def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[Edit]:
     """Return the edits that show again what turned out to be needed since a revision.
 
-    The pins of regrets take at most a quarter of so many tokens; the oldest are undone for newer ones.
+    The pins of regrets take at most a quarter of `tokens`; the oldest are undone for newer ones.
     """
     known = {(one.item, one.result) for one in regrets_in(view, since)}
-    most, edits = tokens // _ROOM, list[Edit]()
+    room, edits = tokens // _PINS_SHARE, list[Edit]()
     for result in view.log.items(since, view.end):
         for item_id, why in _needed(view, result) if isinstance(result, ToolResult) else ():
             fate = view.fate(item_id)
             is_new = fate.state == "summarised" and (item_id, result.id) not in known
-            if is_new and _size(view, item_id, counter) <= most:
-                said = {"of": fate.by, "by": result.id, "why": why}
-                pin = Pin(item_id, origin="model", extras={REGRET: said})
+            if is_new and _size(view, item_id, counter) <= room:
+                regret = {"of": fate.by, "by": result.id, "why": why}
+                pin = Pin(item_id, origin="model", extras={REGRET: regret})
                 view = view_after(view, (pin,))
                 edits.append(pin)
     pins = [
@@ -71,7 +70,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
     ]
     sizes = {pin.id: _size(view, pin.target, counter) for pin in pins} if edits else {}
     for pin in pins:
-        if sum(sizes.values()) > most:
+        if sum(sizes.values()) > room:
             del sizes[pin.id]
             edits.append(Undo(pin.id, origin="model"))
     return edits
@@ -86,32 +85,32 @@ def _size(view: View, item_id: str, counter: Counter) -> int:
 def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
     names = [name for name in result.extras.get(OF, ()) if view.log.find(name, view.end) is not None]
-    if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # of several, none is needed yet
+    if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # several may be a mere search
         yield names[0], f"a call of {result.name} came back to it"
     if result.is_error:
         positions = view.log.group(view.log.head(view.position(result.id)), view.end)
         calls = (view.log.item(position) for position in positions)
         call = next((one for one in calls if getattr(one, "call_id", None) == result.call_id), None)
-        lacked = _lacked(view, call) if isinstance(call, ToolCall) else None
-        if lacked is not None:
-            yield lacked, f"{result.name} failed for a value that stood there"
+        source = _source_of(view, call) if isinstance(call, ToolCall) else None
+        if source is not None:
+            yield source, f"{result.name} failed for a value that stood there"
 
 
-def _lacked(view: View, call: ToolCall) -> str | None:
+def _source_of(view: View, call: ToolCall) -> str | None:
     """Return the newest item under a summary that has an identifier of a call; results before others."""
-    given, other = {field.value for field in fields_of(call) if field.is_identifier}, None
-    shown = _words(view) if given else ""
-    for item in _summarised(view) if given else ():
+    identifiers, fallback = {field.value for field in fields_of(call) if field.is_identifier}, None
+    shown = _words(view) if identifiers else ""
+    for item in _summarised(view) if identifiers else ():
         text = "\n".join(texts_of([item]))
-        if any(stands(value, text) for value in given) and _is_missing(item, shown):
+        if any(is_word_in(value, text) for value in identifiers) and _is_missing(item, shown):
             if isinstance(item, ToolResult) and not item.is_error:
                 return item.id
-            other = other or item.id
-    return other
+            fallback = fallback or item.id
+    return fallback
 
 
 def _is_missing(item: Item, shown: str) -> bool:
-    """Whether the words of an item do not stand in those that are shown, in their order."""
+    """Whether the words of an item are not among those shown, in the same order."""
     return _words([item]) not in shown
 
 
@@ -124,6 +123,6 @@ def _summarised(view: View) -> Iterator[Item]:
     log, summaries = view.log, view.summaries()
     areas = [area for summary in summaries if summary.spans for area in log.area(summary, view.end)]
     positions = sorted((p for start, stop in areas for p in range(start, stop)), reverse=True)
-    for position in positions[:_SEARCHED]:
+    for position in positions[:_MAX_SEARCHED]:
         if view.fate_at(position).state == "summarised":
             yield log.item(position)

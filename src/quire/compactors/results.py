@@ -1,4 +1,4 @@
-"""Tool results: clearing old ones, moving bulky ones to the pool, and reading these back."""
+"""Tool results: clear old ones, move large ones to the pool, and read them back."""
 
 import re
 from bisect import bisect_left
@@ -15,17 +15,17 @@ from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
 from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult, own_origin
-from quire.state import Pool, View, listed, truncate, view_after
+from quire.state import Pool, View, truncate, view_after, view_of_list
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
 CLEARED = "[cleared: call the tool again if this is needed]"
-"""The stub that replaces the result of a tool that changes nothing."""
+"""The stub that replaces the result of a tool that only reads."""
 
 _DONE = "[cleared: this was done; to call the tool again is to do it again]"
 _FAILED = "[cleared: the call failed]"
 
 HANDLE = "output-"
-"""The beginning of the key of a note that holds a long output."""
+"""The prefix of the keys of notes that hold moved outputs."""
 
 HANDLE_DIGITS = 10  # short enough for a model to copy, long enough for one pool
 
@@ -35,9 +35,9 @@ _NUMBER = re.compile(r"#?(\d{1,9})")
 class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Replaces every result but the newest `keep` by a stub, once the view is above the ceiling.
 
-    It clears all at once, and only if that saves `at_least` so many tokens: each batch makes a provider read
-    the conversation again from the first result that changed. The default stub invites to call again only
-    where a call changes nothing.
+    It clears in batches that save `at_least` this many tokens, because after each batch the provider reads
+    the conversation again from the first changed result. The default stub invites another call only if the
+    tool only reads.
     """
 
     name = "clear-tool-results"
@@ -56,33 +56,33 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""
-        held, counter = view.tokens(room.counter), room.counter
-        if not _is_due(held, self.ceiling, room):
+        size, counter = view.tokens(room.counter), room.counter
+        if not _is_due(size, self.ceiling, room):
             return None
         savings = _savings(f"quire.cleared {self.stub}", counter, self._stub)
         old = [result for result in _replaceable(view, savings) if result.number >= self.keep]
         saved = sum(result.saved for result in old)
         if not old or saved < tokens_of(self.at_least, room):
             return None
-        reason = f"{held:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
+        reason = f"{size:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
         after = counter.total(view.counted(counter) - saved)
         return Plan(
-            self.name, reason, held, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
+            self.name, reason, size, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
         )
 
     def _stub(self, result: ToolResult) -> str:
-        """Return the stub of a result: only a call that changes nothing is offered to be made again."""
+        """Return the stub of a result; it suggests another call only for a tool that only reads."""
         if self.stub != CLEARED or (is_read(result.name) and not result.is_error):
             return self.stub
         return _FAILED if result.is_error else _DONE
 
 
 class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
-    """Moves results `larger_than` so many tokens to the pool, except those among the newest `keep` results.
+    """Moves results `larger_than` this many tokens to the pool, except the newest `keep` results.
 
-    A newest result moves too if there is no room for it, alone or with all else that must stay. It acts once
-    the view is above the ceiling; with a ceiling of 0, at once. The stub names the handle that `read_back`
-    takes. A result with media stays, because a note is text.
+    One of these moves too if there is no room for it, alone or with all else that must stay. It acts once the
+    view is above the ceiling; with a ceiling of 0, at once. The stub names the handle for `read_back`. A
+    result with media stays, because a note is text.
     """
 
     name = "offload"
@@ -97,24 +97,24 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         checked_size(self.ceiling, "the ceiling")
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return a `Mask` and a note for each bulky result, or None if there is none."""
-        held, counter = view.tokens(room.counter), room.counter
-        if not _is_due(held, self.ceiling, room):
+        """Return a `Mask` and a note for each large result, or None if there is none."""
+        size, counter = view.tokens(room.counter), room.counter
+        if not _is_due(size, self.ceiling, room):
             return None
         savings = _savings(f"quire.moved {self.larger_than}", counter, partial(self._stub, counter))
-        bulky = _replaceable(view, savings)
-        chosen = [one for one in bulky if one.number >= self.keep]
+        large = _replaceable(view, savings)
+        chosen = [one for one in large if one.number >= self.keep]
         moves = [self._moved(counter, one.item) for one in chosen]
-        for one in reversed(bulky[len(chosen) :]):
+        for one in reversed(large[len(chosen) :]):
             if self._is_too_large(view, [mask for mask, _ in moves], one.item, room):
                 chosen.append(one)
                 moves.append(self._moved(counter, one.item))
         if not chosen:
             return None
         masks, notes = zip(*moves, strict=True)
-        reason = f"{held:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
+        reason = f"{size:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
         after = counter.total(view.counted(counter) - sum(one.saved for one in chosen))
-        return Plan(self.name, reason, held, after, masks, notes)
+        return Plan(self.name, reason, size, after, masks, notes)
 
     def _is_too_large(self, view: View, masks: Sequence[Mask], result: ToolResult, room: Room) -> bool:
         """Whether there is no room for a result: alone, or with all else that must stay."""
@@ -151,17 +151,17 @@ def handle_for(result_id: str) -> str:
 
 
 def number_handle(view: View, item_id: str) -> str:
-    """Return the handle of an item of a view that no pool keeps: its number in the log."""
+    """Return the handle of an item that is in no pool: its number in the log."""
     position = view.log.find(item_id, view.end)
     return "" if position is None else f"#{position}"
 
 
-def _is_due(held: int, ceiling: Size, room: Room) -> bool:
-    return room.early or held > min(tokens_of(ceiling, room), room.tokens)
+def _is_due(size: int, ceiling: Size, room: Room) -> bool:
+    return room.early or size > min(tokens_of(ceiling, room), room.tokens)
 
 
 def _savings(key: str, counter: Counter, stub_for: Callable[[ToolResult], str | None]) -> Tally:
-    """Return a counter of the tokens that stubs save, 0 for what is no result or has no shorter stub."""
+    """Return a counter of the tokens that stubs save; 0 for an item without a shorter stub."""
 
     def saved(item: Item) -> int:
         stub = stub_for(item) if isinstance(item, ToolResult) else None
@@ -171,7 +171,7 @@ def _savings(key: str, counter: Counter, stub_for: Callable[[ToolResult], str | 
 
 
 class _Replaceable(NamedTuple):
-    """A result that a stub can replace: its number from the newest on, and the tokens that saves."""
+    """A result that a stub can replace: its number, counted from the newest, and the tokens saved."""
 
     number: int
     item: ToolResult
@@ -181,9 +181,9 @@ class _Replaceable(NamedTuple):
 def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
     """Return the results that stubs can replace, oldest first.
 
-    Those that are masked, pinned or in the group of a pending call stay.
+    Masked and pinned results stay, and those in the group of a pending call.
     """
-    found: list[_Replaceable] = []
+    replaceable: list[_Replaceable] = []
     left, number, log = view.counted(savings), 0, view.log
     stays = view.held_groups()
     results = (item for item in reversed(view) if isinstance(item, ToolResult))
@@ -191,13 +191,13 @@ def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
         result = next(results)
         saved, position = shown_tokens(view, result, savings), view.position(result.id)
         if saved and log.item(position) is result and log.head(position) not in stays:
-            found.append(_Replaceable(number, result, saved))
+            replaceable.append(_Replaceable(number, result, saved))
         left, number = left - saved, number + 1
-    return found[::-1]
+    return replaceable[::-1]
 
 
 def shown_tokens(view: View, item: Item, counter: Counter) -> int:
-    """Return the tokens of an item that is shown. They are known already, unless a stub replaces it."""
+    """Return the tokens of an item that is shown; only those of a stub are counted again."""
     position = view.log.find(item.id, view.end)
     if position is None or view.log.item(position) is not item:
         return counter.count(item)
@@ -223,19 +223,14 @@ READ_BACK: Definition = {
         "required": ["handle"],
     },
 }
-"""The tool that lets a model read what is not shown, or not whole; `read_back` implements it."""
+"""The tool with which a model reads what is shortened or left out; `read_back` implements it."""
 
 
-def item_words(item: ToolCall | ToolResult) -> str:
-    """Return the text of a result, or the arguments of a call."""
-    return item.arguments if isinstance(item, ToolCall) else item.text
-
-
-_DENSEST = 16  # the most characters of a token that are expected
+_LONGEST_TOKEN = 16  # characters of one token, at most, in nearly all texts
 
 
 def kept_under(handle: str, pool: Pool, view: View) -> Note | ToolCall | ToolResult | None:
-    """Return what a handle names: a note of a pool, or a call or a result of a view that no edit hides."""
+    """Return the note of a pool that a handle names, or the call or result of a view that is not hidden."""
     if handle in pool:
         return pool.get(handle)
     number = _NUMBER.fullmatch(handle.strip())
@@ -249,16 +244,19 @@ def kept_under(handle: str, pool: Pool, view: View) -> Note | ToolCall | ToolRes
 def read_back(
     pool: Pool, handle: str, counter: Counter, tokens: int, start: int = 0, view: View | None = None
 ) -> str:
-    """Return a piece of what a handle names that fits a tool result of so many tokens, and where to go on.
+    """Return what a handle names as a result of at most `tokens` tokens; its end says where to continue.
 
-    A handle of a number, such as `#12`, names an item of the `view`. A wrong handle or start is a mistake of
-    the model, and is answered in words.
+    A number, such as `#12`, names an item of the `view`. A wrong handle or start is a mistake of the model,
+    so the answer explains it in words.
     """
     whole(tokens, "tokens", least=1)
-    kept = kept_under(handle, pool, listed(()) if view is None else view)
+    kept = kept_under(handle, pool, view_of_list(()) if view is None else view)
     if kept is None:
         return f"Nothing is kept under the handle {cut(handle)!r}, or no longer."
-    text = note_text(kept.content) if isinstance(kept, Note) else item_words(kept)
+    if isinstance(kept, Note):
+        text = note_text(kept.content)
+    else:
+        text = kept.arguments if isinstance(kept, ToolCall) else kept.text
     if not 0 <= start < len(text):
         return f"There are {len(text)} characters: none from {start} on."
 
@@ -271,8 +269,8 @@ def read_back(
     def is_too_long(length: int) -> bool:
         return counter.count(ToolResult("c", "read_back", piece(length))) > tokens
 
-    # Tokens nearly always grow with the text. The length that is found does fit, even if a longer one would.
-    longest = min(len(text) - start, _DENSEST * tokens)
+    # Tokens nearly always grow with the text, so bisection finds a length that fits, if not the longest.
+    longest = min(len(text) - start, _LONGEST_TOKEN * tokens)
     if not is_too_long(longest):
         return piece(longest)
     length = bisect_left(range(1, longest + 1), True, key=is_too_long)

@@ -1,8 +1,8 @@
-"""Leaving out the oldest: limits by tokens, messages or turns, and the compactor that keeps to them.
+"""Truncation: thresholds in tokens, messages or turns, and the compactor that leaves out the oldest turns.
 
-A compactor does nothing up to a ceiling and then goes down to a floor at once. A request is cheap while its
-beginning stays the same. A window that slides by one message changes the beginning with every call, and a
-deep cut does so once in a long while.
+A compactor does nothing up to a ceiling, and then goes down to a floor at once. A request is cheap while its
+beginning stays the same. A window that slides by one message changes the beginning with every call; a deep
+cut changes it rarely.
 """
 
 from collections.abc import Iterable
@@ -17,19 +17,19 @@ from quire.state import View, is_user_message, spans_over, structural, truncate,
 from quire.tokens import Counter, Tally, whole
 
 Unit = Literal["tokens", "messages", "turns"]
-"""What is counted: tokens, items of any kind but the frame, or user messages."""
+"""What is counted: tokens, items (see `MESSAGES`), or user messages."""
 
 Size = int | float
 """A whole number of tokens, or a fraction of the room from 0.0 to 1.0."""
 
 
 def _is_counted(item: Item) -> bool:
-    # Instructions and summaries never go, and reasoning goes with its reply.
+    # Instructions and summaries are never cut, and reasoning is cut with its reply.
     return not (structural(item) or isinstance(item, Reasoning | Unknown))
 
 
 MESSAGES = Tally("quire.messages", _is_counted)
-"""Counts messages, calls, results and notes, and not instructions, summaries and reasoning."""
+"""Counts messages, calls, results and notes, but no instructions, summaries and reasoning."""
 
 TURNS = Tally("quire.turns", is_user_message)
 """Counts user messages, each of which begins a turn."""
@@ -47,7 +47,7 @@ _COUNTERS: dict[str, Counter] = {"messages": MESSAGES, "turns": TURNS}
 _DEFAULTS: dict[str, tuple[Size, Size]] = {"tokens": (0.4, 1.0), "messages": (10, 20), "turns": (5, 10)}
 
 
-class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
+class Thresholds(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """A floor and a ceiling in one unit. Tokens may be fractions of the room, and never exceed it."""
 
     floor: Size | None = None
@@ -74,16 +74,16 @@ class Limits(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         )
 
     def extent(self, room: Room) -> Extent:
-        """Return the limits in numbers for one room."""
+        """Return the thresholds as numbers for a room."""
         floor, ceiling = (tokens_of(size, room) for size in self._sizes())
         if self.unit != "tokens":
             return Extent(floor, ceiling, _COUNTERS[self.unit])
         ceiling = min(ceiling, room.tokens)
         return Extent(min(floor, ceiling), ceiling, room.counter)
 
-    def excess(self, held: int, extent: Extent) -> str:
-        """Return why a compactor acts."""
-        return f"{held:,} {self.unit} are shown, and {extent.ceiling:,} may be"
+    def excess(self, size: int, extent: Extent) -> str:
+        """Return the reason of a plan."""
+        return f"{size:,} {self.unit} are shown, and {extent.ceiling:,} may be"
 
 
 def checked_size(value: Any, what: str) -> Size:
@@ -100,7 +100,7 @@ def tokens_of(size: Size, room: Room) -> int:
     return int(size * room.tokens) if isinstance(size, float) else size
 
 
-class TruncateOldest(Limits, frozen=True, kw_only=True):
+class TruncateOldest(Thresholds, frozen=True, kw_only=True):
     """Leaves out the oldest turns, by tokens, messages or turns.
 
     By default the ceiling is the whole room and the floor 0.4 of it; 20 and 10 messages; or 10 and 5 turns.
@@ -109,28 +109,28 @@ class TruncateOldest(Limits, frozen=True, kw_only=True):
     name = "truncate-oldest"
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return one `Hide` that leads to the floor, or None up to the ceiling."""
+        """Return one `Hide` that leads to the floor; None at or below the ceiling."""
         extent = self.extent(room)
-        held = view.tokens(extent.counter)
-        if held <= (extent.floor if room.early else extent.ceiling):
+        size = view.tokens(extent.counter)
+        if size <= (extent.floor if room.early else extent.ceiling):
             return None
         edit = cut_to_floor(view, extent)
         after = view_after(view, (edit,)).tokens(room.counter)
-        return Plan(self.name, self.excess(held, extent), view.tokens(room.counter), after, (edit,))
+        return Plan(self.name, self.excess(size, extent), view.tokens(room.counter), after, (edit,))
 
 
 def cut_to_floor(view: View, extent: Extent) -> Hide:
     """Return the edit that brings a view down to the floor.
 
-    If what must stay is above the floor, the cut leaves half of what is between that and the ceiling, so that
-    it does not come again with the next message. Raises `Irreducible` if what must stay is above the ceiling.
+    If what must stay is above the floor, the cut goes halfway from the ceiling down to that, so that the next
+    message does not need another. Raises `Irreducible` if what must stay is above the ceiling.
     """
-    counter, most = extent.counter, view.tokens(extent.counter) - 1
+    counter, highest = extent.counter, view.tokens(extent.counter) - 1
     try:
-        edit = truncate(view, tokens=max(min(extent.floor, most), 0), counter=counter)
+        edit = truncate(view, tokens=max(min(extent.floor, highest), 0), counter=counter)
     except Irreducible as error:
         stays = [item for item in view if item.id in error.parts]
-        lowest, ceiling = counter.total(sum(map(counter.count, stays))), min(extent.ceiling, most)
+        lowest, ceiling = counter.total(sum(map(counter.count, stays))), min(extent.ceiling, highest)
         if lowest > ceiling:
             raise Irreducible(f"{lowest:,} must stay, and {ceiling:,} may", error.parts) from None
         edit = truncate(view, tokens=(lowest + ceiling) // 2, counter=counter)
@@ -139,7 +139,7 @@ def cut_to_floor(view: View, extent: Extent) -> Hide:
 
 
 def leaving_out(view: View, stays: Iterable[str]) -> Hide | None:
-    """Return the edit that hides all but the items with these ids and summaries, if there are others."""
+    """Return the edit that hides all but summaries and the items with these ids; None if it hides nothing."""
     kept = frozenset(stays)
     spans = spans_over(view, (i for i in view if i.id not in kept and not isinstance(i, Summary)))
     return Hide(spans) if spans else None

@@ -20,12 +20,12 @@ from quire.state import (
     View,
     groups,
     is_user_message,
-    listed,
     newest,
     newest_from,
     pending_calls,
     protected_positions,
     structural,
+    view_of_list,
     without_last,
 )
 from quire.tokens import (
@@ -36,8 +36,8 @@ from quire.tokens import (
     Share,
     Tally,
     largest_sum,
+    placeholder_tokens,
     share_out,
-    unanswered_tokens,
 )
 
 TOOLS = "tool definitions"
@@ -468,7 +468,7 @@ class _Fit:
 
     def _shrinking(self, index: int) -> Shrinking:
         piece = self._pieces[index]
-        view = piece.content if isinstance(piece.content, View) else listed(piece.content)
+        view = piece.content if isinstance(piece.content, View) else view_of_list(piece.content)
         tokens = self._ledger_tokens if piece.section.ledger else 0
         return Shrinking(
             piece.section.name,
@@ -651,10 +651,10 @@ def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
     call.
     """
     if isinstance(content, View):
-        return sum(unanswered_tokens(call, count) for call in content.pending())
+        return sum(placeholder_tokens(call, count) for call in content.pending())
     calls = [] if source is not None and not source.pending() else pending_calls(content)
     late = [] if source is None else source.late_among(content)
-    return sum(unanswered_tokens(call, count) for call in calls) + sum(map(Late("", count).count, late))
+    return sum(placeholder_tokens(call, count) for call in calls) + sum(map(Late("", count).count, late))
 
 
 def _beyond(share: Share, core: int) -> Share:

@@ -17,8 +17,8 @@ from quire.state import (
     Scroll,
     View,
     keep_memo,
+    keep_newest,
     memos,
-    newest_between,
     newest_from,
     newest_since,
     structural,
@@ -157,7 +157,7 @@ class Shrinking:
                 within = most - ledger - late
                 bounds = min(least, within), min(usual, most - late), within
                 try:
-                    cut = newest_between(rows, *bounds, counter=counter, stays=protected)
+                    cut = keep_newest(rows, *bounds, counter=counter, stays=protected)
                 except Irreducible:
                     break
                 first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else whole

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from quire.items import Item, Message, Summary, is_below
 from quire.sections import TURN
-from quire.state import OF, Scroll, View, is_untrusted, listed, origin_of
+from quire.state import OF, Scroll, View, is_untrusted, origin_of, view_of_list
 
 
 def untrusted_in(shown: Scroll) -> list[str]:
     """Return the ids of the items of a request that are untrusted."""
     if shown.view is None:  # a history that is filtered is a list
-        shown = Scroll(view=listed(shown))
+        shown = Scroll(view=view_of_list(shown))
     assert shown.view is not None
     view, since = shown.view, _last_word_of_user(shown.view)
     candidates = _candidates(shown, view, since)

@@ -34,7 +34,7 @@ from quire.providers import Parsed
 from quire.session import Building, Calling, Compacting, Hook, Recalling, Replying, Requesting, hook
 from quire.state import Scroll
 from quire.stores import Place
-from quire.tokens import Usage, noted
+from quire.tokens import Usage, note_frame
 
 try:
     from opentelemetry import trace
@@ -269,7 +269,7 @@ def _item_parts(item: Item) -> Sequence[_Json]:
         case Summary():
             return [{"type": "compaction", "id": item.id, "content": item.text}]
         case Note():
-            return [{"type": "text", "content": noted(item)}]
+            return [{"type": "text", "content": note_frame(item)}]
         case _:
             return []
 

@@ -1,9 +1,9 @@
-"""Items to JSON and back. Decoding what was encoded gives equal items, for every kind.
+"""The codec: items to JSON and back, without loss.
 
-msgspec encodes and decodes whole batches. Only items with free values are checked before they are written,
-and only what msgspec refuses is read a second time, item by item: it may come from a newer version. Fields
-that this version does not know are kept in `extras` under a reserved key and written again in their place. An
-item of an unknown kind, or with something unknown inside a field, becomes `Unknown`.
+msgspec encodes and decodes whole batches. Only items with free values are checked before they are written. A
+batch that msgspec refuses is decoded again item by item, because a newer version may have written it. Fields
+that this version does not know are kept in `extras` under a reserved key and are written back in their place.
+An item of an unknown kind, or with something unknown inside a field, becomes `Unknown`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,78 +20,78 @@ from quire.items.values import NOTHING, to_json, without_content
 
 T = TypeVar("T")
 
-_NEWER = "quire.newer"  # the key of `extras` that holds fields of a newer version, by name, as they were read
+_NEWER = "quire.newer"  # the key of `extras` that holds the fields of a newer version
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _decode_all: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[Known]).decode
 _decode_one: Callable[[bytes], Item] = msgspec.json.Decoder(Known).decode
 
 _CANNOT_DECODE = (msgspec.DecodeError, UnicodeError, RecursionError)
-_NEED_CARE = {Note, Unknown}
+_WITH_FREE_VALUES = {Note, Unknown}
 _extras_of = attrgetter("extras")
 
 
 class Codec:
-    """Writes and reads items, one by one or as an array."""
+    """Encodes and decodes items, one by one or as an array."""
 
     def encode(self, items: Sequence[Item]) -> bytes:
-        """The items as one array."""
+        """Encode items as one array."""
         items = items if isinstance(items, list) else list(items)
         kinds = set(map(type, items))
         for kind in kinds - KINDS:
             raise WrongType(f"a codec writes items, not {kind.__name__}")
-        if _NEED_CARE.isdisjoint(kinds) and not any(map(_extras_of, items)):
+        if _WITH_FREE_VALUES.isdisjoint(kinds) and not any(map(_extras_of, items)):
             return _encode(items)
-        return _encode([_prepared(item, f"$[{index}]") for index, item in enumerate(items)])
+        return _encode([_encodable(item, f"$[{index}]") for index, item in enumerate(items)])
 
     def encode_item(self, item: Item) -> bytes:
-        """One item."""
+        """Encode one item."""
         if type(item) not in KINDS:
             raise WrongType(f"a codec writes items, not {type(item).__name__}")
-        return _encode(_prepared(item, "$"))
+        return _encode(_encodable(item, "$"))
 
     def decode(self, data: bytes) -> list[Item]:
-        """The items of one array."""
+        """Decode the items of one array."""
         try:
             return _decode_all(data)
         except _CANNOT_DECODE:
-            raws = _parsed(data, list[dict[str, Any]])
+            raws = _parse(data, list[dict[str, Any]])
         return [_read(raw, f"$[{index}]") for index, raw in enumerate(raws)]
 
     def decode_item(self, data: bytes) -> Item:
-        """One item."""
+        """Decode one item."""
         try:
             return _decode_one(data)
         except _CANNOT_DECODE:
-            return _read(_parsed(data, dict[str, Any]), "$")
+            return _read(_parse(data, dict[str, Any]), "$")
 
 
 JSON = Codec()
-"""The codec: items to JSON and back."""
+"""The codec that all of Quire uses."""
 
 # Writing
 
 
-def _prepared(item: Item, path: str) -> Any:
-    """What msgspec writes for an item: the item itself, unless it has free values."""
+def _encodable(item: Item, path: str) -> Any:
+    """What msgspec encodes for an item: the item itself, unless it has free values."""
     if isinstance(item, Unknown):
         common = {name: getattr(item, name) for name in COMMON if getattr(item, name) is not None}
         return {"kind": item.name, **common, **to_json(item.fields, path)}
     if item.extras is NOTHING and type(item) is not Note:
         return item
     extras = to_json(item.extras, f"{path}.extras")
-    kept: dict[str, Any] | None = extras.pop(_NEWER, None)
+    newer: dict[str, Any] | None = extras.pop(_NEWER, None)
     twin = copy(item)  # for the encoder alone: setting its fields does not freeze them
     force_setattr(twin, "extras", extras or NOTHING)
     if isinstance(item, Note):
         force_setattr(twin, "content", to_json(item.content, f"{path}.content"))
-    return twin if kept is None else {**msgspec.to_builtins(twin), **kept}
+    return twin if newer is None else {**msgspec.to_builtins(twin), **newer}
 
 
 # Reading what msgspec refused
 
 
-def _parsed(data: bytes, wanted: type[T]) -> T:
+def _parse(data: bytes, wanted: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=wanted)
     except (msgspec.DecodeError, UnicodeError) as fault:
@@ -115,10 +115,10 @@ def _read(raw: dict[str, Any], path: str) -> Item:
 def _read_known(kind: type[Known], raw: dict[str, Any]) -> Item:
     ours = ("kind", *kind.__struct_fields__)
     known = {name: value for name, value in raw.items() if name in ours}
-    kept = {name: value for name, value in raw.items() if name not in ours}
+    newer = {name: value for name, value in raw.items() if name not in ours}
     extras = raw.get("extras", {})
-    if kept and isinstance(extras, dict):
-        known["extras"] = {**extras, _NEWER: kept}
+    if newer and isinstance(extras, dict):
+        known["extras"] = {**extras, _NEWER: newer}
     try:
         return msgspec.convert(known, kind)
     except msgspec.ValidationError:
@@ -131,9 +131,9 @@ def _is_newer(value: Any, annotation: Any) -> bool:
     """Whether a field has a part of an unknown kind, or a struct with an unknown field."""
     structs = _structs_in(annotation)
     rows = cast("list[object]", value if isinstance(value, list) else [value])
-    for one in (cast("dict[str, Any]", row) for row in rows if structs and isinstance(row, dict)):
-        names = [kind.__struct_fields__ for kind in structs if kind.__struct_config__.tag == one.get("part")]
-        if not names or not one.keys() <= {"part", *names[0]}:
+    for part in (cast("dict[str, Any]", row) for row in rows if structs and isinstance(row, dict)):
+        names = [kind.__struct_fields__ for kind in structs if kind.__struct_config__.tag == part.get("part")]
+        if not names or not part.keys() <= {"part", *names[0]}:
             return True
     return False
 

@@ -1,7 +1,7 @@
 """Items: their ids and times, the parts of their content, the kinds that record what happened, and the edits.
 
-Every kind is a frozen struct. Its fields are checked when it is made and when it is decoded; an error names
-the field, never its value. Adding a kind to the union makes the type checker list every place to visit.
+Every kind is a frozen struct. The constructor and the decoder check its fields; an error names the field,
+never its value. When a kind is added to the union, the type checker lists every place that must handle it.
 """
 
 import itertools
@@ -27,7 +27,7 @@ Role = Literal["system", "developer", "user", "assistant"]
 """The role of a message."""
 ROLES: frozenset[str] = frozenset(get_args(Role))
 Origin = Literal["system", "user", "model", "tool", "external"]
-"""Whose words something is, the most trusted first."""
+"""Who wrote something, from the most to the least trusted."""
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 Detail = Literal["auto", "low", "high"]
 
@@ -43,10 +43,10 @@ Priority = Annotated[float, Meta(ge=0, le=1)]
 
 # The clock, and ids that sort by time.
 #
-# All code reads the time here, so that a test can set it. An id is eighteen hexadecimal digits of time, which
-# is counted from the far past on, and of a counter, followed by ten random digits of the process. Ids of one
-# process sort in the order in which they were made, ids of several processes by the millisecond. When the
-# clock steps back, ids stay unique and sort by the time that the clock gave.
+# All code reads the time here, so that a test can set it. An id is eighteen hexadecimal digits of time (from
+# the far past on) and of a counter, followed by ten random digits of the process. Ids of one process sort in
+# the order of their creation, ids of several processes by the millisecond. When the clock steps back, ids
+# stay unique and sort by the time that the clock returned.
 
 _COUNTER_BITS = 22  # more than one millisecond can use up, so ids of different milliseconds never collide
 _FIRST_MILLISECOND = int(FAR_PAST * 1e3)
@@ -102,9 +102,9 @@ class Checked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_
 
 
 class Media(Checked, frozen=True, kw_only=True, tag_field="part"):
-    """What all media have: their bytes or their address, never both.
+    """The base of all media: bytes or a URL, never both.
 
-    Sizes (`width`, `seconds`, `pages`) serve the token count, which otherwise assumes a usual size.
+    Sizes (`width`, `seconds`, `pages`) make the token count exact; without them it assumes a usual size.
     """
 
     url: Name | None = None
@@ -140,20 +140,20 @@ class File(Media, frozen=True, kw_only=True, tag="file"):
 
 
 Part = Text | Image | Audio | File
-"""A part of a content."""
+"""A text or one medium."""
 Content = Text | tuple[Part, ...]
 """A text, or a tuple of parts."""
 
 
 def text_of(content: Content) -> str:
-    """The text of a content, without its media."""
+    """The text in some content, without its media."""
     if isinstance(content, str):
         return content
     return "\n".join(part for part in parts_of(content) if isinstance(part, str))
 
 
 def parts_of(content: Content) -> tuple[Part, ...]:
-    """A content as a tuple of parts; an empty text has none."""
+    """Content as a tuple of parts; an empty text has none."""
     if isinstance(content, str):
         return (content,) if content else ()
     return tuple(content)
@@ -165,9 +165,9 @@ def parts_of(content: Content) -> tuple[Part, ...]:
 class Opaque(Checked, frozen=True):
     """Provider state that only the model that made it can read: signatures, encrypted reasoning.
 
-    Sent back only to the same provider and model, and only if the messages before it hash to `prefix`.
-    Exceptions: model `*`, which is any model of the provider, and state without a prefix, which is sent until
-    the transcript is edited. Without data it only names the provider and the model.
+    It is sent back only to the same provider and model, and only if the messages before it hash to `prefix`.
+    Model `*` stands for any model of the provider; state without a prefix is sent until the transcript is
+    edited. Without data it only names the provider and the model.
     """
 
     provider: Text
@@ -177,7 +177,7 @@ class Opaque(Checked, frozen=True):
 
 
 class Wording(Checked, frozen=True, kw_only=True):
-    """Other wordings of a message: one to be spoken, one to be displayed."""
+    """Other wordings of a message: `voice` is to be spoken, `reading` to be displayed."""
 
     voice: Text | None = None
     reading: Text | None = None
@@ -192,7 +192,7 @@ class Address(Checked, frozen=True):
 
 
 class Span(Checked, frozen=True):
-    """All items from one to another, both included, in the order of the log; edits are not part of it."""
+    """All items from `first` to `last`, both included, in the order of the log, except edits."""
 
     first: Name
     last: Name
@@ -202,18 +202,18 @@ class Span(Checked, frozen=True):
 
 
 class Record(Checked, frozen=True, kw_only=True, tag_field="kind"):
-    """The fields that all kinds of item have."""
+    """The fields that all kinds of items have."""
 
     id: Name = msgspec.field(default_factory=new_id)
     created_at: Time = msgspec.field(default_factory=now)
     agent_id: Text | None = None
     extras: Mapping[str, Any] = NOTHING
     origin: Origin | None = None
-    """Whose words it is, if that is not what its kind and role say; see `usual_origin`."""
+    """Who wrote it, where kind and role do not say so; see `usual_origin`."""
 
 
-# For speed, the `__post_init__` of messages, calls and results first tests for usual values, which takes a
-# few hundred nanoseconds. An item that fails this test is checked in full by `check_fields`.
+# The `__post_init__` of messages, calls and results first tests for usual values, which takes a few hundred
+# nanoseconds. Only an item that fails this test is checked in full by `check_fields`.
 
 
 def _is_usual(text: object) -> bool:
@@ -221,7 +221,7 @@ def _is_usual(text: object) -> bool:
 
 
 class _WithContent:
-    """Two views of the content of a message or a result."""
+    """Gives messages and results their `text` and `parts`."""
 
     __slots__ = ()
     content: Content
@@ -240,10 +240,10 @@ class _WithContent:
 class Message(_WithContent, Record, frozen=True, tag="message"):
     """A message of the system, the developer, the user or the assistant.
 
-    `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` holds
-    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted` says
-    that the message was cut off; these three are never sent to a model. `reply_id` is the same in all items
-    of one response of a model.
+    `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` is
+    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted`
+    marks a message that was cut off; these three are never sent to a model. All items of one response of a
+    model share a `reply_id`.
     """
 
     role: Role
@@ -323,10 +323,10 @@ class ToolResult(_WithContent, Record, frozen=True, tag="tool_result"):
 
 
 class Reasoning(Record, frozen=True, tag="reasoning"):
-    """A model's reasoning; `state` names the model and holds what only that model can read.
+    """A model's reasoning; `state` names the model and holds data that only this model can read.
 
-    It also holds raw provider blocks that no other item represents, such as a search that the provider ran;
-    `text` is then empty.
+    Raw provider blocks that no other item represents, such as a search by the provider, are reasoning
+    without `text`.
     """
 
     text: Text = ""
@@ -343,7 +343,7 @@ class Handoff(Record, frozen=True, tag="handoff"):
 
 
 class ConfigChange(Record, frozen=True, tag="config_change"):
-    """New instructions or tools are in force from here on; None leaves the previous ones in force."""
+    """New instructions or tools apply from here on; None leaves the previous ones in force."""
 
     instructions: Text | None = None
     tools: tuple[Text, ...] | None = None
@@ -352,7 +352,7 @@ class ConfigChange(Record, frozen=True, tag="config_change"):
 class Note(Record, frozen=True, tag="note"):
     """A piece of knowledge; with a key it belongs in the pool, without one in the transcript.
 
-    `content` is any value. JSON values and bytes can be stored; anything else lives in memory only.
+    `content` is any value, but only JSON values and bytes can be stored.
     """
 
     content: Any
@@ -390,7 +390,7 @@ class Pin(Record, frozen=True, tag="pin"):
 
 
 class Distrust(Record, frozen=True, tag="distrust"):
-    """One item is taken for text from outside: it is shown as a quotation, and trusted least."""
+    """One item is treated as text from outside: it is shown as a quotation, and trusted least."""
 
     target: Name
 
@@ -402,10 +402,9 @@ class Undo(Record, frozen=True, tag="undo"):
 
 
 class Unknown(Record, frozen=True, tag="unknown"):
-    """An item of a kind that a newer version made: it is stored and never shown.
+    """An item of a kind that only a newer version knows: it is stored and never shown.
 
-    `name` is the name of the kind. `fields` are its fields, as they were read, without the kind, the id, the
-    time and the agent.
+    `name` is the name of the kind. `fields` are its fields as read, except the kind and those in `COMMON`.
     """
 
     name: Text
@@ -413,7 +412,7 @@ class Unknown(Record, frozen=True, tag="unknown"):
 
 
 COMMON = ("id", "created_at", "agent_id", "origin")
-"""Fields that an `Unknown` has as attributes."""
+"""The fields of a `Record` that an `Unknown` has as attributes."""
 
 Edit = Summary | Mask | Hide | Pin | Distrust | Undo
 """Any of the six edits."""
@@ -456,19 +455,19 @@ _KIND_ORIGINS: dict[type, Origin] = {
 
 
 def usual_origin(item: Item) -> Origin:
-    """Whose words an item is by its kind and role. Messages between agents are those of a model."""
+    """The origin of an item by its kind and role. A message between agents is a model's."""
     if isinstance(item, Message):
         return _ROLE_ORIGINS[item.role] if item.address is None else "model"
     return _KIND_ORIGINS.get(type(item), "model")
 
 
 def own_origin(item: Item) -> Origin:
-    """Whose words an item is, without what it was made of."""
+    """The origin of an item by itself, whatever the origins of its sources are."""
     return item.origin or usual_origin(item)
 
 
 def checked_origin(origin: str) -> Origin:
-    """The origin of a name, or `InvalidValue`."""
+    """The name, if it is that of an origin; otherwise `InvalidValue`."""
     for known in ORIGINS:
         if known == origin:
             return known
@@ -476,10 +475,10 @@ def checked_origin(origin: str) -> Origin:
 
 
 def lowest(origins: Iterable[Origin]) -> Origin:
-    """The least trusted of some origins; of none, `system`."""
+    """The least trusted of several origins; `system` if there are none."""
     return ORIGINS[max(map(ORIGINS.index, origins), default=0)]
 
 
 def is_below(origin: Origin, other: Origin) -> bool:
-    """Whether an origin is trusted less than another."""
+    """Whether the first origin is trusted less than the other."""
     return ORIGINS.index(origin) > ORIGINS.index(other)

@@ -1,9 +1,9 @@
-"""Values of fields: texts, frozen free values and their JSON form, and the check of a struct that is made.
+"""Values of fields: texts, frozen free values and their JSON form, and the check of a new struct.
 
 A free value (`extras`, the content of a note) may hold anything. Dictionaries, lists and tuples are frozen;
-objects of other classes stay as they are and live in memory only. What can be written is JSON and bytes.
-JSON has no bytes, so they are spelled `{"$bytes": "<base64>"}`. That dictionary always means bytes: freezing
-turns it into them, which is also how a codec reads them.
+objects of other classes stay as they are. Only JSON values and bytes can be stored; other objects live in
+memory only. JSON has no bytes, so they are written as `{"$bytes": "<base64>"}`. Freezing turns such a
+dictionary into bytes, which is also how the codec decodes them.
 """
 
 import math
@@ -38,8 +38,8 @@ MAX_TEXT = 32 * 1024 * 1024
 MAX_DEPTH = 100
 """How deep dictionaries and lists of a free value may be nested."""
 
-_QUOTE_NOTHING = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
-"""How those messages of msgspec begin that have types and numbers in them, and nothing that was given."""
+_WITHOUT_VALUES = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
+"""How the messages of msgspec begin that contain types and numbers, and no value of the caller."""
 
 _NOT_ALLOWED = "not one of the allowed values"
 _NO_CONTENT = ("Expected `str | array`", "Object missing required field `part`")
@@ -50,7 +50,7 @@ _CONSTANTS = frozenset((int, float, bool, type(None)))
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined and lone ones, which no format can write, made U+FFFD."""
+    """The text with surrogate pairs joined and lone surrogates, which no format can store, as U+FFFD."""
     try:
         text.encode("utf-32")  # takes half the time of UTF-8
     except UnicodeEncodeError:
@@ -102,7 +102,7 @@ def freeze(value: Any, depth: int = MAX_DEPTH) -> Any:
         return text if text.isascii() else replace_surrogates(text)
     kind = cast("type[object]", type(value))
     if kind is dict:
-        data = _spelled_bytes(value)
+        data = _bytes_in(value)
         if data is not None or not value:
             return NOTHING if data is None else data
         return FrozenDict(zip(map(freeze, value), _frozen_values(value.values(), depth), strict=True))
@@ -117,7 +117,7 @@ def _frozen_values(values: Iterable[Any], depth: int) -> list[Any]:
     return [value if type(value) in _CONSTANTS else freeze(value, depth - 1) for value in values]
 
 
-def _spelled_bytes(value: dict[Any, Any]) -> bytes | None:
+def _bytes_in(value: dict[Any, Any]) -> bytes | None:
     text = value.get(_BYTES) if len(value) == 1 else None
     if not isinstance(text, str):
         return None
@@ -133,7 +133,7 @@ NOTHING = FrozenDict()
 
 
 def thaw(value: Any) -> Any:
-    """A plain copy that may be changed."""
+    """A copy of plain types, which may be changed."""
     kind = cast("type[object]", type(value))
     if issubclass(kind, dict):
         return {key: thaw(inner) for key, inner in value.items()}
@@ -143,14 +143,11 @@ def thaw(value: Any) -> Any:
 
 
 _Path = str | tuple["_Path", str | int]
-"""The path of a value: a text, or the path of its container with a key or an index."""
+"""The path of a value: a text, or the path of its container and a key or an index."""
 
 
 def to_json(value: Any, path: _Path = "$") -> Any:
-    """The value as JSON values, with bytes spelled; any other value is an `Unencodable` error with its path.
-
-    `freeze` is the inverse.
-    """
+    """The value as JSON values; `freeze` is the inverse. What cannot be stored raises `Unencodable`."""
     kind = cast("type[object]", type(value))
     if kind is str or kind is bool or value is None:
         return value
@@ -158,7 +155,7 @@ def to_json(value: Any, path: _Path = "$") -> Any:
         for key in value:
             if type(key) is not str:
                 raise Unencodable(
-                    f"a key of type {type(key).__name__} would come back as text", _spelled(path)
+                    f"a key of type {type(key).__name__} would come back as text", _path_text(path)
                 )
         return {k: v if type(v) is str else to_json(v, (path, k)) for k, v in value.items()}
     if kind is list or kind is FrozenList:
@@ -166,26 +163,26 @@ def to_json(value: Any, path: _Path = "$") -> Any:
     if kind is bytes:
         return {_BYTES: b64encode(value).decode()}
     if kind is int and not -(2**63) <= value < 2**64:
-        raise Unencodable("an integer beyond 64 bits", _spelled(path))
+        raise Unencodable("an integer beyond 64 bits", _path_text(path))
     if kind is float and not math.isfinite(value):
-        raise Unencodable("JSON has no infinity and no NaN", _spelled(path))
+        raise Unencodable("JSON has no infinity and no NaN", _path_text(path))
     if kind is int or kind is float:
         return value
-    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", _spelled(path))
+    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", _path_text(path))
 
 
-def _spelled(path: _Path) -> str:
+def _path_text(path: _Path) -> str:
     if isinstance(path, str):
         return path
     outer, step = path
-    return f"{_spelled(outer)}[{step}]" if isinstance(step, int) else f"{_spelled(outer)}.{cut(step)}"
+    return f"{_path_text(outer)}[{step}]" if isinstance(step, int) else f"{_path_text(outer)}.{cut(step)}"
 
 
 # The check of a struct
 
 
 class OptionsMeta(msgspec.StructMeta):
-    """The metaclass of structs that hold options: an error of the constructor names the class."""
+    """The metaclass of structs that hold options: errors of the constructor name the class."""
 
     if not TYPE_CHECKING:  # the constructor has the types of the fields
 
@@ -208,29 +205,29 @@ def wrong_arguments(kind: type[msgspec.Struct], named: Iterable[str], fault: Typ
 
 
 def prepared(kind: type[S]) -> type[S]:
-    """A struct, after msgspec has read its annotations.
+    """Decorate a struct: msgspec reads its annotations now.
 
-    msgspec reads them when something is first decoded to the struct. If two threads do that at the same time,
-    the process dies of a segmentation fault. So a struct that `msgspec.convert` makes has this decorator.
+    By default it reads them when it first decodes to the struct. If two threads do that at the same time, the
+    process dies of a segmentation fault. So every struct that `msgspec.convert` creates has this decorator.
     """
     msgspec.json.Decoder(kind)
     return kind
 
 
 def check_fields(struct: msgspec.Struct) -> None:
-    """Bring every field to its stored form, or raise an error that names the field and never its value.
+    """Convert every field to its stored form, or raise an error that names the field and never its value.
 
     msgspec checks what it decodes, but not the arguments of a constructor.
     """
     kind = type(struct)
     shape, fields = _shape(kind)
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     try:
         for field in fields:
             if (value := getattr(struct, field.name)) is not field.default:
-                given[field.name] = freeze(value)
-        # Bytes come as bytes here; by default msgspec takes any text for base64.
-        checked = msgspec.convert(given, shape, builtin_types=(bytes,))
+                values[field.name] = freeze(value)
+        # Without `builtin_types` msgspec would decode any text as base64.
+        checked = msgspec.convert(values, shape, builtin_types=(bytes,))
     except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
         allowed = next((get_args(one.type) for one in fields if place == f".{one.name}"), ())
@@ -238,15 +235,15 @@ def check_fields(struct: msgspec.Struct) -> None:
             text = f"not one of {', '.join(allowed)}"
         elif place.startswith(".content") and text.startswith(_NO_CONTENT):
             text = "it is a text, or a list of texts and of Image(…), Audio(…) and File(…)"
-        error = InvalidValue if _has_type(given, kind) else WrongType
+        error = InvalidValue if _has_type(values, kind) else WrongType
         raise error(f"{kind.__name__}{place}: {text}") from None
-    for name in given:
+    for name in values:
         msgspec.structs.force_setattr(struct, name, getattr(checked, name))
 
 
 @cache
 def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], tuple[FieldInfo, ...]]:
-    """A struct with the same fields and no check of its own, and the fields."""
+    """A struct with the same fields that does not check them, and the fields."""
     fields = msgspec.structs.fields(kind)
     types = [FrozenDict if field.type == Mapping[str, Any] else field.type for field in fields]
     shape = msgspec.defstruct(
@@ -256,7 +253,7 @@ def _shape(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], tuple[Fiel
 
 
 def _has_type(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type, whatever its limits and choices are."""
+    """Whether a value has a type, ignoring limits and choices."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _has_type(value, parts[0])
@@ -266,10 +263,10 @@ def _has_type(value: Any, kind: Any) -> bool:
     if origin is Union or origin is UnionType:
         return any(_has_type(value, part) for part in parts)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, dict):
-        types: dict[Any, Any] = {one.name: one.type for one in _shape(kind)[1]}
+        types: dict[Any, Any] = {field.name: field.type for field in _shape(kind)[1]}
         types[kind.__struct_config__.tag_field] = str
-        given = cast("dict[str, Any]", value)
-        return all(name in types and _has_type(one, types[name]) for name, one in given.items())
+        fields = cast("dict[str, Any]", value)
+        return all(name in types and _has_type(one, types[name]) for name, one in fields.items())
     if kind is Any or type(value) is bool:
         return kind is Any or kind is bool
     if origin is Literal:
@@ -278,13 +275,13 @@ def _has_type(value: Any, kind: Any) -> bool:
 
 
 def without_content(fault: Exception) -> tuple[str, str]:
-    """What an error of msgspec says without the values it may quote, and the path below the given value."""
+    """The message of a msgspec error without the values that it quotes, and the path of the faulty value."""
     if isinstance(fault, UnicodeError):
         return "text that is not valid Unicode", ""
     text, _, place = str(fault).partition(" - at `$")
     is_own = isinstance(fault, QuireError) or isinstance(fault.__cause__, QuireError)
     if text.startswith("Object contains unknown field"):
         text = "Object contains an unknown field"
-    elif not is_own and not text.startswith(_QUOTE_NOTHING):
+    elif not is_own and not text.startswith(_WITHOUT_VALUES):
         text = _NOT_ALLOWED
     return text, place.partition("`")[0]

@@ -1,8 +1,8 @@
 """Memory of a scope: search over conversations and documents, and the section that quotes what it finds."""
 
 from quire.memory.excerpts import Excerpt as Excerpt, term_worths as term_worths
-from quire.memory.following import IMPORTANCE as IMPORTANCE, RECALL as RECALL
-from quire.memory.found import Hit
+from quire.memory.follower import IMPORTANCE as IMPORTANCE, RECALL as RECALL
+from quire.memory.hits import Hit
 from quire.memory.index import Index as Index
 from quire.memory.knowledge import (
     Knowledge,
@@ -24,9 +24,9 @@ from quire.memory.quotes import (
 )
 from quire.memory.ranking import Question as Question
 from quire.memory.recall import Recall, recalled
-from quire.memory.standing import Wishes
 from quire.memory.tiers import Episode, Tier, checked_tiers as checked_tiers
-from quire.memory.wishes import Wish
+from quire.memory.wish import Wish
+from quire.memory.wishes import Wishes
 
 __all__ = [
     "Episode",

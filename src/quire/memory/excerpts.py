@@ -1,4 +1,4 @@
-"""Excerpts: the sentences of a long text that have most of a question; a mark stands for the others."""
+"""Excerpts: the sentences of a long text that match a question best, with a mark for those left out."""
 
 import re
 from collections import Counter
@@ -11,14 +11,14 @@ from quire.memory.quotes import BAR, SHORT, Shorten
 from quire.memory.words import language_of, related, terms
 
 _STRETCH = 2.2
-"""How many times longer than asked an excerpt may be, to end its sentence."""
+"""An excerpt may be this many times longer than requested, to end its sentence."""
 
 _LONGEST_PIECE = 80
 _CALL_WORTH = 0.1
-"""The share that the words of a tool call count: they are no answer."""
+"""The weight of the words of a tool call, which are hardly an answer."""
 
 _FIRST_WORTH = 0.15
-"""What the first sentence is worth, as a share of the whole question: people begin with what it is about."""
+"""The bonus of the first sentence, as a share of the whole question: people begin with the topic."""
 
 _RELATED_WORTH = 0.3
 _GAP = " … "
@@ -30,26 +30,27 @@ _SENTENCES = re.compile(rf"\S[^{_ENDS}]*(?:[{_ENDS}]++(?!\s|$)[^{_ENDS}]*)*[{_EN
 
 
 def shortener(leaf: Leaf, asked: Sequence[str], start: str) -> Shorten | None:
-    """Return a function that shortens the line of a leaf around the `asked` terms; none for a short leaf.
+    """Return a function that shortens the line of a leaf to its best match of the `asked` terms.
 
-    A shortened line still begins with `start`, the speaker: otherwise quoted text would begin the line.
+    None for a short leaf. A shortened line still begins with `start`, the speaker: quoted text never begins a
+    line.
     """
     if len(leaf.said) <= SHORT:
         return None
-    read: dict[str, Excerpt] = {}
+    excerpts: dict[str, Excerpt] = {}
 
     def shorten(line: str, characters: int) -> str:
-        if line not in read:
+        if line not in excerpts:
             # A redacted line may begin with other words. Then all of it is quoted text.
             begin, text = (start, line) if line.startswith(start) else (BAR, f"{BAR}{line}")
-            read[line] = Excerpt(text, term_worths(asked), begin)
-        return read[line].cut(characters, _STRETCH)
+            excerpts[line] = Excerpt(text, term_worths(asked), begin)
+        return excerpts[line].cut(characters, _STRETCH)
 
     return shorten
 
 
 def term_worths(asked: Iterable[str]) -> dict[str, float]:
-    """Return the worth of the asked terms, and of the related terms that may stand for them."""
+    """Return the weights of the asked terms and of their related terms."""
     asked = list(asked)
     others = (other for term in asked for other in related(term))
     return dict.fromkeys(others, _RELATED_WORTH) | dict.fromkeys(asked, 1.0)
@@ -58,33 +59,34 @@ def term_worths(asked: Iterable[str]) -> dict[str, float]:
 class _Sentence(NamedTuple):
     start: int
     end: int
-    found: Set[str]
+    matches: Set[str]
     share: float
-    """How much its words count."""
+    """The weight of its words."""
 
 
 class Excerpt:
-    """A text in sentences, of which those with most of the asked terms can be cut out; rare terms count more.
+    """A text in sentences, which are ranked by the asked terms that they have; rare terms weigh more.
 
-    A part begins with `start`, if the text does.
+    `start` is the beginning of the text that every part keeps.
     """
 
     def __init__(self, text: str, worths: Mapping[str, float], start: str = "") -> None:
         self._text, self._start = text, start.rstrip()
         self._language = language_of(text[len(self._start) :])
         self._sentences = list(self._split(worths))
-        times = Counter(term for one in self._sentences for term in one.found)
-        rare = {term: worths[term] * log(1 + len(self._sentences) / count) for term, count in times.items()}
-        worth = [one.share * sum(map(rare.__getitem__, one.found)) for one in self._sentences]
-        if worth and self._sentences[0].share == 1.0:
-            worth[0] += _FIRST_WORTH * sum(rare.values())
-        self._order = sorted(range(len(worth)), key=lambda nth: -worth[nth])
-        self._rare = rare
+        counts = Counter(term for one in self._sentences for term in one.matches)
+        self._worths = {
+            term: worths[term] * log(1 + len(self._sentences) / count) for term, count in counts.items()
+        }
+        scores = [one.share * sum(map(self._worths.__getitem__, one.matches)) for one in self._sentences]
+        if scores and self._sentences[0].share == 1.0:
+            scores[0] += _FIRST_WORTH * sum(self._worths.values())
+        self._order = sorted(range(len(scores)), key=lambda nth: -scores[nth])
 
     def cut(self, characters: int, stretch: float = 1.0) -> str:
-        """Return the best sentences in so many characters, or the part of the best one that fits.
+        """Return the best sentences in at most `characters`, or the part of the best one that fits.
 
-        With `stretch`, the best may be so many times longer than `characters`, to be whole.
+        With `stretch`, a whole best sentence may be that many times longer.
         """
         text, characters = self._text, max(characters, len(self._start))
         if not self._sentences or len(text) <= characters:
@@ -103,7 +105,7 @@ class Excerpt:
         return self._joined(sorted(spans))
 
     def _joined(self, spans: Sequence[tuple[int, int]]) -> str:
-        """Return parts of the text in order, with a mark where something is left out."""
+        """Join parts of the text, with a mark where something is left out."""
         text, at = self._text, len(self._start)
         parts = [self._start]
         for start, end in spans:
@@ -114,10 +116,10 @@ class Excerpt:
         return "".join(parts).strip() + (_GAP.rstrip() if text[at:].strip() else "")
 
     def _part(self, sentence: _Sentence, room: int) -> tuple[int, int]:
-        """Return the part of a long sentence, or of a line without any, that has most of the question."""
-        pieces = [found.span() for found in _PIECES.finditer(self._text, sentence.start, sentence.end)]
+        """Return the part of a long sentence that matches the question best."""
+        pieces = [match.span() for match in _PIECES.finditer(self._text, sentence.start, sentence.end)]
         worths = [
-            sum(map(self._rare.__getitem__, self._found(self._text[start:end], self._rare)))
+            sum(map(self._worths.__getitem__, self._matches(self._text[start:end], self._worths)))
             for start, end in pieces
         ]
         first = last = max(range(len(pieces)), key=worths.__getitem__)
@@ -136,7 +138,7 @@ class Excerpt:
             begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
             share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
             for one in _SENTENCES.finditer(text, begin, line.end()):
-                yield _Sentence(one.start(), one.end(), self._found(one[0], worths), share)
+                yield _Sentence(one.start(), one.end(), self._matches(one[0], worths), share)
 
-    def _found(self, text: str, worths: Mapping[str, float]) -> Set[str]:
+    def _matches(self, text: str, worths: Mapping[str, float]) -> Set[str]:
         return worths.keys() & terms(text, language=self._language)

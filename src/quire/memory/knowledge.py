@@ -1,7 +1,7 @@
-"""Knowledge: the documents of a scope, in chunks, in the store that keeps its conversations.
+"""Knowledge: the documents of a scope, in chunks, in the store of its conversations.
 
-The log of the documents is a conversation that no user has, with one note per document. A later note under
-the same key updates or removes the document; the earlier note is then emptied in the store.
+The log of documents is a reserved conversation with one note per document. A later note with the same key
+updates or removes the document; the content of the earlier note is then erased from the store.
 """
 
 import os
@@ -40,7 +40,7 @@ _DOCUMENTS = ".documents"
 """The stream of the log. No transcript begins with a dot."""
 
 _READING = "9"
-"""Changed whenever the same file would be read or cut otherwise: then it is read again."""
+"""The version of reading and chunking. After a change every file is read again."""
 
 _MAX_NAME = 4_096
 _RESERVED = "~"
@@ -50,21 +50,21 @@ _listeners: list[Listener] = []
 
 
 def is_reserved(conversation: str) -> bool:
-    """Whether a conversation is not a user's, but kept for something else, such as documents."""
+    """Whether a conversation is reserved for something like documents."""
     return conversation.startswith(_RESERVED)
 
 
 def on_removed(listener: Listener) -> Listener:
-    """Call a function with the store, the place and the ids of chunks before they are emptied in the log.
+    """Call a function with the store, the place and the ids of chunks before they are erased from the log.
 
-    Whoever keeps copies, such as an index or quotes in a conversation, removes them then.
+    Owners of copies, such as an index or quotes in a conversation, then erase them.
     """
     _listeners.append(listener)
     return listener
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
-    """A document that is kept."""
+    """A stored document."""
 
     name: str
     title: str
@@ -97,43 +97,42 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 _Outcomes = defaultdict[str, list[Any]]
-"""The fields of a report that is being made."""
+"""The fields of an unfinished report."""
 
 
 class Knowledge:
     """The documents of one scope.
 
-    Every method may be called from any thread, and waits for the store: in a coroutine use
-    `asyncio.to_thread`.
+    Any thread may call any method. Each waits for the store: in a coroutine use `asyncio.to_thread`.
     """
 
     def __init__(self, store: Store, scope: str) -> None:
         if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the store of documents must be a Store, not {type(store).__name__}")
         self.place = Place(named_scope(scope), KNOWLEDGE)
-        """Where the documents are kept."""
+        """The conversation of the documents."""
         self._store = store
         self._lock = RLock()
         self._log = _Log(self.place)
 
     def add_text(self, text: str, *, source: str, title: str | None = None) -> Report:
-        """Keep a text under a name, in place of what was kept under it before.
+        """Store a text under a name; it replaces an earlier one of that name.
 
-        The ending of the name says what it is: `.md`, `.html`, or anything else for plain text.
+        The ending of the name gives the format: `.md`, `.html`, or anything else for plain text.
         """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a text must be added, not {type(text).__name__}")
         outcomes = _Outcomes(list)
         self._keep(text, _checked_name(source), outcomes, title)
-        self._empty_stale()
+        self._erase_stale()
         return _report(outcomes)
 
     def add(self, path: "str | os.PathLike[str]", *, name: str | None = None, prune: bool = False) -> Report:
-        """Keep a file, or all files of a folder and of the folders in it, each as one source.
+        """Store a file, or all files in a folder and its subfolders, each as one source.
 
-        A source is named by its path, or by `name` in place of that of the file or folder. A file that did
-        not change is left as it is. With `prune`, sources that are gone from the folder are removed, unless
-        a folder could not be read.
+        A source is named by its path, in which `name` may replace that of the file or folder. Unchanged files
+        are skipped. With `prune`, sources that are no longer in the folder are removed, unless some folder
+        could not be read.
         """
         found = files_at(path, None if name is None else _checked_name(name))
         outcomes = _Outcomes(list, failed=[*found.failed], notes=[*found.notes])
@@ -145,118 +144,119 @@ class Knowledge:
                     raise
                 except QuireError as fault:
                     outcomes["failed"].append(Remark(_printable(source), str(fault)))
-            gone = self._gone(found) if prune and not found.failed else []
-            outcomes["removed"] += [source for source in gone if self._remove(source)]
-        finally:  # once for all of them: a store may have to rewrite its file
-            self._empty_stale()
+            missing = self._missing(found) if prune and not found.failed else []
+            outcomes["removed"] += [source for source in missing if self._remove(source)]
+        finally:  # once for all, because a store may have to rewrite its file
+            self._erase_stale()
         return _report(outcomes)
 
     def remove(self, source: str) -> int:
-        """Forget a source: its content is removed from the store. Return how many chunks it had."""
-        gone = self._remove(_checked_name(source))
-        self._empty_stale()  # also what a store failed to empty before
-        if gone is None:
+        """Remove a source and erase its content from the store. Return the number of its chunks."""
+        removed = self._remove(_checked_name(source))
+        self._erase_stale()  # a failed erasure is retried too
+        if removed is None:
             raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
-        return len(gone.chunks)
+        return len(removed.chunks)
 
     def sources(self) -> list[Source]:
-        """Return the documents that are kept, by name."""
-        found = [
+        """Return the stored documents, by name."""
+        sources = [
             Source(one.source, one.title, len(one.chunks), one.tokens, one.added_at, one.updated_at)
-            for one in self._kept().values()
+            for one in self._documents().values()
         ]
-        self._empty_stale()  # what a process that died left behind
-        return sorted(found, key=lambda source: source.name)
+        self._erase_stale()  # in case another process died before it did
+        return sorted(sources, key=lambda source: source.name)
 
     def chunks(self, source: str) -> list[Chunk]:
         """Return the chunks of a source, in order."""
-        kept = self._kept().get(_key(_checked_name(source)))
-        if kept is None:
+        document = self._documents().get(_key(_checked_name(source)))
+        if document is None:
             raise UnknownKey(f"no source {cut(source)!r} in {self.place}")
-        return list(kept.chunks)
+        return list(document.chunks)
 
     def all_chunks(self) -> dict[str, list[Chunk]]:
-        """Return the chunks of every source at one moment."""
-        return {one.source: list(one.chunks) for one in self._kept().values()}
+        """Return the chunks of all sources at one moment."""
+        return {one.source: list(one.chunks) for one in self._documents().values()}
 
     def _keep(self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None) -> None:
         digest = _digest(content, title)
-        known = self._kept().get(_key(source))
+        known = self._documents().get(_key(source))
         if known is not None and known.digest == digest:
             outcomes["unchanged"].append(source)
             return
         document = read_document(content, name=source)
         document = replace(document, title=title or document.title)
-        found = tuple(chunks(document))
+        pieces = tuple(chunks(document))
         outcomes["notes"] += [Remark(source, note) for note in document.notes]
 
-        def updated(known: _Kept | None) -> Note:
+        def updated(known: _Record | None) -> Note:
             added_at = now() if known is None else known.added_at
-            return _note(_Kept(source, document.title, digest, found, added_at, now()))
+            return _note(_Record(source, document.title, digest, pieces, added_at, now()))
 
         before = self._write(_key(source), updated)
         outcomes["added" if before is None else "updated"].append(source)
 
-    def _remove(self, source: str) -> "_Kept | None":
+    def _remove(self, source: str) -> "_Record | None":
         key = _key(source)
-        return self._write(key, lambda known: None if known is None else _emptied(key))
+        return self._write(key, lambda known: None if known is None else _tombstone(key))
 
-    def _gone(self, found: "Files") -> list[str]:
-        names = [one.source for one in self._kept().values()]
+    def _missing(self, found: "Files") -> list[str]:
+        names = [one.source for one in self._documents().values()]
         return [name for name in names if name.startswith(f"{found.name}/") and name not in found.files]
 
-    def _kept(self) -> "Mapping[str, _Kept]":
+    def _documents(self) -> "Mapping[str, _Record]":
         with self._lock:
-            return {key: entry.kept for key, entry in self._caught_up().entries.items()}
+            return {key: entry.document for key, entry in self._current_log().entries.items()}
 
-    def _caught_up(self) -> "_Log":
-        """Return the log as it is now: read on from its last entry, or again if that is another one."""
+    def _current_log(self) -> "_Log":
+        """Return the log after reading its new entries; if its last entry has changed, all are read again."""
         log = self._log
         stored = self._store.read(self.place, after=max(log.version - 1, 0))
         if log.version and stored and items_in(self.place, stored[:1])[0].id == log.last_id:
             stale = dict(log.stale)
-            log.take(stored[1:])
-            log.stale = stale  # whoever replaced something empties it
-        elif log.version or stored:  # the first reading, or another log
+            log.apply(stored[1:])
+            log.stale = stale  # the process that replaced a document erases it
+        elif log.version or stored:  # the first time, or another log
             log, stored = _Log(self.place), self._store.read(self.place)
-            log.take(stored)
+            log.apply(stored)
             self._log = log
         return log
 
-    def _write(self, key: str, make: "Callable[[_Kept | None], Note | None]") -> "_Kept | None":
-        """Write the note that is made for a document, if one is, and return what was kept before.
+    def _write(self, key: str, make: "Callable[[_Record | None], Note | None]") -> "_Record | None":
+        """Write the note that `make` returns for a document, if any, and return the document before.
 
-        The note is made again if another process wrote first.
+        If another process writes first, `make` is called again.
         """
         for attempt in range(_TRIES):
             with self._lock, suppress(Conflict):
-                log = self._caught_up()
-                before = log.entries[key].kept if key in log.entries else None
+                log = self._current_log()
+                before = log.entries[key].document if key in log.entries else None
                 note = make(before)
                 if note is not None:
                     entry = Entry(_DOCUMENTS, JSON.encode_item(note))
                     self._store.append(self.place, [entry], expected=log.version)
-                    log.take([Stored(log.version + 1, *entry)])
+                    log.apply([Stored(log.version + 1, *entry)])
                 return before
             sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
-        raise Conflict(f"others kept writing to {self.place}")
+        raise Conflict(f"other processes kept writing to {self.place}")
 
-    def _empty_stale(self) -> None:
-        """Empty what was replaced or removed. What a store fails to empty is tried again next time."""
+    def _erase_stale(self) -> None:
+        """Erase replaced and removed documents from the store. A failure is retried next time."""
         with self._lock:
             stale = dict(self._log.stale)
-            used = {chunk.id for entry in self._log.entries.values() for chunk in entry.kept.chunks}
+            used = {chunk.id for entry in self._log.entries.values() for chunk in entry.document.chunks}
         if not stale:
             return
-        gone = sorted({chunk.id for entry in stale.values() for chunk in entry.kept.chunks} - used)
-        if gone:
-            note_removed(self._store, self.place, gone)
-        for listener in _listeners if gone else ():  # without the lock: an index takes it after its own
-            listener(self._store, self.place, gone)
+        stale_ids = {chunk.id for entry in stale.values() for chunk in entry.document.chunks}
+        erased_ids = sorted(stale_ids - used)
+        if erased_ids:
+            note_removed(self._store, self.place, erased_ids)
+        for listener in _listeners if erased_ids else ():  # without the lock, which an index takes last
+            listener(self._store, self.place, erased_ids)
         with self._lock:
             bodies = {
-                version: JSON.encode_item(_emptied(entry.key, id=entry.id, created_at=entry.kept.updated_at))
-                for version, entry in stale.items()
+                version: JSON.encode_item(_tombstone(one.key, id=one.id, created_at=one.document.updated_at))
+                for version, one in stale.items()
             }
             self._store.replace(self.place, bodies)
             self._store.scrub()
@@ -268,8 +268,8 @@ class Knowledge:
 
 
 @prepared
-class _Kept(msgspec.Struct, frozen=True, gc=False):
-    """One document as it is kept; `digest` identifies its content and how it was cut."""
+class _Record(msgspec.Struct, frozen=True, gc=False):
+    """A document as it is stored; `digest` identifies its content and the way of reading it."""
 
     source: str
     title: str
@@ -287,11 +287,11 @@ class _Entry(NamedTuple):
     version: int
     id: str
     key: str
-    kept: _Kept
+    document: _Record
 
 
 class _Log:
-    """The entries of documents at a version, by key, and those that are `stale`, by version."""
+    """The entries of documents by key, as of a version, and the `stale` ones by version."""
 
     def __init__(self, place: Place) -> None:
         self.version, self.last_id = 0, ""
@@ -299,14 +299,14 @@ class _Log:
         self.stale: dict[int, _Entry] = {}
         self._place = place
 
-    def take(self, stored: Sequence[Stored]) -> None:
-        """Take in the next entries."""
+    def apply(self, stored: Sequence[Stored]) -> None:
+        """Apply the next entries."""
         for entry, note in zip(stored, items_in(self._place, stored), strict=True):
             if entry.stream == _DOCUMENTS:
-                self._take(entry.version, note)
+                self._apply(entry.version, note)
             self.version, self.last_id = entry.version, note.id
 
-    def _take(self, version: int, note: Item) -> None:
+    def _apply(self, version: int, note: Item) -> None:
         key = str(note.extras.get("document", ""))
         new = None if is_tombstone(note) else _Entry(version, note.id, key, _content(note, self._place))
         replaced = self.entries.pop(key, None)
@@ -317,7 +317,7 @@ class _Log:
 
 
 def _key(source: str) -> str:
-    """The key of a document in the log, which stays when it is removed: its name does not."""
+    """The key of a document in the log, which remains after its removal; its name does not."""
     return blake2b(source.encode(), digest_size=16).hexdigest()
 
 
@@ -326,19 +326,19 @@ def _digest(content: bytes | str, title: str | None) -> str:
     return blake2b(data, digest_size=16, key=blake2b(repr((_READING, title)).encode()).digest()).hexdigest()
 
 
-def _note(kept: _Kept) -> Note:
-    content = msgspec.json.decode(msgspec.json.encode(kept))
-    return Note(content, description="document", extras={"document": _key(kept.source)})
+def _note(document: _Record) -> Note:
+    content = msgspec.json.decode(msgspec.json.encode(document))
+    return Note(content, description="document", extras={"document": _key(document.source)})
 
 
-def _emptied(key: str, **fields: Any) -> Note:
+def _tombstone(key: str, **fields: Any) -> Note:
     extras = {"forgotten": True, "document": key}
     return Note(None, description=FORGOTTEN_TEXT, extras=extras, **fields)
 
 
-def _content(note: Item, place: Place) -> _Kept:
+def _content(note: Item, place: Place) -> _Record:
     try:
-        return msgspec.convert(note.content if isinstance(note, Note) else None, _Kept)
+        return msgspec.convert(note.content if isinstance(note, Note) else None, _Record)
     except msgspec.ValidationError as fault:
         raise StoreDamaged(f"{place}: the note {note.id!r} is damaged: {fault}") from None
 
@@ -347,7 +347,7 @@ def _content(note: Item, place: Place) -> _Kept:
 
 
 class Files(NamedTuple):
-    """The files to read at a path, by the names of their sources, and what is not read."""
+    """The files at a path by the names of their sources, and remarks on those that are not read."""
 
     name: str
     files: dict[str, str]
@@ -356,9 +356,9 @@ class Files(NamedTuple):
 
 
 def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
-    """Return the file at a path, or the files of a folder and of the folders in it.
+    """Return the file at a path, or the files in a folder and its subfolders.
 
-    Names that begin with a dot are left out. Links in a folder are not followed: one could lead anywhere.
+    Hidden files are left out. Links in a folder are not followed, because they could lead anywhere.
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a file or folder is given by its path, not as {type(path).__name__}")
@@ -370,7 +370,7 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
         within = os.path.relpath(path, root)
         return name if within == os.curdir else f"{name}/{within.replace(os.sep, '/')}"
 
-    def note_closed(fault: OSError) -> None:
+    def note_unreadable(fault: OSError) -> None:
         folder = source_of(os.fsdecode(fault.filename))
         found.failed.append(Remark(folder, f"the folder cannot be read: {fault.strerror}"))
 
@@ -378,7 +378,7 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
         if not os.path.lexists(root):
             raise InvalidValue(f"there is neither a file nor a folder {cut(os.fspath(path))!r}")
         found.files[name] = root
-    for folder, folders, files in os.walk(root, onerror=note_closed) if not found.files else ():
+    for folder, folders, files in os.walk(root, onerror=note_unreadable) if not found.files else ():
         folders[:] = sorted(one for one in folders if not one.startswith("."))
         for file in sorted(one for one in [*folders, *files] if not one.startswith(".")):
             full = os.path.join(folder, file)
@@ -402,6 +402,6 @@ def _checked_name(source: str) -> str:
 
 
 def _printable(source: str) -> str:
-    """Return a name that can be shown: the name of a file need not be text."""
+    """Return a name as printable text, because the name of a file may be any bytes."""
     written = source.encode("utf-8", "replace").decode("utf-8")
     return written if written.isprintable() else ascii(written)[1:-1]

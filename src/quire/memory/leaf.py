@@ -1,4 +1,4 @@
-"""What recall finds: a leaf, which is a group of items of a conversation, or a piece of a document."""
+"""Leaves: what recall finds, which is a group of items of a conversation or a chunk of a document."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,25 +12,24 @@ KNOWLEDGE = "~knowledge"
 """The conversation of a scope in which its documents are kept, and the source of their leaves."""
 
 WISH = "preference\n"
-"""What the text of a note begins with that a person keeps as an instruction or a preference."""
+"""The beginning of the text of a note that a person keeps as an instruction or a preference."""
 
 Kind = Literal["said", "done", "summary", "note", "document"]
-"""Words, a reply with its tool calls and their results, a summary, a note, or a piece of a document."""
+"""A message, a reply with its tool calls and their results, a summary, a note, or a chunk of a document."""
 
 LETTERS_READ = 200_000
-"""So many characters of a text are read: all of it, but for the very longest."""
+"""The most characters of a text that are read, which only the very longest exceed."""
 
 _LONGEST_NAME = 300
 
 
 class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The unit of search: a group of items or a piece of a document. It is found whole or not at all.
+    """The unit of search: a group of items or a chunk of a document, found as a whole.
 
-    `source` is the conversation it is of, and `key` the id of its first item. Leaves of one transcript stand
-    in `order`; those of one `stretch` follow each other without a long pause, and so may be about the same.
-    All documents share one source, and each is a transcript of it. A leaf is found by its `text`. The text of
-    a piece of a document begins with the document's name (`name_length` characters) and the headings above
-    the piece (`heading_length` characters).
+    `source` is its conversation, and `key` the id of its first item. `order` is its place in its transcript.
+    Leaves of one `stretch` follow each other without a long pause, and so are likely about the same topic.
+    All documents share one source, and each is a transcript of it. The `text` of a chunk begins with the name
+    of its document (`name_length` characters) and the headings above it (`heading_length` characters).
     """
 
     source: str
@@ -45,21 +44,21 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str
     importance: float = 0.5
     after: int = 0
-    """How many places before it stands the leaf that opens its exchange: a message of the user opens one, and
-    the replies, calls and results that follow belong to it."""
+    """The distance to the leaf that opens its exchange. A user message opens an exchange; the replies, calls
+    and results after it belong to it."""
     covers_until: int = 0
-    """Of a summary: it covers the leaves of its transcript that stand before this place."""
+    """For a summary: it covers the leaves of its transcript with a lower order."""
     name_length: int = 0
     heading_length: int = 0
     title: str = ""
-    """The title of the document, if its text does not have it."""
+    """The title of the document, if the text lacks it."""
     page: int | None = None
     origin: Origin = "user"
-    """The least trusted of what it is made of."""
+    """The lowest origin of its items."""
 
     @property
     def is_of_user(self) -> bool:
-        """Whether it is a message of a user, or a note of what a user wishes."""
+        """Whether it is a user message, or a note of a user's wish."""
         if is_below(self.origin, "user"):
             return False
         if self.kind == "note":
@@ -68,17 +67,17 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def said(self) -> str:
-        """What it says itself."""
+        """The text without the name of the document."""
         return self.text[self.name_length :] if self.name_length else self.text
 
     @property
     def is_beginning(self) -> bool:
-        """Whether a document begins with it."""
+        """Whether it is the beginning of a document."""
         return bool(self.name_length) and not self.order
 
 
 def leaves_of_document(chunks: Sequence[Chunk]) -> list[Leaf]:
-    """The pieces of a document, in order."""
+    """The leaves of a document, in order."""
     return [_leaf_of(chunk, order) for order, chunk in enumerate(chunks)]
 
 
@@ -104,6 +103,6 @@ def _leaf_of(chunk: Chunk, order: int) -> Leaf:
 
 
 def _name_of(chunk: Chunk) -> str:
-    """The title and the file name of the document of a chunk, one a line."""
+    """The title and the file name of the document of a chunk, one per line."""
     names = (chunk.title[:_LONGEST_NAME], file_name(chunk.source)[:_LONGEST_NAME])
     return "".join(f"{name}\n" for name in names if name)

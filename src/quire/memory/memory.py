@@ -1,4 +1,4 @@
-"""Memory: what a scope remembers, its conversations and documents, and how they are found again."""
+"""Memory: search over the conversations and documents of a scope, through an index that follows the store."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, tzinfo
@@ -13,39 +13,39 @@ from quire.errors import WrongType
 from quire.guesses import hint_attributes, hint_options
 from quire.items import Origin, checked_origin, now
 from quire.memory.embedding import Embed, Embedding
-from quire.memory.following import Follower
-from quire.memory.found import Around, Found
+from quire.memory.follower import Follower
+from quire.memory.hits import Neighbours, SearchResult
 from quire.memory.index import Index, LeafFilter
 from quire.memory.knowledge import Knowledge, on_removed
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.ranking import Question
 from quire.memory.snapshots import (
     SnapshotChanged,
-    delete_saved,
-    forget_saved,
-    give_back_memory,
+    delete_snapshot,
     open_index,
+    purge_snapshot,
+    release_memory,
     save_index,
 )
 from quire.memory.tiers import Episode, Tier, checked_tiers, episodes_of, leaves_in
 from quire.memory.times import zone_of
-from quire.memory.wishes import Wish, in_force, wishes_of
+from quire.memory.wish import Wish, in_force, wishes_of
 from quire.stores import Place, Store, named_scope
-from quire.tokens import MOST, number, whole
+from quire.tokens import MAX_COUNT, number, whole
 
-RECENT, WORKING, EPISODES, WISHES = 10, 100, 500, 100
-"""How many a tier of a conversation returns by default."""
+RECENT, WORKING, EPISODES = 10, 100, 500
+"""The default limits of the tiers."""
 
-MOST_LEAVES = 20_000
-"""Leaves of all scopes of a store that stay indexed in memory, some 3 KiB each. Beyond it the indexes that
-were not used for longest are released, and read again when somebody asks."""
+_MAX_LEAVES = 20_000
+"""The most leaves in memory, of all scopes of a store, some 3 KiB each. Above it the least recently used
+indexes are released, and loaded again on demand."""
 
-MOST_HELD = 1_024
-"""Leaves that an index may hold in memory when it was just saved: of one that holds more, the snapshot is
-opened in its place, and holds what is asked for."""
+_MAX_HELD = 1_024
+"""The most leaves that an index keeps in memory after it was saved. A larger one is replaced by its snapshot,
+which loads leaves on demand."""
 
 _OWN_WEIGHT = 10
-_MOST_WISHES = 500
+_MAX_READ, _MAX_WISHES = 500, 100
 _TRIES = 3
 _DOCUMENTS = LeafFilter(sources=frozenset((KNOWLEDGE,)))
 _Result = TypeVar("_Result")
@@ -56,7 +56,7 @@ _lock = Lock()
 class Memory:
     """Search over everything in one scope of a store. It never writes to a conversation.
 
-    Every method may be called from any thread, and first takes in what was written since.
+    Any thread may call any method. Each first indexes what was written since the last call.
     """
 
     @hint_options
@@ -69,7 +69,7 @@ class Memory:
         embed: Embed | None = None,
         zone: str | tzinfo = UTC,
     ) -> None:
-        """With `embed`, vectors re-rank what words have found.
+        """With `embed`, vectors re-rank the results of words.
 
         `zone` is the time zone of days, by name ("Europe/Paris") or as a `datetime.tzinfo`.
         """
@@ -92,9 +92,9 @@ class Memory:
     def of(
         store: Store, scope: str, *, embed: Embed | None = None, zone: str | tzinfo | None = None
     ) -> "Memory":
-        """Return the memory of a scope that is shared in this process.
+        """Return the shared memory of a scope in this process.
 
-        An `embed` or a `zone` applies to everybody who uses it from then on.
+        An `embed` or a `zone` applies to all its users from then on.
         """
         own = None if zone is None else zone_of(zone)
         with _lock:
@@ -106,52 +106,54 @@ class Memory:
             return shared.use(store, scope)
 
     @staticmethod
-    def let_go(store: Store, scope: str) -> None:
-        """Remove what was forgotten from the index of a scope, if there is one."""
+    def remove_forgotten(store: Store, scope: str) -> None:
+        """Remove forgotten items and documents from the index of a scope, and from its snapshot."""
         with _lock:
             shared: _Shared | None = store.attached.get("memory")
             known = None if shared is None else shared.alive.get(scope)
-        if not store.conversations(scope):  # all was erased
-            delete_saved(store, scope)
+        if not store.conversations(scope):  # the whole scope was forgotten
+            delete_snapshot(store, scope)
             if known is not None:
                 known._follower = None
             return
         memory = Memory(store, scope) if known is None else known
         if known is not None:
             known.catch_up()
-        memory._retried(lambda: forget_saved(store, scope, memory._caught_up_to_save))
+        memory._retried(lambda: purge_snapshot(store, scope, memory._index_to_save))
 
     @property
     def weight(self) -> int:
-        """How much it holds in memory, in leaves."""
+        """Its size in memory, in leaves."""
         return _OWN_WEIGHT + (0 if self._follower is None else len(self._follower.index))
 
     def recent(self, conversation: str | None = None, limit: int = RECENT) -> list[Leaf]:
         """Return the newest leaves of a conversation, or of all, oldest first."""
-        most, only = whole(limit, "a limit", least=1), leaves_in(conversation, "recent")
-        return self._with_index(lambda index: index.newest(most, only))
+        whole(limit, "a limit", least=1)
+        only = leaves_in(conversation, "recent")
+        return self._with_index(lambda index: index.newest(limit, only))
 
     def working(self, conversation: str | None = None, limit: int = WORKING) -> list[Leaf]:
         """Return the most important leaves, the most important first."""
-        most, only = whole(limit, "a limit", least=1), leaves_in(conversation, "working")
-        return self._with_index(lambda index: index.weightiest(most, only))
+        whole(limit, "a limit", least=1)
+        only = leaves_in(conversation, "working")
+        return self._with_index(lambda index: index.most_important(limit, only))
 
     def episodes(self, conversation: str | None = None, limit: int = EPISODES) -> list[Episode]:
-        """Return summaries of the past, oldest first: written by a compactor, or else made by rule."""
-        most = whole(limit, "a limit", least=1)
-        return self._with_index(lambda index: episodes_of(index, conversation, most))
+        """Return summaries of the past, oldest first, from a compactor or else by rule."""
+        whole(limit, "a limit", least=1)
+        return self._with_index(lambda index: episodes_of(index, conversation, limit))
 
-    def wishes(self, conversation: str | None = None, limit: int = WISHES) -> list[Wish]:
-        """Return what users want in general, newest first: standing instructions and preferences.
+    def wishes(self, conversation: str | None = None) -> list[Wish]:
+        """Return the standing instructions and preferences of users, newest first.
 
-        What was said for one conversation only holds there. Of two about the same, the newer holds. Those in
-        sentences of their own come before those in passing.
+        One that is meant for a single conversation holds only there. Of two about the same, the newer holds.
+        Those with their own sentence come before those in passing.
         """
-        most = whole(limit, "a limit", least=1)
-        leaves = self._with_index(lambda index: index.wishes(_MOST_WISHES))
-        said = (wish for leaf in leaves for wish in reversed(wishes_of(leaf)))
-        here = (one for one in said if not one.is_of_conversation or conversation in (None, one.leaf.source))
-        return in_force(here)[:most]
+        leaves = self._with_index(lambda index: index.wishes(_MAX_READ))
+        wishes = [wish for leaf in leaves for wish in reversed(wishes_of(leaf))]
+        if conversation is not None:
+            wishes = [one for one in wishes if not one.is_of_conversation or one.leaf.source == conversation]
+        return in_force(wishes)[:_MAX_WISHES]
 
     @hint_options
     def search(
@@ -165,47 +167,47 @@ class Memory:
         documents: bool = False,
         asked_in: Iterable[tuple[str, str]] = (),
         trust: Origin | None = None,
-    ) -> Found:
-        """Return what may answer a question asked `at` a time, best first, from one tier or several.
+    ) -> SearchResult:
+        """Return leaves that may answer a question asked `at` a time, best first, from one tier or several.
 
-        With `documents`, only documents are searched; with `trust`, only what has at least that origin. The
-        messages in `asked_in`, each by its conversation and id, are the question and not found.
+        With `documents`, only documents are searched; with `trust`, nothing below that origin. The messages
+        in `asked_in`, by conversation and id, are the question and are not returned.
         """
         whole(limit, "a limit", least=1)
-        when = now() if at is None else number(at, "a time", least=-MOST)
-        asked = Question.of(checked_question(question), when, zone=self.zone, own=asked_in)
+        when = now() if at is None else number(at, "a time", least=-MAX_COUNT)
+        parsed = Question.of(checked_question(question), when, zone=self.zone, asked_in=asked_in)
         only = _DOCUMENTS if documents else leaves_in(conversation, *checked_tiers(tiers))
         if trust is not None:
             only = replace(only or LeafFilter(), trust=checked_origin(trust))
-        embedding = self._embedding if asked.terms else None
+        embedding = self._embedding if parsed.terms else None
         if embedding is not None:
-            found = self._with_index(lambda index: embedding.search(index, asked, limit, only))
+            result = self._with_index(lambda index: embedding.search(index, parsed, limit, only))
         else:
-            found = self._with_index(lambda index: index.search(asked, limit=limit, only=only))
-        found.around = partial(self._around, self._store, self.scope, found.around)
-        return found
+            result = self._with_index(lambda index: index.search(parsed, limit=limit, only=only))
+        result.neighbours = partial(self._neighbours, self._store, self.scope, result.neighbours)
+        return result
 
     def catch_up(self) -> None:
-        """Take in what was written, and remove what was forgotten, since the last time."""
+        """Index what was written, and remove what was forgotten, since the last call."""
         self._with_index(lambda index: None)
 
     def _with_index(self, work: Callable[[Index], _Result]) -> _Result:
-        """Use an index that is up to date."""
+        """Do some work with an index that is up to date."""
 
         def use() -> _Result:
             follower = self._opened()
             follower.catch_up()
             if self._is_saved:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
-                if follower.index.may_be_dropped and follower.index.held > MOST_HELD:
-                    self._follower = None  # the next to ask opens the snapshot
-                    give_back_memory()
+                if follower.index.may_be_dropped and follower.index.held > _MAX_HELD:
+                    self._follower = None  # the next caller opens the snapshot
+                    release_memory()
             return work(follower.index)
 
         return self._retried(use)
 
     def _retried(self, work: Callable[[], _Result]) -> _Result:
-        """Do some work, and again with a new index where the snapshot of the old one is no longer there."""
+        """Do some work; retry with a new index if the snapshot of the old one has changed."""
         for _ in range(_TRIES):
             try:
                 return work()
@@ -215,29 +217,29 @@ class Memory:
         return work()
 
     @staticmethod
-    def _around(
-        store: Store, scope: str, around: Around, leaf: Leaf, before: int, after: int
+    def _neighbours(
+        store: Store, scope: str, neighbours: Neighbours, leaf: Leaf, before: int, after: int
     ) -> Sequence[Leaf]:
-        """Return the neighbours of a leaf that was found, also if its snapshot has changed since.
+        """Return the neighbours of a leaf, even if the snapshot has changed since the search.
 
-        It refers to no memory, so that what was found does not keep one alive.
+        It is static, so that a result does not keep a memory alive.
         """
         try:
-            return around(leaf, before, after)
+            return neighbours(leaf, before, after)
         except SnapshotChanged:
-            return Memory(store, scope)._with_index(lambda index: index.around(leaf, before, after))
+            return Memory(store, scope)._with_index(lambda index: index.neighbours(leaf, before, after))
 
     def _follow(self, index: Index) -> Follower:
         return Follower(self._store, self.scope, index, self.knowledge)
 
     def _opened(self) -> Follower:
-        """What keeps the index up to date. It is opened by who needs it first: that may take long."""
+        """Return the follower, which is opened on first use because that may take long."""
         with self._opening:
             if self._follower is None:
                 self._follower = self._follow(open_index(self._store, self.scope))
             return self._follower
 
-    def _caught_up_to_save(self) -> Index:
+    def _index_to_save(self) -> Index:
         follower = self._opened()
         follower.catch_up_to_save()
         return follower.index
@@ -251,16 +253,16 @@ def checked_question(question: object) -> str:
 
 
 class _Shared:
-    """The memories of one store. One that is in use is never made twice; others are kept up to a weight."""
+    """The memories of one store. One in use is never created twice; others are kept up to a total size."""
 
     def __init__(self) -> None:
         self.alive: WeakValueDictionary[str, Memory] = WeakValueDictionary()
         self.embeddings: dict[str, Embedding] = {}
         self.zones: dict[str, tzinfo] = {}
-        self._used: dict[str, Memory] = {}  # the last used is last
+        self._used: dict[str, Memory] = {}  # least recently used first
 
     def use(self, store: Store, scope: str) -> Memory:
-        """Return the memory of a scope, made if it is not there."""
+        """Return the memory of a scope, created on demand."""
         known = self.alive.get(scope)
         if known is None:
             self._release()
@@ -275,7 +277,7 @@ class _Shared:
         weights = {scope: memory.weight for scope, memory in self._used.items()}
         total = sum(weights.values())
         for scope, weight in weights.items():
-            if total <= MOST_LEAVES:
+            if total <= _MAX_LEAVES:
                 break
             total -= weight
             del self._used[scope]
@@ -283,5 +285,5 @@ class _Shared:
 
 @on_removed
 def _remove_documents(store: Store, place: Place, _: Collection[str]) -> None:
-    """Remove documents from the index as well."""
-    Memory.let_go(store, place.scope)
+    """Remove documents from the index too."""
+    Memory.remove_forgotten(store, place.scope)

@@ -1,14 +1,14 @@
-"""Postings: which leaves hold a term, how often, and the lengths that BM25 needs.
+"""Postings: the leaves that have a term, how often, and the lengths that BM25 needs.
 
-What is ranked is an exchange: a message of the user and the replies to it, under the number of its first
-place. An exchange carries the terms of the message; at a lower weight those of the replies; and, so far as it
-is short, those of the messages around it. Postings hold the terms of each leaf only; the rest is computed
-when a question is scored, so a leaf that comes or goes touches the lengths of its exchange and of the
-neighbours, and nothing else. The number of a leaf is `row * ROW + order`. Leaves of one row may be about the
-same thing, so the neighbour two places on is `number + 2`, if there is one.
+Exchanges are ranked: a user message and the replies to it, under the number of the message. An exchange
+carries the terms of the message, at a lower weight those of the replies and, if it is short, those of
+neighbouring messages. Postings store only the terms of each leaf; the rest is computed when a question is
+scored. So adding or removing a leaf changes the lengths of its exchange and of the neighbours, and nothing
+else. The number of a leaf is `row * ROW + order`. Leaves of one row are likely about the same topic, so the
+neighbour two places later is `number + 2`, if there is one.
 
-A leaf is also listed under marks: the words of its document's name, its speaker, its kind. They are no part
-of its length.
+A leaf is also listed under marks, which do not count for its length: the words of its document's name, its
+speaker, its kind.
 """
 
 from array import array
@@ -21,88 +21,59 @@ from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
 OFFSETS = (1, 2, -1)
-"""A message lends its terms to the exchanges this many places after it."""
+"""The distances to the exchanges to which a message lends its terms."""
 
 ROW = 1 << 32
-"""Numbers of one row: more than any transcript has leaves."""
+"""Numbers per row, more than the leaves of any transcript."""
 
 REACH = 60
-"""A leaf with more terms lends each at less weight, so that a long text does not drown short ones."""
+"""A leaf with more terms lends each at a lower weight, so that a long text does not drown short ones."""
 
 NEEDY = 40
-"""An exchange with more terms is lent each at less weight: it says by itself what it is about."""
+"""An exchange with more terms borrows each at a lower weight: its own terms say enough."""
 
 LONGEST = 500
-"""Terms above which a leaf counts as no longer, so that a term of a long result can still find it."""
+"""The greatest length of a leaf in terms, so that a term can still find a very long result."""
 
 _GRAIN = 256
-"""Weights and shares are multiples of 1/256, so that sums are exact in whatever order they are made."""
+"""Weights and shares are multiples of 1/256, so that sums are exact in any order."""
 
-_MOST = 255
-"""Occurrences of a term in a leaf that are counted; BM25 has long saturated by then."""
+_MAX_COUNT = 255
+"""The most occurrences of a term in a leaf that count; BM25 is long saturated by then."""
 
 ABSENT = -1.0
-"""The length where no exchange is."""
+"""The length of no exchange."""
 
 NONE = -1
 """The number of no leaf."""
 
 _ROOM = 1 << 16
-_MOST_FETCHED = 50_000
-"""Postings that are fetched from a snapshot until lists that it has are dropped: some 4 MB."""
+_MAX_FETCHED = 50_000
+"""Postings fetched from a snapshot, after which its lists are dropped from memory: some 4 MB."""
 
 _POSTING = 10
-"""The bytes of a leaf in a packed list: its number, and how often the term stands in it."""
+"""The bytes of a leaf in a packed list: its number, and the two counts of the term."""
 
 WISHES = "\0wishes"
-"""The mark of a user's message that has a standing instruction or a preference."""
+"""The mark of a user message with a standing instruction or a preference."""
 
 CHANGES = "\0changes"
-"""The mark of what says that something is not as it was."""
+"""The mark of a leaf that says that something has changed."""
 
-_NAME, _SPEAKER, _KIND, _SOURCE, _ORIGIN = "\0name ", "\0by ", "\0kind ", "\0in ", "\0of "
+NAME, SPEAKER, KIND, SOURCE, ORIGIN = "\0name ", "\0by ", "\0kind ", "\0in ", "\0of "
+"""How marks begin: of the words of a document's name or headings, of those of a speaker's name, and so on."""
 
-Times = tuple[int, int]
-"""How often a term stands in statements, and in questions."""
+Counts = tuple[int, int]
+"""The occurrences of a term in statements and in questions."""
 
 Lent = tuple[tuple[float, float], ...]
-"""Shares of terms in statements and in questions: a message's own, then those it lends by `OFFSETS`."""
+"""Weights of terms in statements and in questions: a message's own, then those lent by `OFFSETS`."""
 
 Load = Callable[[Iterable[str]], Mapping[str, bytes]]
-"""Parts of a snapshot by name; an error where one is missing."""
+"""Loads parts of a snapshot by name; an error if one is missing."""
 
 Parts = dict[str, bytes | None]
 """Parts of a snapshot to write, by name; None for those to delete."""
-
-
-def name_mark(term: str) -> str:
-    """The mark of a word of a document's name, or of a heading above a chunk."""
-    return _NAME + term
-
-
-def speaker_mark(term: str) -> str:
-    """The mark of a word of a speaker's name."""
-    return _SPEAKER + term
-
-
-def kind_mark(kind: str) -> str:
-    """The mark of a kind of leaf."""
-    return _KIND + kind
-
-
-def source_mark(source: str) -> str:
-    """The mark of a source."""
-    return _SOURCE + source
-
-
-def origin_mark(origin: str) -> str:
-    """The mark of an origin."""
-    return _ORIGIN + origin
-
-
-def is_name(mark: str) -> bool:
-    """Whether a term is the mark of a word of a name."""
-    return mark.startswith(_NAME)
 
 
 def in_grains(share: float) -> float:
@@ -111,13 +82,13 @@ def in_grains(share: float) -> float:
 
 
 def digest_of(*names: str) -> int:
-    """A number of 64 bits that stands for names."""
+    """A 64-bit digest of some names."""
     text = "\0".join(names).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 
 def part_name(kind: str, name: str) -> str:
-    """The name of a part of a snapshot: of one length, and without words."""
+    """The name of a part of a snapshot: a digest of fixed length, without words."""
     return kind + blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -125,16 +96,16 @@ _Value = TypeVar("_Value", int, float)
 
 
 class Column(dict[int, _Value]):
-    """A value by number, and the default where there is none.
+    """Values by number, with a default.
 
-    What came from a snapshot stays in two parts of it, the sorted numbers and the values, which are loaded at
-    the first look-up. A look-up copies the value into the dict.
+    Values of a snapshot stay in two parts of it, the sorted numbers and the values, which are loaded at the
+    first look-up. A look-up copies the value into the dict.
     """
 
     def __init__(
         self, default: _Value, name: str, kind: Literal["q", "I", "d"] = "d", *, of: str = "numbers"
     ) -> None:
-        """`name` and `of` are the parts of the values and of the numbers."""
+        """`name` and `of` are the names of the two parts, values and numbers."""
         self._default: _Value = default
         self._name, self._of = name, of
         self._kind: Literal["q", "I", "d"] = kind
@@ -156,7 +127,7 @@ class Column(dict[int, _Value]):
         return self.setdefault(number, self._default)
 
     def parts(self, numbers: "array[int] | None" = None) -> Parts:
-        """The values of sorted numbers, or of all that have one, as parts of a snapshot."""
+        """The values of sorted numbers, or all values, as parts of a snapshot."""
         values = dict(zip(*self._rows, strict=True)) | self
         if numbers is None:
             numbers = array("q", sorted(number for number, one in values.items() if one != self._default))
@@ -165,21 +136,21 @@ class Column(dict[int, _Value]):
 
 
 class Postings:
-    """The terms of numbered leaves. Lists of a snapshot are loaded when they are needed."""
+    """The terms of numbered leaves. Lists of a snapshot are loaded on demand."""
 
     def __init__(self, lent: Lent, replied: float) -> None:
-        """`lent` are shares of terms of messages, and `replied` is that of the terms of replies."""
+        """`lent` are the weights of terms of messages, `replied` is that of the terms of replies."""
         self.lent, self.replied = lent, in_grains(replied)
-        self.opened: Column[int] = Column(NONE, "opened", "q")
+        self.exchange_of: Column[int] = Column(NONE, "exchange_of", "q")
         """By leaf, the number of its exchange; `NONE` without a leaf."""
         self.last: Column[int] = Column(NONE, "last", "q")
-        """By exchange, the highest number that a leaf of it has had."""
+        """By exchange, the highest number that a leaf of it ever had."""
         self.length: Column[float] = Column(ABSENT, "length")
-        """By exchange, what it carries, weighted; `ABSENT` without an exchange."""
+        """By exchange, the weighted number of terms that it carries; `ABSENT` without an exchange."""
         self.receives: Column[float] = Column(1.0, "receives")
-        """By exchange, at which share it is lent terms."""
+        """By exchange, the weight at which it borrows terms."""
         self.share: Column[float] = Column(0.0, "share")
-        """By leaf, at which share it lends its terms, or a reply adds them to its exchange."""
+        """By leaf, the weight at which a message lends its terms, or a reply adds them to its exchange."""
         self.total = 0.0
         self.exchanges = 0
         self._count = 0
@@ -187,10 +158,10 @@ class Postings:
         self._own: Column[float] = Column(0.0, "own")  # by exchange, as the next two
         self._lent: Column[float] = Column(0.0, "lent")
         self._extent: Column[int] = Column(0, "extent", "q")
-        self._lists: dict[str, dict[int, Times]] = {}
-        self._added: dict[str, dict[int, Times]] = {}  # to lists that are not loaded
-        self._changed: set[str] = set()  # terms whose lists are not as in the snapshot, if there is one
-        # By the digest of a term: the digest itself, if the snapshot has its list.
+        self._lists: dict[str, dict[int, Counts]] = {}
+        self._added: dict[str, dict[int, Counts]] = {}  # additions to lists that are not loaded
+        self._changed: set[str] = set()  # terms whose lists differ from the snapshot
+        # By the digest of a term: the digest itself, if the snapshot has the term.
         self._known: Column[int] = Column(0, "terms", "q", of="terms")
         self._load: Load | None = None
         self._fetched = 0
@@ -202,59 +173,60 @@ class Postings:
         leaves = self._lists.get(term)
         return bool(self[term] if leaves is None else leaves)
 
-    def __getitem__(self, term: str) -> dict[int, Times]:
-        """The leaves that hold a term themselves, with how often."""
+    def __getitem__(self, term: str) -> dict[int, Counts]:
+        """The leaves that have a term, each with its counts."""
         if term not in self._lists:
             self.fetch((term,))
         return self._lists.get(term, {})
 
     def fetch(self, terms: Iterable[str]) -> None:
-        """Load the lists of terms at once."""
+        """Load the lists of several terms at once."""
         if self._load is None:
             return
-        if self._fetched > _MOST_FETCHED:
+        if self._fetched > _MAX_FETCHED:
             self._lists = {term: held for term, held in self._lists.items() if term in self._changed}
             self._fetched = 0
         missing = {term for term in terms if term not in self._lists}
-        found = self._saved(missing)
+        saved = self._saved(missing)
         for term in missing:
-            self._lists[term] = _unpacked(found.get(term, b"")) | self._added.pop(term, {})
+            self._lists[term] = _unpacked(saved.get(term, b"")) | self._added.pop(term, {})
             self._fetched += len(self._lists[term])
 
     def _saved(self, terms: Iterable[str]) -> dict[str, bytes]:
-        """The lists of those terms that the snapshot has."""
+        """The packed lists that the snapshot has of some terms."""
         names = {part_name("t", term): term for term in terms if self._known[digest_of(term)]}
         if self._load is None or not names:
             return {}
         return {names[name]: held for name, held in self._load(names).items()}
 
     def add(
-        self, leaf: int, opened: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]
+        self, leaf: int, exchange: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]
     ) -> None:
-        """Add a leaf of an exchange with the terms of its statements and of its questions, and its marks."""
+        """Add a leaf of an exchange with its marks and the terms of its statements and of its questions."""
         self._sizes[leaf] = min(len(stated), LONGEST) * _ROOM + min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
         in_statements, in_questions = Counter((*stated, *marks)), Counter(asked)
-        times = {term: (count, in_questions.pop(term, 0)) for term, count in in_statements.items()}
-        times |= {term: (0, count) for term, count in in_questions.items()}
-        if len(stated) + len(asked) > _MOST:
-            times = {term: (min(one, _MOST), min(other, _MOST)) for term, (one, other) in times.items()}
+        counts = {term: (count, in_questions.pop(term, 0)) for term, count in in_statements.items()}
+        counts |= {term: (0, count) for term, count in in_questions.items()}
+        if len(stated) + len(asked) > _MAX_COUNT:
+            limit = _MAX_COUNT
+            counts = {term: (min(one, limit), min(other, limit)) for term, (one, other) in counts.items()}
         lists, others = self._lists, self._lists
         if self._load is not None:
             others = self._added
-            self._changed.update(times)
-        for term, counts in times.items():
+            self._changed.update(counts)
+        for term, pair in counts.items():
             held = lists.get(term)
             if held is None:
                 held = others.setdefault(term, {})
-            held[leaf] = _shared(counts)
-        self.opened[leaf] = opened
-        self.last[opened] = max(self.last[opened], leaf)
+            held[leaf] = _shared(pair)
+        self.exchange_of[leaf] = exchange
+        self.last[exchange] = max(self.last[exchange], leaf)
         self._count += 1
-        self._weigh(leaf, opened, 1)
+        self._weigh(leaf, exchange, 1)
 
     def remove(self, leaf: int, terms: Iterable[str]) -> None:
-        """Remove a leaf that has these terms and marks, as if it had never been."""
+        """Remove a leaf that has these terms and marks, without a trace."""
         held = set(terms)
         self.fetch(held)
         self._changed |= held
@@ -263,17 +235,17 @@ class Postings:
             del leaves[leaf]
             if not leaves and self._load is None:
                 del self._lists[term]
-        self._weigh(leaf, self.opened[leaf], -1)
-        self.opened[leaf] = NONE
+        self._weigh(leaf, self.exchange_of[leaf], -1)
+        self.exchange_of[leaf] = NONE
         self._count -= 1
 
     def members(self, exchange: int) -> list[int]:
         """The leaves of an exchange, in order."""
-        opened = self.opened
-        return [one for one in range(exchange, self.last[exchange] + 1) if opened[one] == exchange]
+        exchange_of = self.exchange_of
+        return [one for one in range(exchange, self.last[exchange] + 1) if exchange_of[one] == exchange]
 
     def _weigh(self, leaf: int, exchange: int, step: int) -> None:
-        """Add what a leaf weighs to its exchange and to those that it lends to; or take it away."""
+        """Add the length of a leaf to its exchange and to those that borrow from it, or subtract it."""
         stated, asked = divmod(self._sizes[leaf], _ROOM)
         if self.length[exchange] < 0.0:
             self._lent[exchange] = sum(
@@ -290,8 +262,8 @@ class Postings:
         self._resize(exchange, own=step * own, extent=step * (stated + asked + 1))
 
     def _loan(self, leaf: int, nth: int) -> float:
-        """How much a message lends to the nth of the exchanges that it lends to."""
-        if self.opened[leaf] != leaf:
+        """The length that a message lends to the exchange at its nth offset."""
+        if self.exchange_of[leaf] != leaf:
             return 0.0
         stated, asked = divmod(self._sizes[leaf], _ROOM)
         by_stated, by_asked = self.lent[nth]
@@ -312,7 +284,7 @@ class Postings:
     # Snapshots
 
     def parts(self, numbers: "array[int]") -> Parts:
-        """What changed since the last snapshot, and the columns of leaves, whose sorted numbers are given."""
+        """The changed lists, and the columns of the leaves with these sorted numbers."""
         changed = self._lists if self._load is None else self._changed
         lists = {term: _packed(self._lists.get(term, {})) for term in changed}
         bases = self._saved(self._added)
@@ -334,7 +306,7 @@ class Postings:
     def open(
         self, load: Load, part: Callable[[str], bytes], count: int, exchanges: int, total: float
     ) -> None:
-        """Use a snapshot; nothing else may be there."""
+        """Load from a snapshot; the postings must be empty."""
         self._load, self._count, self.exchanges, self.total = load, count, exchanges, total
         for column in (*self._columns, self._known):
             column.part = part
@@ -342,30 +314,30 @@ class Postings:
     @property
     def _columns(self) -> tuple[Column[Any], ...]:
         by_exchange = (self.length, self.receives, self.last, self._own, self._lent, self._extent)
-        return self.opened, self.share, self._sizes, *by_exchange
+        return self.exchange_of, self.share, self._sizes, *by_exchange
 
 
-def _packed(leaves: dict[int, Times]) -> bytes:
+def _packed(leaves: dict[int, Counts]) -> bytes:
     stated, asked = (bytes(map(itemgetter(nth), leaves.values())) for nth in (0, 1))
     return array("q", leaves).tobytes() + stated + asked
 
 
-def _unpacked(packed: bytes) -> dict[int, Times]:
+def _unpacked(packed: bytes) -> dict[int, Counts]:
     count = len(packed) // _POSTING
-    times = zip(packed[8 * count : 9 * count], packed[9 * count :], strict=True)
-    return dict(zip(array("q", packed[: 8 * count]), map(_shared, times), strict=True))
+    counts = zip(packed[8 * count : 9 * count], packed[9 * count :], strict=True)
+    return dict(zip(array("q", packed[: 8 * count]), map(_shared, counts), strict=True))
 
 
-_known: dict[Times, Times] = {}
+_known: dict[Counts, Counts] = {}
 
 
-def _shared(times: Times) -> Times:
-    """The same numbers as one object: most of them are in thousands of postings."""
-    return _known.setdefault(times, times)
+def _shared(counts: Counts) -> Counts:
+    """One shared object for equal counts: most of them are in thousands of postings."""
+    return _known.setdefault(counts, counts)
 
 
 def _joined(one: bytes, other: bytes) -> bytes:
-    """Two packed lists of different leaves as one."""
+    """Join two packed lists of different leaves."""
     n, m = len(one) // _POSTING, len(other) // _POSTING
     numbers, stated = one[: 8 * n] + other[: 8 * m], one[8 * n : 9 * n] + other[8 * m : 9 * m]
     return numbers + stated + one[9 * n :] + other[9 * m :]

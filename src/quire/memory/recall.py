@@ -1,4 +1,4 @@
-"""Recall: what was said and kept before comes back as quotes, within a budget, with the reason why."""
+"""Recall: the section that quotes earlier messages, notes and documents, within a budget and with reasons."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from quire.errors import InvalidValue, WrongType
 from quire.items import Message, Origin, checked_origin, is_below, now
 from quire.memory.embedding import run_with_loop
 from quire.memory.excerpts import shortener
-from quire.memory.found import Found, Said, distinct
+from quire.memory.hits import SameWords, SearchResult, find_distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
 from quire.memory.quotes import (
@@ -32,26 +32,26 @@ from quire.stores.threads import RECALLING
 from quire.tokens import whole
 
 _TOKENS = 1_024
-_MOST = 200
-"""Quotes that are found if nothing limits them."""
+_MAX_QUOTES = 200
+"""The quotes to find without a limit."""
 
 _LONG = 128
-"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of that are found."""
+"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of this are found."""
 
-_BEYOND = 8
-"""How many times the limit is found, since some may be shown already."""
+_SPARE = 8
+"""For each quote of the limit this many are found, because some may be shown already."""
 
-_MOST_OTHERS = 5
-"""Other days, and other documents, that are named in a quote of the same words."""
+_MAX_PLACES = 5
+"""Other days, or other documents, with the same words that a quote names."""
 
 _LONGEST_TITLE = 100
 
 
 class Recall(Settings):
-    """The section that quotes what answers the question, from one tier or several, in the order of time.
+    """The section that quotes answers to the question, from one tier or several, in the order of time.
 
     It shows as many quotes as fit in `tokens`, at most `limit`, and none that the history shows already. The
-    question is the input, or else the last message of the user.
+    question is the input, or else the last user message.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class Recall(Settings):
         self._trust: Origin | None = None if trust is None else checked_origin(trust)
 
     def question(self, ask: Ask) -> str:
-        """Return the question: the input, or else the last message of the user; empty if there is none."""
+        """Return the question: the input, or else the last user message; empty if there is none."""
         asked = _question_of(ask)
         return "" if asked is None else asked.text
 
     async def items(self, ask: Ask) -> Quotes:
-        """Return the quotes that may be shown; which are is decided when the rest of the context is known."""
+        """Return candidates, from which `Quotes.select` chooses when the rest of the context is known."""
         memory = self._memory or (ask.memory() if ask.memory is not None else None)
         if not isinstance(memory, Memory):
             raise InvalidValue("there is no memory to recall from: build in a session, or give Recall one")
@@ -111,15 +111,15 @@ class Recall(Settings):
 
 
 _EARLIER = "earlier"
-"""The remark on a quote of what has changed since."""
+"""The remark on an outdated quote."""
 
 
 def _question_of(ask: Ask) -> Message | None:
-    """Return the message that asks: the input, or else what the user said last."""
+    """Return the message that asks: the input, or else the last user message."""
     if isinstance(ask.input, Message):
         return ask.input
-    said = reversed(ask.view("main")) if "main" in ask.views else ()
-    return next((item for item in said if isinstance(item, Message) and item.role == "user"), None)
+    newest = reversed(ask.view("main")) if "main" in ask.views else ()
+    return next((item for item in newest if isinstance(item, Message) and item.role == "user"), None)
 
 
 def recalled(
@@ -140,49 +140,49 @@ def recalled(
 
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
-    messages in `asked_in`, each by its conversation and id, are the question and not found; nor is what was
-    said after `until`, so that what is found stays while a turn goes on. With `evident`, as for a prompt that
-    may ask for nothing recorded, nothing answers if the best shares too little with it. With `trust`, only
-    what has at least that origin is found.
+    messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
+    after `until`, so that quotes stay the same during a turn. With `evident`, as for a prompt, which need not
+    be about the record, there are no quotes if the best match is too weak. With `trust`, there is nothing
+    below that origin.
     """
-    wanted, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
-    many = _MOST if limit is None else _BEYOND * whole(limit, "a limit", least=1)
+    chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
+    count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
     checked_question(question)
 
-    def search(most: int) -> Found:
-        return memory.search(question, limit=most, at=when, documents=documents, asked_in=own, trust=trust)
+    def search(limit: int) -> SearchResult:
+        return memory.search(question, limit=limit, at=when, documents=documents, asked_in=own, trust=trust)
 
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
-            found = distinct(search, many, evident=evident) if question.strip() else ()
+            groups = find_distinct(search, count, evident=evident) if question.strip() else ()
             if until is not None:
-                earlier = ([hit for hit in said if hit.leaf.at <= until] for said in found)
-                found = [said for said in earlier if said]
-            return HitQuotes(found, conversation)
+                earlier = ([hit for hit in group if hit.leaf.at <= until] for group in groups)
+                groups = [group for group in earlier if group]
+            return HitQuotes(groups, conversation)
         if tier == "episodes":
-            newest = reversed(memory.episodes(conversation, many))
+            newest = reversed(memory.episodes(conversation, count))
             return [_quote_episode(one, conversation, memory.zone) for one in newest]
         asked = Question.of(question, when).terms
         quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
-            leaves = memory.working(conversation, many)
+            leaves = memory.working(conversation, count)
             return [quote(leaf, why=partial(_importance, leaf)) for leaf in leaves]
         return [
-            quote(leaf, why=lambda: "among the newest") for leaf in memory.recent(conversation, many)[::-1]
+            quote(leaf, why=lambda: "among the newest") for leaf in memory.recent(conversation, count)[::-1]
         ]
 
-    if documents or wanted == ("knowledge",):
+    if documents or chosen == ("knowledge",):
         return quotes("knowledge")
     rows = {
         tier: [one for one in quotes(tier) if not is_below(one.origin, trust or "external")]
-        for tier in wanted
+        for tier in chosen
     }
     answers = {one.key: one for one in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
-    """Yield one quote of each row after the other, each once, and as it answers if it does."""
+    """Yield one quote of each row in turn, each once; an answer is preferred to the same quote of a tier."""
     seen: set[tuple[str, float | str]] = set()
     for quote in (one for turn in zip_longest(*rows) for one in turn if one is not None):
         if seen.isdisjoint(identities(quote)):
@@ -195,29 +195,29 @@ def _importance(leaf: Leaf) -> str:
 
 
 class HitQuotes(Sequence[Quote]):
-    """Hits as quotes, in the same order. Each is made on demand, because most are never shown."""
+    """Hits as quotes, in the same order. They are created on demand, because most are never shown."""
 
-    def __init__(self, found: Sequence[Said], conversation: str | None) -> None:
-        self._found, self._conversation = found, conversation
-        self._made: dict[int, Quote] = {}
+    def __init__(self, groups: Sequence[SameWords], conversation: str | None) -> None:
+        self._groups, self._conversation = groups, conversation
+        self._quotes: dict[int, Quote] = {}
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._groups)
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        if index not in self._made:
-            self._made[index] = quote_hits(self._found[index], self._conversation)
-        return self._made[index]
+        if index not in self._quotes:
+            self._quotes[index] = quote_hits(self._groups[index], self._conversation)
+        return self._quotes[index]
 
 
-def quote_hits(said: Said, conversation: str | None) -> Quote:
-    """Quote the best of the hits with the same words; it says when or where else they were said."""
-    best, zone = said[0], said[0].question.zone
-    same = [hit.leaf for hit in said[1:]]
+def quote_hits(group: SameWords, conversation: str | None) -> Quote:
+    """Quote the best of the hits with the same words, and name the days or documents of the others."""
+    best, zone = group[0], group[0].question.zone
+    same = [hit.leaf for hit in group[1:]]
     also = _other_places(best.leaf, same, zone) if same else ""
-    if best.is_earlier:
+    if best.is_outdated:
         also = "; ".join(filter(None, (_EARLIER, also)))
     why = partial(getattr, best, "reason")
     return quote_leaf(best.leaf, conversation, why, best.score, best.question.terms, also, zone)
@@ -234,7 +234,7 @@ def quote_leaf(
 ) -> Quote:
     """Return a leaf as a quote; a long one is shortened around the `asked` terms.
 
-    `also` says when or where else the same words were said.
+    `also` names other days or documents with the same words.
     """
     if leaf.source == KNOWLEDGE:
         where, start = one_line(leaf.transcript), BAR
@@ -260,7 +260,7 @@ def quote_leaf(
 
 
 def _quote_episode(episode: Episode, conversation: str | None, zone: tzinfo) -> Quote:
-    """Return an episode as a quote. An episode by rule may be shown beside what it is about."""
+    """Return an episode as a quote. An episode by rule may be shown beside its items."""
     how = "by rule" if episode.by_rule else "written by a model"
     return Quote(
         id=f"episode/{episode.ids[0]}",
@@ -294,22 +294,20 @@ def _day_heading(number: int, source: str, more: str) -> str:
 
 
 def _other_places(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
-    """Name other days on which the same was said, the best and the last; or other documents that say it."""
+    """Name the best and the last other days, or other documents, with the same words."""
     if leaf.source == KNOWLEDGE:
         names = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
         names.pop(one_line(leaf.transcript), None)
-        return _listed(
-            [name[:_LONGEST_TITLE] for name in names][:_MOST_OTHERS], len(names), "in", "documents"
-        )
+        return _listed([name[:_LONGEST_TITLE] for name in names][:_MAX_PLACES], len(names), "in", "documents")
     own = _day_number(leaf.at, zone)
     days = [day for day in dict.fromkeys(_day_number(other.at, zone) for other in same) if day != own]
-    best = sorted({*days[:_MOST_OTHERS], *(days and [max(days)])})
+    best = sorted({*days[:_MAX_PLACES], *(days and [max(days)])})
     return _listed([*map(_day, best)], len(days), "on", "days")
 
 
-def _listed(named: Sequence[str], count: int, where: str, what: str) -> str:
-    more = f" and other {what}" if len(named) < count else ""
-    return f"also {where} {', '.join(named)}{more}" if named else ""
+def _listed(names: Sequence[str], count: int, where: str, what: str) -> str:
+    more = f" and other {what}" if len(names) < count else ""
+    return f"also {where} {', '.join(names)}{more}" if names else ""
 
 
 def _day_number(at: float, zone: tzinfo) -> int:

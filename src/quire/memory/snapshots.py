@@ -1,16 +1,15 @@
-"""Snapshots: the index of a scope, kept beside its store, so that a new process need not read the whole log.
+"""Snapshots: the index of a scope in a file or table, so that a new process need not read the whole log.
 
-A snapshot has many parts: columns of numbers, a list of leaves for each term, and the leaves. A process reads
-some columns when it opens a snapshot, and other parts when they are needed. A SQLite store has a file for
-each scope in a folder beside it (`STORE-index`), a PostgreSQL store a table in the schema `quire_index` of
-its database. Other stores have none: what is in memory, in JSON lines or sealed is not written in plain words
-elsewhere. A snapshot is only a copy. Where it is missing, damaged, made by another version, or cannot be
-written, the index is read from the log.
+A snapshot has many parts: columns of numbers, a list of leaves for each term, and the leaves. A process loads
+some columns when it opens a snapshot, and other parts on demand. A SQLite store has a file for each scope in
+a folder beside it (`STORE-index`), a PostgreSQL store a table in the schema `quire_index` of its database.
+Other stores have none: content in memory, in JSON lines or sealed is not written elsewhere in plain text. If
+a snapshot is missing, damaged, of another version, or cannot be written, the index is read from the log.
 
-Each write gives a snapshot a new generation. An index that loads a part and finds another generation than its
-own raises `SnapshotChanged`, and is opened again. Whoever writes holds a lock, catches up with the store
-under it, and writes what changed. Whoever forgets changes the store first, and then rewrites all parts under
-the same lock. So a snapshot never has what was forgotten before it.
+Each write gives a snapshot a new generation. An index that loads a part of another generation raises
+`SnapshotChanged`, and is opened again. A writer takes a lock, catches up with the store, and writes what
+changed. Erasure changes the store first, and then rewrites all parts under the same lock, so no snapshot has
+items that were forgotten before it.
 """
 
 import ctypes
@@ -38,28 +37,28 @@ from quire.stores import SQLiteStore, Store
 logger = logging.getLogger("quire.memory")
 
 SMALL = 2_000
-"""Leaves up to which an index is read from the log in each process: that takes about half a second."""
+"""The most leaves of an index without a snapshot: to read it from the log takes about half a second."""
 
 LEAST_CHANGES, _SHARE = 100, 128
-"""A snapshot is written when so many leaves changed, and one in so many: each process that opens it indexes
-those again, at 0.1 ms each."""
+"""A snapshot is written after at least this many changed leaves, and one of this many of all. Until then each
+process that opens it indexes them again, at 0.1 ms each."""
 
-_FORMAT = 8
-_PATIENCE = 10.0
-_SUM = 4
+_FORMAT = 9
+_TIMEOUT = 10.0
+_CHECKSUM_SIZE = 4
 _GENERATION = "generation"
 
 
 class SnapshotChanged(Exception):
-    """The snapshot that an index loads from was written anew, removed, or is damaged."""
+    """The snapshot of an index was rewritten, removed or damaged."""
 
 
 def open_index(store: Store, scope: str) -> Index:
-    """The index of a scope as of its last snapshot, or an empty one."""
+    """Return the index of a scope as of its last snapshot, or an empty one."""
     snapshot = _snapshot_of(store, scope)
     try:
         generation = snapshot.read([_GENERATION]).get(_GENERATION, b"") if snapshot else b""
-        if snapshot is not None and _checked(_seed(), _GENERATION, generation) is not None:
+        if snapshot is not None and _verified(_seed(), _GENERATION, generation) is not None:
             return Index.of_snapshot(partial(_load, snapshot, generation))
     except (StoreError, SnapshotChanged, ValueError) as fault:
         logger.warning("the index of a scope is read from its log: %s", type(fault).__name__)
@@ -67,17 +66,17 @@ def open_index(store: Store, scope: str) -> Index:
 
 
 def _load(snapshot: "_Snapshot", generation: bytes, names: Iterable[str]) -> dict[str, bytes]:
-    """Parts of a generation of a snapshot."""
+    """Load parts of one generation of a snapshot."""
     wanted = list(names)
     try:
-        found = snapshot.read([_GENERATION, *wanted])
+        parts = snapshot.read([_GENERATION, *wanted])
     except StoreError as fault:
         raise SnapshotChanged(str(fault)) from fault
-    if found.get(_GENERATION) != generation:
+    if parts.get(_GENERATION) != generation:
         raise SnapshotChanged("another process has written the snapshot")
     seed = _seed()
     bodies = {
-        name: body for name in wanted if (body := _checked(seed, name, found.get(name, b""))) is not None
+        name: body for name in wanted if (body := _verified(seed, name, parts.get(name, b""))) is not None
     }
     if len(bodies) < len(wanted):
         snapshot.delete()
@@ -86,105 +85,105 @@ def _load(snapshot: "_Snapshot", generation: bytes, names: Iterable[str]) -> dic
 
 
 def save_index(store: Store, scope: str, index: Index, catch_up: Callable[[], object]) -> None:
-    """Write a snapshot of an index that has caught up, where enough has changed since the last.
+    """Write a snapshot of an index if enough has changed since the last.
 
     Under the lock `catch_up` is called again. A failure is logged: the next process reads more of the log.
     """
     if len(index) <= SMALL or index.changes - index.saved < max(LEAST_CHANGES, len(index) // _SHARE):
         return
-    index.saved = index.changes  # not tried again at once, where it fails
+    index.saved = index.changes  # after a failure there is no immediate retry
 
-    def caught_up() -> Index:
+    def current_index() -> Index:
         catch_up()
         return index
 
     try:
-        if snapshot := _snapshot_of(store, scope, is_made=True):
-            _write(snapshot, caught_up)
+        if snapshot := _snapshot_of(store, scope, create=True):
+            _write(snapshot, current_index)
     except StoreError as fault:
         logger.warning("no snapshot of an index was written: %s", type(fault).__name__)
 
 
-def forget_saved(store: Store, scope: str, caught_up: Callable[[], Index]) -> None:
-    """Rewrite the snapshot of a scope, if there is one, from an index that `caught_up` gives.
+def purge_snapshot(store: Store, scope: str, current_index: Callable[[], Index]) -> None:
+    """Rewrite the whole snapshot of a scope, if there is one, from the index that `current_index` returns.
 
-    Nothing of the snapshot before stays. Raises `StoreFailed` where it cannot be rewritten.
+    No byte of the old snapshot stays. Raises `StoreFailed` if it cannot be rewritten.
     """
     if snapshot := _snapshot_of(store, scope):
-        _write(snapshot, caught_up, is_forgetting=True)
+        _write(snapshot, current_index, is_purge=True)
 
 
-def delete_saved(store: Store, scope: str) -> None:
+def delete_snapshot(store: Store, scope: str) -> None:
     """Delete the snapshot of a scope, if there is one."""
     if snapshot := _snapshot_of(store, scope):
         snapshot.delete()
 
 
-def give_back_memory() -> None:
-    """Return to the system what was freed, which glibc keeps for each thread, where that is the library."""
+def release_memory() -> None:
+    """Return freed memory to the system; glibc keeps it for each thread."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _write(snapshot: "_Snapshot", caught_up: Callable[[], Index], *, is_forgetting: bool = False) -> None:
+def _write(snapshot: "_Snapshot", current_index: Callable[[], Index], *, is_purge: bool = False) -> None:
     seed = _seed()
-    generation = _summed(seed, _GENERATION, token_bytes(8))
-    with ExitStack() as held:  # until the snapshot is written, the index does not change
+    generation = _with_checksum(seed, _GENERATION, token_bytes(8))
+    with ExitStack() as locks:  # the index does not change until the snapshot is written
         saved: list[Index] = []
 
-        def make(found: bytes | None) -> tuple[Parts, bool] | None:
-            if found is None and is_forgetting:
+        def make(old_generation: bytes | None) -> tuple[Parts, bool] | None:
+            if old_generation is None and is_purge:
                 return None
-            index = caught_up()
+            index = current_index()
             saved.append(index)
-            held.enter_context(index.lock)
+            locks.enter_context(index.lock)
             parts: Parts = {_GENERATION: generation}
             for name, body in index.parts().items():
-                parts[name] = None if body is None else _summed(seed, name, body)
+                parts[name] = None if body is None else _with_checksum(seed, name, body)
             return parts, index.is_saved
 
-        snapshot.write(make, is_forgetting)
+        snapshot.write(make, is_purge)
         for index in saved:
             index.on_saved(partial(_load, snapshot, generation))
 
 
-def _summed(seed: int, name: str, body: bytes) -> bytes:
-    return _sum_of(seed, name, body) + body
+def _with_checksum(seed: int, name: str, body: bytes) -> bytes:
+    return _checksum(seed, name, body) + body
 
 
-def _checked(seed: int, name: str, body: bytes) -> bytes | None:
-    """A part without its checksum, if that is right."""
-    rest = body[_SUM:]
-    return rest if _sum_of(seed, name, rest) == body[:_SUM] else None
+def _verified(seed: int, name: str, data: bytes) -> bytes | None:
+    """The body of a part, if its checksum is right."""
+    body = data[_CHECKSUM_SIZE:]
+    return body if _checksum(seed, name, body) == data[:_CHECKSUM_SIZE] else None
 
 
-def _sum_of(seed: int, name: str, body: bytes) -> bytes:
-    return crc32(body, crc32(name.encode(), seed)).to_bytes(_SUM, "big")
+def _checksum(seed: int, name: str, body: bytes) -> bytes:
+    return crc32(body, crc32(name.encode(), seed)).to_bytes(_CHECKSUM_SIZE, "big")
 
 
 def _seed() -> int:
-    """What checksums begin with: it differs by format, by weights and by how text becomes terms."""
+    """The seed of checksums, which depends on the format, the weights and the rules of terms."""
     return crc32(msgspec.msgpack.encode((_FORMAT, dialect(), WEIGHTS)))
 
 
-# Where snapshots are kept
+# Where snapshots are stored
 
 
 _Make = Callable[[bytes | None], tuple[Parts, bool] | None]
-"""Given the generation that is there: parts to write and whether others stay, or None to write nothing."""
+"""Takes the stored generation; returns parts to write and whether others stay, or None to write nothing."""
 
 
-def _snapshot_of(store: Store, scope: str, *, is_made: bool = False) -> "_Snapshot | None":
+def _snapshot_of(store: Store, scope: str, *, create: bool = False) -> "_Snapshot | None":
     name = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     if isinstance(store, SQLiteStore):
         path = os.path.join(f"{store.path}-index", name)
-        return _SQLiteSnapshot(path) if is_made or os.path.isfile(path) else None
-    link = getattr(store, "link", None)  # of a PostgresStore, whose library need not be here
+        return _SQLiteSnapshot(path) if create or os.path.isfile(path) else None
+    link = getattr(store, "link", None)  # of a PostgresStore, whose library may not be installed
     return None if link is None else _PostgresSnapshot(link, name)
 
 
 class _SQLiteSnapshot:
-    """A file, for its owner alone. A file that is no snapshot is deleted."""
+    """A file that only its owner can read. A file that is no snapshot is deleted."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -197,8 +196,8 @@ class _SQLiteSnapshot:
         with self._opened() as connection:
             return {wanted[one]: body for one, body in connection.execute(query, (json.dumps([*wanted]),))}
 
-    def write(self, make: _Make, is_forgetting: bool) -> None:
-        """Write what `make` returns; with `is_forgetting` nothing else stays in the file."""
+    def write(self, make: _Make, is_purge: bool) -> None:
+        """Write the parts that `make` returns; with `is_purge` no old byte stays in the file."""
         with self._opened() as connection:
             for setting in ("page_size = 16384", "secure_delete = ON", "journal_mode = MEMORY"):
                 connection.execute(f"PRAGMA {setting}")
@@ -207,21 +206,19 @@ class _SQLiteSnapshot:
             query = "SELECT CAST(body AS BLOB) FROM parts WHERE id = ?"
             written = make(*(connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)))
             if written is not None:
-                self._put(connection, *written, is_forgetting)
+                self._put(connection, *written, is_purge)
             connection.execute("COMMIT")
 
-    def _put(
-        self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_forgetting: bool
-    ) -> None:
+    def _put(self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_purge: bool) -> None:
         changed: dict[int, bytes | None] = {_id_of(name): body for name, body in parts.items()}
-        if is_update and is_forgetting:
+        if is_update and is_purge:
             changed = dict(connection.execute("SELECT id, body FROM parts")) | changed
-        if is_forgetting or not is_update:  # all its pages are overwritten; of rows SQLite may leave copies
+        if is_purge or not is_update:  # overwrites all pages; deleted rows may leave copies
             connection.execute("DROP TABLE parts")
             connection.execute(_TABLE)
-        gone = ((one,) for one, body in changed.items() if body is None)
+        deleted = ((one,) for one, body in changed.items() if body is None)
         rows = ((one, changed[one]) for one in sorted(changed) if changed[one] is not None)
-        connection.executemany("DELETE FROM parts WHERE id = ?", gone)
+        connection.executemany("DELETE FROM parts WHERE id = ?", deleted)
         connection.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?)", rows)
 
     def delete(self) -> None:
@@ -236,7 +233,7 @@ class _SQLiteSnapshot:
             if not os.path.isfile(self._path):
                 os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
                 os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+            connection = sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise StoreFailed(f"{self._path} cannot be opened") from error
         try:
@@ -251,17 +248,17 @@ class _SQLiteSnapshot:
 
 
 def _id_of(name: str) -> int:
-    """The row of a part: of a leaf its number, otherwise a negative digest. The checksum covers the name."""
+    """The row of a part: the number of a leaf, or a negative digest. The checksum covers the name."""
     if name.startswith("#"):
         return int(name[1:], 16)
     return ~(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") >> 1)
 
 
 class _PostgresSnapshot:
-    """Rows of a table in a schema of its own, over the connections of a store."""
+    """Rows of a table in a schema of its own, through the connections of a store."""
 
     def __init__(self, link: Any, scope: str) -> None:
-        self._link, self._scope, self._is_made = link, scope, False
+        self._link, self._scope, self._table_exists = link, scope, False
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
         def work(connection: Any) -> dict[str, bytes]:
@@ -273,16 +270,15 @@ class _PostgresSnapshot:
         found: dict[str, bytes] = self._link.run(work)
         return found
 
-    def write(self, make: _Make, is_forgetting: bool) -> None:
+    def write(self, make: _Make, is_purge: bool) -> None:
         def work(connection: Any) -> bool:
-            # What `make` reads meanwhile takes no second connection: a pool may have only this one.
+            # `make` reads through this connection, because it may be the only one of a pool.
             with self._link.joining(connection), connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                found = self.read([_GENERATION]).get(_GENERATION)
-                written = make(found)
+                written = make(self.read([_GENERATION]).get(_GENERATION))
                 if written is None:
                     return False
-                for statement in () if self._has_table(connection) else _MADE:
+                for statement in () if self._has_table(connection) else _CREATE:
                     connection.execute(statement)
                 parts, is_update = written
                 names = list(parts) if is_update else None
@@ -307,10 +303,10 @@ class _PostgresSnapshot:
         self._link.run(work)
 
     def _has_table(self, connection: Any) -> bool:
-        if not self._is_made:
+        if not self._table_exists:
             (found,) = connection.execute("SELECT to_regclass('quire_index.parts')").fetchone()
-            self._is_made = found is not None
-        return self._is_made
+            self._table_exists = found is not None
+        return self._table_exists
 
 
 def _vacuum(connection: Any) -> None:
@@ -321,11 +317,11 @@ _Snapshot = _SQLiteSnapshot | _PostgresSnapshot
 
 _TABLE = "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"
 _LOCK = 0x51756978
-"""The advisory lock of whoever writes a snapshot."""
+"""The advisory lock of writers."""
 
 _DELETE = "DELETE FROM quire_index.parts WHERE scope = %s AND (%s::text[] IS NULL OR name = ANY(%s))"
 _COPY = "COPY quire_index.parts FROM STDIN (FORMAT BINARY)"
-_MADE = (
+_CREATE = (
     "CREATE SCHEMA quire_index",
     "CREATE TABLE quire_index.parts"
     " (scope TEXT NOT NULL, name TEXT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (scope, name))",

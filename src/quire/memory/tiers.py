@@ -1,7 +1,7 @@
-"""Tiers: where recall looks. A tier is a query over what is stored; nothing is copied between tiers.
+"""Tiers: where recall searches. A tier is a query over stored items; nothing is copied between tiers.
 
-Episodes are the summaries of a conversation's past: those that a compactor wrote, and for the rest some made
-by rule. The rule picks the most important words of a stretch of talk; it needs no model.
+Episodes are summaries of a conversation's past: those that a compactor wrote and, for the rest, some made by
+rule. The rule takes the most important leaves of a stretch; it needs no model.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.leaf import Kind, Leaf
 
 Tier = Literal["recent", "working", "episodes", "knowledge"]
-"""The newest of a conversation, what matters in it, its summaries, and all of a scope with its documents."""
+"""The newest leaves of a conversation, the most important, its summaries, and the scope with documents."""
 
 _SAID: frozenset[Kind] = frozenset(("said", "done", "note"))
 _SUMMARIES: frozenset[Kind] = frozenset(("summary",))
 
 _MOST_LEAVES = 20
-"""Leaves of one episode, if nobody paused."""
+"""Leaves of one episode by rule, at most."""
 
 _MOST_WORDS = 40
 _LINES = 3
@@ -28,17 +28,17 @@ _LINES = 3
 
 def checked_tiers(tiers: object) -> tuple[Tier, ...]:
     """Return tiers by name, each once."""
-    given = (tiers,) if isinstance(tiers, str) else tiers
-    if not isinstance(given, Iterable):
+    names = (tiers,) if isinstance(tiers, str) else tiers
+    if not isinstance(names, Iterable):
         raise WrongType(f"tiers are given by name, not as {type(tiers).__name__}")
-    found, known = tuple(dict.fromkeys(cast("Iterable[Tier]", given))), get_args(Tier)
+    found, known = tuple(dict.fromkeys(cast("Iterable[Tier]", names))), get_args(Tier)
     if not found or any(tier not in known for tier in found):
         raise InvalidValue(f"tiers are some of {', '.join(known)}")
     return found
 
 
 def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
-    """Return which leaves belong to some tiers; without a conversation, those of all in the scope."""
+    """Return the filter for some tiers of a conversation, or of all in the scope."""
     if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a conversation is given by name, not as {type(conversation).__name__}")
     if "knowledge" in tiers:
@@ -49,7 +49,7 @@ def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
 
 
 class Episode(NamedTuple):
-    """A summary of a part of a conversation; `by_rule` if no model wrote it."""
+    """A summary of a part of a conversation; `by_rule` means that no model wrote it."""
 
     text: str
     source: str
@@ -68,17 +68,17 @@ def episodes_of(index: Index, conversation: str | None, limit: int) -> list[Epis
         covered[transcript] = max(covered.get(transcript, 0), leaf.covers_until)
     said = index.newest(limit * _MOST_LEAVES, leaves_in(conversation, "recent"))
     rest = [leaf for leaf in said if leaf.order >= covered.get((leaf.source, leaf.transcript), 0)]
-    found = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False, leaf.origin) for leaf in written]
-    found += map(_by_rule, _stretches(rest))
-    return sorted(found, key=lambda episode: episode.at)[-limit:]
+    episodes = [Episode(leaf.text, leaf.source, leaf.ids, leaf.at, False, leaf.origin) for leaf in written]
+    episodes += map(_by_rule, _stretches(rest))
+    return sorted(episodes, key=lambda episode: episode.at)[-limit:]
 
 
 def _by_rule(leaves: Sequence[Leaf]) -> Episode:
-    weightiest = sorted(leaves, key=lambda leaf: (-leaf.importance, leaf.order))[:_LINES]
-    lines = [_line(leaf) for leaf in sorted(weightiest, key=lambda leaf: leaf.order)]
+    important = sorted(leaves, key=lambda leaf: (-leaf.importance, leaf.order))[:_LINES]
+    lines = [_line(leaf) for leaf in sorted(important, key=lambda leaf: leaf.order)]
     ids = tuple(item_id for leaf in leaves for item_id in leaf.ids)
-    least = lowest(leaf.origin for leaf in leaves)
-    return Episode("\n".join(lines), leaves[0].source, ids, leaves[0].at, True, least)
+    origin = lowest(leaf.origin for leaf in leaves)
+    return Episode("\n".join(lines), leaves[0].source, ids, leaves[0].at, True, origin)
 
 
 def _line(leaf: Leaf) -> str:
@@ -88,7 +88,7 @@ def _line(leaf: Leaf) -> str:
 
 
 def _stretches(leaves: Iterable[Leaf]) -> Iterator[list[Leaf]]:
-    """Yield leaves that belong together: of one transcript, without a pause, and not too many."""
+    """Yield the stretches of transcripts, long ones in several parts."""
     in_order = sorted(leaves, key=lambda leaf: (leaf.source, leaf.transcript, leaf.order))
     for _, together in groupby(in_order, key=lambda leaf: (leaf.source, leaf.transcript, leaf.stretch)):
         row = list(together)

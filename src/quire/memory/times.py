@@ -15,7 +15,7 @@ _UNREPRESENTABLE = (ValueError, OverflowError, OSError)
 
 
 class Span(Struct, frozen=True):
-    """A time that a question names: from `start` up to `end`, as seconds of UTC, and its words."""
+    """A time that a question names: from `start` to `end`, in seconds of UTC, and its words."""
 
     start: float
     end: float
@@ -23,7 +23,7 @@ class Span(Struct, frozen=True):
 
 
 def zone_of(zone: str | tzinfo) -> tzinfo:
-    """A zone by its name in the IANA database, or as it is given."""
+    """A zone by its name in the IANA database; a `tzinfo` is returned as it is."""
     if isinstance(zone, tzinfo):
         return zone
     if not isinstance(zone, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -38,7 +38,7 @@ def zone_of(zone: str | tzinfo) -> tzinfo:
 
 
 def shown_at(at: float, zone: tzinfo) -> float:
-    """What the clock of a zone shows at a time, as if it were UTC; the time itself beyond the calendar."""
+    """The local time of a zone as if it were UTC; outside the calendar, the time itself."""
     if zone is UTC:
         return at
     try:
@@ -50,7 +50,7 @@ def shown_at(at: float, zone: tzinfo) -> float:
 
 # Reading
 
-_READ = 2_000
+_MAX_READ = 2_000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ONE_TO_TEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -67,7 +67,7 @@ _SECONDS = {
 _LAST = {"last", "past", "previous"}
 _OPENING = {"since", "after", "before", "until", "till"}
 _DATING = {*_OPENING, "in", "during", "last", "this", "early", "late"}
-"""What makes a month or a year a time: not in "What did April say?", nor in "room 2022"."""
+"""Words before a month or a year that make it a time, which "What did April say?" and "room 2022" lack."""
 
 _TIME = re.compile(
     r"""
@@ -91,7 +91,7 @@ _TIME = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _AWAY = re.compile(r"\b(?:day|week|month|year)s?\s+$", re.IGNORECASE)
-"""Before a time, a distance from it: two weeks before June 1 is about then, and not all that was before."""
+"""A distance before a time: "two weeks before June 1" is not everything before it."""
 
 _NAMES = frozenset((*_MONTHS, *_WEEKDAYS))
 _Match = re.Match[str]
@@ -99,24 +99,24 @@ _Period = tuple[float, float]
 
 
 def spans_of(question: str, now: float, zone: tzinfo = UTC) -> list[Span]:
-    """All times that a question names, in its order, with days of the zone.
+    """The times that a question names, in its order, with days of the zone.
 
-    A month or a day without a year is the last one, and 5/6/2025 is two days. What is still to come
-    (tomorrow, next week) is no time of anything recorded.
+    A month or a day without a year is the last one, and 5/6/2025 is two days. The future (tomorrow, next
+    week) is ignored, because nothing is recorded there.
     """
     spans: list[Span] = []
-    for found in _TIME.finditer(question[:_READ]):
+    for match in _TIME.finditer(question[:_MAX_READ]):
         try:
             today = datetime.fromtimestamp(now, zone).date()
-            lead = {*found["lead"].lower().split()}
-            if _AWAY.search(question, max(0, found.start() - 10), found.start()):
+            lead = {*match["lead"].lower().split()}
+            if _AWAY.search(question, max(0, match.start() - 10), match.start()):
                 lead -= {"before", "after"}
-            periods = _distance(found, lead, now) or [
-                (_midnight(first, zone), _midnight(end, zone)) for first, end in _days(found, lead, today)
+            periods = _distance(match, lead, now) or [
+                (_midnight(first, zone), _midnight(end, zone)) for first, end in _days(match, lead, today)
             ]
-        except _UNREPRESENTABLE:  # the 31st of June, a moment beyond the calendar
+        except _UNREPRESENTABLE:  # the 31st of June, or a time outside the calendar
             continue
-        spans += (Span(*_opened(period, lead, now), found[0]) for period in periods)
+        spans += (Span(*_extended(period, lead, now), match[0]) for period in periods)
     return spans
 
 
@@ -124,8 +124,8 @@ def _midnight(day: date, zone: tzinfo) -> float:
     return datetime.combine(day, time(), zone).timestamp()
 
 
-def _opened(period: _Period, lead: Set[str], now: float) -> _Period:
-    """A time with what is said of it: since, after, before, until, or nothing."""
+def _extended(period: _Period, lead: Set[str], now: float) -> _Period:
+    """A time extended by the word before it: since, after, before or until."""
     start, end = period
     if not lead.isdisjoint(("since", "after")):
         return start if "since" in lead else end, max(now, end)
@@ -134,58 +134,58 @@ def _opened(period: _Period, lead: Set[str], now: float) -> _Period:
     return period
 
 
-def _distance(found: _Match, lead: Set[str], now: float) -> list[_Period]:
-    """Two weeks ago: a quarter of it more or less. The past week and the last two hours end now."""
-    if whole := found["whole"]:
+def _distance(match: _Match, lead: Set[str], now: float) -> list[_Period]:
+    """Two weeks ago is that, plus or minus a quarter. The past week and the last two hours end now."""
+    if whole := match["whole"]:
         length = _SECONDS.get(whole.lower(), 0.0)
         ends_now = "past" in lead or ("last" in lead and not lead.isdisjoint(("in", "over", "during")))
         return [(now - length, now)] if length and ends_now else []
-    if not found["amount"]:
+    if not match["amount"]:
         return []
-    amount, unit = " ".join(found["amount"].lower().split()), found["unit"].lower()
+    amount, unit = " ".join(match["amount"].lower().split()), match["unit"].lower()
     length = (int(amount) if amount.isdigit() else _NUMBERS[amount]) * _SECONDS[unit]
-    if found["ago"] and (unit != "day" or amount in _VAGUE):
-        some = max(length / 4, min(_SECONDS[unit] / 2, 45 * DAY))
-        return [(now - length - some, now - length + some)]
-    return [] if found["ago"] or lead.isdisjoint(_LAST) else [(now - length, now)]
+    if match["ago"] and (unit != "day" or amount in _VAGUE):
+        margin = max(length / 4, min(_SECONDS[unit] / 2, 45 * DAY))
+        return [(now - length - margin, now - length + margin)]
+    return [] if match["ago"] or lead.isdisjoint(_LAST) else [(now - length, now)]
 
 
-def _days(found: _Match, lead: Set[str], today: date) -> list[tuple[date, date]]:
+def _days(match: _Match, lead: Set[str], today: date) -> list[tuple[date, date]]:
     """The first day of a time, and the day after its last."""
-    if found["iso"]:
-        return [_day(date(*map(int, found["iso"].split("-"))))]
-    if found["numeric"]:
-        one, other, year = map(int, found["numeric"].split(found["mark"]))
+    if match["iso"]:
+        return [_day(date(*map(int, match["iso"].split("-"))))]
+    if match["numeric"]:
+        one, other, year = map(int, match["numeric"].split(match["mark"]))
         return [_day(date(year, *both)) for both in {(one, other), (other, one)} if both[0] <= 12]
-    if found["month"]:
-        return _days_of_month(found, lead, today)
-    if found["alone"]:
-        year = int(found["alone"])
+    if match["month"]:
+        return _days_of_month(match, lead, today)
+    if match["alone"]:
+        year = int(match["alone"])
         return [(date(year, 1, 1), date(year + 1, 1, 1))] if lead & _DATING else []
-    if found["weekday"]:
-        ago = (today.weekday() - _WEEKDAYS.index(found["weekday"][:3].lower()) - 1) % 7 + 1
+    if match["weekday"]:
+        ago = (today.weekday() - _WEEKDAYS.index(match["weekday"][:3].lower()) - 1) % 7 + 1
         return [_day(today - timedelta(ago))] if lead - {"the"} else []
-    if found["ago"]:
-        return [_day(today - timedelta(_NUMBERS.get(found["amount"].lower()) or int(found["amount"])))]
-    if found["back"]:
-        back = {"t": 0, "y": 1, "d": 2}[found["back"][0].lower()]
+    if match["ago"]:
+        return [_day(today - timedelta(_NUMBERS.get(match["amount"].lower()) or int(match["amount"])))]
+    if match["back"]:
+        back = {"t": 0, "y": 1, "d": 2}[match["back"][0].lower()]
         return [_day(today - timedelta(back))]
-    return _whole_unit((found["whole"] or "").lower(), lead, today)
+    return _whole_unit((match["whole"] or "").lower(), lead, today)
 
 
 def _day(day: date) -> tuple[date, date]:
     return day, day + timedelta(1)
 
 
-def _days_of_month(found: _Match, lead: Set[str], today: date) -> list[tuple[date, date]]:
-    month, day = _MONTHS.index(found["month"][:3].lower()) + 1, int(found["nth"] or found["day"] or 0)
-    # In "I may 3 times" and "march on" no month is meant.
-    is_dated = lead & _DATING or found["year"] or (day and found["month"] not in ("may", "mar", "march"))
+def _days_of_month(match: _Match, lead: Set[str], today: date) -> list[tuple[date, date]]:
+    month, day = _MONTHS.index(match["month"][:3].lower()) + 1, int(match["nth"] or match["day"] or 0)
+    # "I may 3 times" and "march on" name no month.
+    is_dated = lead & _DATING or match["year"] or (day and match["month"] not in ("may", "mar", "march"))
     if not is_dated and not (day and "on" in lead):
         return []
-    year = int(found["year"]) if (found["year"] or "").isdigit() else today.year - bool(found["year"])
+    year = int(match["year"]) if (match["year"] or "").isdigit() else today.year - bool(match["year"])
     first = date(year, month, day or 1)
-    if not found["year"] and (first > today or ("last" in lead and month == today.month)):
+    if not match["year"] and (first > today or ("last" in lead and month == today.month)):
         first = first.replace(year=year - 1)
     return [_day(first) if day else (first, (first + timedelta(31)).replace(day=1))]
 
@@ -220,10 +220,10 @@ _PAST = re.compile(
 
 
 def terms_without_times(question: str, spans: Sequence[Span]) -> list[str]:
-    """The terms to look for in a question, without those of its times.
+    """The terms of a question to search for, without those of its times.
 
-    Names of days and months are looked for in a question that is not of the past ("What is on Monday?"). A
-    question of the past does not look for its verbs ("What did we talk about last week?").
+    Names of days and months are searched only if the question is not about the past ("What is on Monday?").
+    The verbs of a question about the past ("What did we talk about last week?") are not searched.
     """
     if not spans:
         return terms(question)

@@ -1,199 +1,140 @@
-"""Standing instructions and preferences: which sentences of a user hold for later requests too.
+"""The section of wishes: standing instructions and preferences of the user that are no longer in view.
 
-"Always cite in APA" and "I prefer the quiet floor" share no words with the requests they apply to, so a
-search does not find them. They are recognised by how they are put, in English, and only in the user's own
-words: not in code, quotations or long pasted texts. What is asked for once ("Send it today") is not one.
-
-What is forbidden ("Don't touch the production database") holds in the conversation in which it was said.
+A summary may lose "never send mail before I have seen it", and a cut may leave out its message. So wishes
+that are no longer in view are shown in a section of their own. Only the words of a person are wishes: not
+those of a tool, a document or a model, and nothing that was pasted or quoted.
 """
 
-import re
-import tomllib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import takewhile
-from pathlib import Path
-from typing import Any, NamedTuple
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple, Unpack
 
-from quire.memory.leaf import WISH, Leaf
-from quire.memory.words import terms
+from quire.errors import InvalidValue
+from quire.items import Item, Message, is_below
+from quire.memory.embedding import run_with_loop
+from quire.memory.follower import RECALL
+from quire.memory.leaf import Leaf
+from quire.memory.memory import Memory
+from quire.memory.quotes import BAR, PART, Quote, Quotes, quote_line
+from quire.memory.wish import Wish, in_force, wishes_of
+from quire.sections import Ask, Options, Settings
+from quire.state import View, keep_memo, memos, origin_of
+from quire.stores.threads import RECALLING
+from quire.tokens import whole
 
-_LONGEST = 600
-"""Characters of a sentence that are kept."""
+_TOKENS = 300
+_OPENING = "What the user asked for in general; of two that differ the last holds:"
 
-_LONG_MESSAGE = 2_000
-"""Characters beyond which only the first and the last paragraph are read: the rest is likely to be pasted,
-and so is the last, if the first ends with a colon."""
-
-_PASTED = re.compile(
-    r"""(```|~~~).*?(?:\1|\Z) | ^\s*>.*?$
-      | ["\u201c\u201e][^"\u201c\u201d\n]{12,}["\u201c\u201d] | \u00ab[^\u00bb\n]{12,}\u00bb
-      | <([\w-]+)\b[^>\n]*>.*?</\2\s*>                                           # what is between tags
-      | ^\s*(?:system|developer|assistant|user|human|ai|tool)\s*(?:\([^)\n]*\))?:.*?$  # lines of a transcript
-      | ^(?:-{2,}\s*(?:original|forwarded)\b|on\b[^\n]{5,120}\bwrote:\s*$
-          |from:[^\n]+\n(?:sent|to|cc|date|subject):).*                            # mail that is answered""",
-    re.DOTALL | re.MULTILINE | re.VERBOSE | re.IGNORECASE,
-)
-_ASKS_BACK = re.compile(r",? (?:ok(?:ay)?|all ?right|right|please)\?$", re.IGNORECASE)
-_SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s|$)|$)", re.MULTILINE)
-
-_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wishes.toml").read_text("utf-8"))
+_MAX_READ = 1_000
+"""The newest user messages that are read, at most."""
 
 
-def _pattern(name: str, lead: str = "") -> "re.Pattern[str]":
-    text = f"{lead}(?:{'|'.join(_LISTS['rules'][name])})"
-    for part, words in reversed(_LISTS["parts"].items()):
-        text = text.replace(part, f"(?:{words})")
-    return re.compile(text.replace("\n", ""), re.IGNORECASE)
+class Wishes(Settings):
+    """The section of standing instructions, preferences and prohibitions that are not in view, newest first.
 
-
-_INSTRUCTION = _pattern("instructions")
-_PREFERENCE = _pattern("preferences", lead=r"\b(?=[imw])")
-_NOT_OWN = _pattern("not_own")
-_LEAD = _pattern("lead")
-_REQUEST = _pattern("requests")
-_FORBIDS = _pattern("forbids")
-_PROHIBITION = _pattern("prohibitions")
-_OF_CONVERSATION = _pattern("of_conversation")
-_CLAUSE_END = _pattern("ends")
-_VALUE_FOLLOWS = _pattern("value_follows")
-_WORD = re.compile(r"[\w'\u2019-]+")
-_LONGEST_VALUE = 2
-"""Words of a value that may differ: "APA" and "MLA" in "cite in APA" and "cite in MLA"."""
-
-_COMMON = frozenset(
-    terms("always never please prefer include use ask make sure when whenever show give like want")
-)
-
-
-class Phrase(NamedTuple):
-    """A sentence that holds for later requests too, the clause of it that says so, and its number."""
-
-    sentence: str
-    clause: str
-    number: int
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A standing instruction or a preference, and the message or note that it is from."""
-
-    text: str
-    clause: str
-    """The part of the text that says it: "I prefer trains" of "I prefer trains, so can you book one?"."""
-    number: int
-    """Its place among the sentences of the message."""
-    leaf: Leaf
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """What it is about."""
-        return frozenset(terms(self.clause)) - _COMMON
-
-    @cached_property
-    def words(self) -> list[str]:
-        """What is said, word by word."""
-        return [word for word in _WORD.findall(self.clause.casefold()) if word != "please"]
-
-    @property
-    def is_of_conversation(self) -> bool:
-        """Whether it says that it is for one conversation; others hold for the scope."""
-        return _OF_CONVERSATION.search(self.text) is not None
-
-    @property
-    def is_in_passing(self) -> bool:
-        """Whether its sentence begins with something else."""
-        return not self.text.startswith(self.clause)
-
-    @property
-    def forbids(self) -> bool:
-        """Whether it says what is not wanted."""
-        return _FORBIDS.search(self.clause) is not None
-
-
-def wishes_of(leaf: Leaf, *, prohibitions: bool = False) -> list[Wish]:
-    """Return the wishes that a leaf says, in order; with `prohibitions`, also what it forbids."""
-    return [Wish(*phrase, leaf) for phrase in wishes_in(leaf.text, prohibitions=prohibitions)]
-
-
-def in_force(wishes: Iterable[Wish]) -> list[Wish]:
-    """Return those of some wishes, the newest first, that hold: those in sentences of their own come first.
-
-    Of two that say the reverse, or another value, the newer holds. One that is said again stays as it was
-    first said.
+    They come from the conversation and from the scope: other conversations, and notes that a person keeps.
+    With `scope=False` only the conversation is read, and no memory is needed. The section changes when more
+    wishes leave the view.
     """
-    held, by_term = list[Wish](), defaultdict[str, list[int]](list)
-    for wish in wishes:
-        near = dict.fromkeys(nth for term in wish.terms for nth in by_term[term])
-        newer = next((nth for nth in near if _is_replaced(wish, held[nth])), None)
-        if newer is None:
-            for term in wish.terms:
-                by_term[term].append(len(held))
-            held.append(wish)
-        elif wish.terms == held[newer].terms and wish.forbids == held[newer].forbids:
-            held[newer] = wish
-    return sorted(held, key=lambda wish: wish.is_in_passing)
+
+    def __init__(
+        self,
+        *,
+        scope: bool = True,
+        tokens: int = _TOKENS,
+        name: str = "wishes",
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(name, **(Options(required=False, independent=scope, stability="slow") | options))
+        self._tokens = whole(tokens, "tokens for wishes", least=1)
+        self.reads_scope = scope
+        """Whether other conversations are read, which may wait for a store."""
+
+    async def items(self, ask: Ask) -> Quotes | tuple[Item, ...]:
+        """Return candidates, from which `Quotes.select` chooses when the rest of the context is known."""
+        view = ask.views.get("main")
+        own = [] if view is None else [one for one in _wishes_in(view, ask.conversation) if _holds(view, one)]
+        others = await self._of_scope(ask) if self.reads_scope else []
+        known = {wish.leaf.key for wish in own}
+        wishes = [*own, *(wish for wish in others if wish.leaf.key not in known)]
+        wishes.sort(key=lambda wish: (wish.leaf.at, wish.number), reverse=True)
+        quotes = [quote_wish(wish) for wish in in_force(wishes)]
+        return Quotes(quotes, name=self.name, opening=_OPENING, closing="", tokens=self._tokens)
+
+    async def _of_scope(self, ask: Ask) -> list[Wish]:
+        memory = None if ask.memory is None else ask.memory()
+        if not isinstance(memory, Memory):
+            raise InvalidValue(
+                "there is no memory to take wishes from: build in a session, or with scope=False"
+            )
+        find = partial(memory.wishes, ask.conversation)
+        wishes: list[Wish] = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
+        return wishes
 
 
-def _is_replaced(older: Wish, newer: Wish) -> bool:
-    """Whether a newer wish takes the place of an older one: it says the reverse, or another value.
+class _Known(NamedTuple):
+    """The wishes of a transcript up to a position."""
 
-    Both hold where that is in doubt: to drop what still holds is worse than to show both, the newer last.
-    What is forbidden or not borne adds up.
-    """
-    if older.terms == newer.terms:
-        return True
-    if older.forbids or newer.forbids:
+    end: int
+    wishes: tuple[Wish, ...]
+
+
+def _wishes_in(view: View, conversation: str) -> tuple[Wish, ...]:
+    """Return the wishes of all user messages; each message is read once."""
+    known = memos(view).get(Wishes)
+    if not isinstance(known, _Known) or known.end > view.end:
+        known = _Known(0, ())
+    if known.end < view.end:
+        positions = view.log.positions("users", known.end, view.end)[-_MAX_READ:]
+        new = [wish for position in positions for wish in _wishes_at(view, position, conversation)]
+        known = _Known(view.end, (*known.wishes, *new))
+        keep_memo(view, Wishes, known)
+    return known.wishes
+
+
+def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
+    message = view.log.item(position)
+    if isinstance(message, Message):
+        leaf = Leaf(
+            source=conversation,
+            key=message.id,
+            order=position,
+            stretch=0,
+            ids=(message.id,),
+            kind="said",
+            at=message.created_at,
+            speaker="user",
+            text=message.text,
+        )
+        yield from wishes_of(leaf, prohibitions=True)
+
+
+def _holds(view: View, wish: Wish) -> bool:
+    """Whether a wish comes from a person and was not withdrawn; one that a compactor hides still holds."""
+    if is_below(origin_of(view, view.get(wish.leaf.key)), "user"):
         return False
-    before = [pair[0] for pair in takewhile(_is_same, zip(older.words, newer.words, strict=False))]
-    one, other = older.words[len(before) :], newer.words[len(before) :]
-    after = sum(1 for _ in takewhile(_is_same, zip(reversed(one), reversed(other), strict=False)))
-    is_value = len(one) == len(other) and len(one) - after <= _LONGEST_VALUE
-    return is_value and _VALUE_FOLLOWS.search(" ".join(before)) is not None
+    fate = view.fate(wish.leaf.key)
+    is_hidden = fate.state == "hidden" and fate.by is not None
+    return not (is_hidden and view.get(str(fate.by)).extras.get(RECALL) is False)
 
 
-def _is_same(pair: tuple[str, str]) -> bool:
-    return pair[0] == pair[1]
+def quote_wish(wish: Wish) -> Quote:
+    """Quote a wish; a long sentence is shortened to its clause."""
+    leaf = wish.leaf
+    return Quote(
+        id=f"{PART}{leaf.key}/{wish.number}",
+        line=quote_line(BAR, wish.text),
+        heading="",
+        at=leaf.at,
+        order=leaf.order,
+        covers=leaf.ids,
+        why=lambda: "the user asked for it in general",
+        source=leaf.source,
+        shorter=partial(_clause_alone, wish),
+        text=leaf.text,
+    )
 
 
-def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
-    """Yield the sentences of a user's message that hold for later requests too."""
-    if text.startswith(WISH):  # a note that a person keeps
-        kept = " ".join(text.removeprefix(WISH)[:_LONGEST].split())
-        yield Phrase(kept, kept, 0)
-        return
-    for number, found in enumerate(_SENTENCE.finditer(_own_words(text))):
-        sentence = " ".join(found[0].strip(" -*\u2022\t").split())
-        plain = _ASKS_BACK.sub(".", sentence.replace("\u2019", "'"))
-        if clause := _clause_in(sentence, plain):
-            yield Phrase(sentence if len(sentence) <= _LONGEST else clause, clause, number)
-        elif prohibitions and not plain.endswith("?") and _PROHIBITION.match(plain):
-            yield Phrase(sentence[:_LONGEST], sentence[:_LONGEST], number)
-
-
-def _own_words(text: str) -> str:
-    """Return a message without what is likely to be pasted."""
-    if len(text) > _LONG_MESSAGE:
-        paragraphs = [one for one in text.split("\n\n") if one.strip()] or [""]
-        own = paragraphs[:1] if paragraphs[0].rstrip().endswith(":") else (paragraphs[0], paragraphs[-1])
-        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys(own))
-    return _PASTED.sub(" \n", text)
-
-
-def _clause_in(sentence: str, plain: str) -> str | None:
-    """Return the part of a sentence that is a standing instruction or a preference, if there is one."""
-    lead = _LEAD.match(plain)
-    start = 0 if lead is None else lead.end()
-    if last := _INSTRUCTION.match(plain, start):
-        is_wish, start = not plain.endswith("?") or bool(_REQUEST.match(plain, start)), 0
-    elif preferences := [*_PREFERENCE.finditer(plain)]:
-        last = preferences[-1]
-        is_wish, start = not _NOT_OWN.search(plain), preferences[0].start()
-    else:
-        return None
-    if not is_wish:
-        return None
-    end = _CLAUSE_END.search(plain, last.end())
-    return sentence[start : end.start() if end else None].rstrip(" ,")[:_LONGEST]
+def _clause_alone(wish: Wish, line: str, characters: int) -> str:
+    return line if len(line) <= characters else quote_line(BAR, f"\u2026 {wish.clause} \u2026")

@@ -1,8 +1,8 @@
-"""The terms of a text: stemmed words, numbers and identifiers, as a lexical index holds them.
+"""Words: the terms of a text, which are stemmed words, numbers and identifiers, for a lexical index.
 
 A word of another language in Latin script has two terms: the English stem of its folded letters, and the stem
-of its own language. The first does not depend on the detected language, so a question too short to tell its
-language still meets the text.
+of its own language. The first does not depend on the detected language, so a question too short for detection
+still matches the text.
 """
 
 import re
@@ -25,24 +25,24 @@ _LONGEST_IN_MEMO = 40
 
 
 def terms(text: str, *, language: str | None = None) -> list[str]:
-    """The terms of a text in order, with repetitions, read in a language or in its own."""
+    """The terms of a text in order, with repetitions, in a language or in the detected one."""
     plain = composed(text)
     memo = _MEMOS[language or language_of(plain)]
     return list(chain.from_iterable(map(memo.__getitem__, plain.split())))
 
 
 def words_by_term(text: str) -> dict[str, str]:
-    """Each term of a text with the word that it is of where it first stands."""
-    plain, found = composed(text), dict[str, str]()
+    """The terms of a text, each with the first word that has it."""
+    plain, words = composed(text), dict[str, str]()
     memo = _MEMOS[language_of(plain)]
     for word in plain.split():
         for term in memo[word]:
-            found.setdefault(term, word)
-    return found
+            words.setdefault(term, word)
+    return words
 
 
 def dialect() -> str:
-    """The version of these rules. An index made with another dialect has other terms and is rebuilt."""
+    """The version of these rules. An index of another dialect has other terms, and is rebuilt."""
     return "7"
 
 
@@ -60,7 +60,7 @@ _LETTERS = str.maketrans(_LISTS["letters"])
 
 
 def composed(text: str) -> str:
-    """A text with each character in its plain form; letters keep case and accents."""
+    """A text with each character in its plain form; letters keep their case and accents."""
     if text.isascii():
         return text
     plain = "".join(unicodedata.normalize("NFKC", part) for part in _PILED_MARKS.split(text))
@@ -68,7 +68,7 @@ def composed(text: str) -> str:
 
 
 def folded(word: str) -> str:
-    """A word in lower case without accents. Cyrillic keeps its accents: they make other letters."""
+    """A word in lower case without accents. Cyrillic keeps them, because they make other letters."""
     if word.isascii():
         return word.lower()
     lowered = word.casefold().translate(_LETTERS)
@@ -87,12 +87,12 @@ _STOP_WORDS = {
 _FOREIGN = frozenset[str]().union(*_STOP_WORDS.values()) - _STOP_WORDS[ENGLISH]
 _DETECTED_WITHIN = 500
 _FUNCTION_WORD_SHARE = 10
-"""One word in so many is a function word in any language. Logs, code and lists of names have fewer."""
+"""At least one word in this many is a function word in prose. Logs, code and lists of names have fewer."""
 _ONLY_LETTERS = "".join(chr(code) if chr(code).islower() else " " for code in range(128))
 
 
 def language_of(text: str) -> str:
-    """The language of a text in Latin script, decided by the function words of its beginning."""
+    """The language of a text in Latin script, detected by the function words at its beginning."""
     beginning = composed(text[:_DETECTED_WITHIN]).lower()
     if not beginning.isascii():
         if "\u00bf" in beginning:  # only Spanish opens questions with a mark
@@ -103,13 +103,13 @@ def language_of(text: str) -> str:
 
 
 def _likeliest_language(words: set[str]) -> str:
-    """The language with most function words in the text; English where the evidence is thin."""
+    """The language with most function words in the text; English if they are few."""
     counts = {language: len(words & known) for language, known in _STOP_WORDS.items()}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] >= max(2, len(words) / _FUNCTION_WORD_SHARE) else ENGLISH
 
 
-# Stemming. Stems are for meeting, not for reading.
+# Stemming. Stems are for comparison, and not for people.
 
 _IRREGULAR = {
     other: first for first, *others in map(str.split, _LISTS["irregular"].split(";")) for other in others
@@ -119,18 +119,18 @@ _IRREGULAR = {
 @lru_cache(maxsize=_MEMO_SIZE)
 def _stem(word: str, language: str = ENGLISH) -> str:
     """The stem of a word in lower case. The stem has no accents."""
-    # A stemmer holds its word, so threads must not share one.
+    # A stemmer has state, so threads must not share one.
     return folded(_stemmer(language)().stemWord(word))
 
 
 @cache
 def _stemmer(language: str) -> Callable[[], Any]:
-    # By its class: `snowballstemmer.stemmer` may pick a compiled version with other stems.
+    # `snowballstemmer.stemmer` might return a compiled version with other stems.
     module = import_module(f"snowballstemmer.{language}_stemmer")
     return cast("Callable[[], Any]", getattr(module, f"{language.capitalize()}Stemmer"))
 
 
-# Cutting a run of text without spaces into terms.
+# Splitting a run of text without spaces into terms.
 
 _LATIN_LETTER = f"[{_LISTS['latin']}0-9]"
 _PIECE = re.compile(
@@ -151,7 +151,7 @@ _SCRIPT_STOP_WORDS = frozenset(
     folded(word) for words in _LISTS["script_stop_words"].values() for word in words.split()
 )
 _HAN_STOP_WORDS = frozenset(_LISTS["han_stop_words"])
-# Articles and prepositions that Hebrew and Arabic write onto the next word.
+# Articles and prepositions that Hebrew and Arabic attach to the next word.
 _ATTACHED = re.compile("(?:[\u05d4\u05d5\u05d1\u05dc\u05de\u05e9\u05db]|[وبكف]?ال|لل)(?=.{3})")
 _SNOWBALL_OF_SCRIPT = (
     ("\u0370", "\u03ff", "greek"),
@@ -189,7 +189,7 @@ def _terms_of_run(run: str, language: str) -> list[str]:
 def _terms_of_piece(kind: str, text: str, language: str) -> list[str]:
     match kind:
         case "latin":
-            return _latin(text, language)
+            return _latin_terms(text, language)
         case "date":
             year, month, day = map(int, text.split("-"))
             return [str(year), _stem(_LISTS["months"].split()[month - 1]), str(day)]
@@ -224,7 +224,7 @@ def _is_han_word(character: str) -> bool:
 
 
 def _word_of_script(text: str) -> list[str]:
-    """A word of another script: folded, without what is written onto it, and its stem."""
+    """The terms of a word of another script: folded, without attached words, and its stem."""
     word = folded(text)
     if not word or word in _SCRIPT_STOP_WORDS:
         return []
@@ -233,23 +233,23 @@ def _word_of_script(text: str) -> list[str]:
     return list(dict.fromkeys([*found, _stem(word, language)] if language else found))
 
 
-def _latin(token: str, language: str) -> list[str]:
-    """A word, or an identifier: the whole and its parts."""
+def _latin_terms(token: str, language: str) -> list[str]:
+    """The terms of a word, or of an identifier and its parts."""
     if token in ("US", "U.S"):  # in lower case it is a stop word
         return ["usa"]
     parts = _JOINS.split(_uncontracted(token) if "'" in token else token)
     if len(parts) == 1:
-        return _part(parts[0], language)
+        return _part_terms(parts[0], language)
     whole = "".join(parts)
     if _INITIALS.fullmatch(token):
         return _stems(whole, language)
     is_little = _STOP_WORDS[language].issuperset(map(folded, parts))
     found = [] if is_little else _stems(whole, language)
-    return found + [term for part in parts for term in _part(part, language)]
+    return found + [term for part in parts for term in _part_terms(part, language)]
 
 
 def _uncontracted(token: str) -> str:
-    """A token without contracted or elided words: it's, l'eau. What is left is one name: O'Brien."""
+    """A token without contracted or elided words: it's, l'eau. A name like O'Brien is one term."""
     *front, last = token.split("'")
     if last.lower() == "t" and front[-1].lower().endswith("n"):
         return ""
@@ -257,8 +257,8 @@ def _uncontracted(token: str) -> str:
     return "-".join(kept[1:] if len(kept) > 1 and folded(kept[0]) in _ELIDED else kept)
 
 
-def _part(token: str, language: str) -> list[str]:
-    """A word, and what it is composed of: camelCase, 5km."""
+def _part_terms(token: str, language: str) -> list[str]:
+    """The terms of a word, and of its parts: camelCase, 5km."""
     if ordinal := _ORDINAL.fullmatch(token):
         return [ordinal[1][:LONGEST_TERM]]
     found = _stems(token, language)
@@ -270,7 +270,7 @@ def _part(token: str, language: str) -> list[str]:
 
 
 def _stems_of_parts(parts: list[str], language: str) -> list[str]:
-    """The stems of several parts. Single letters and digits say nothing, but for a number before a unit."""
+    """The stems of several parts, without single letters and digits, except a number before a unit."""
     kept = [part for at, part in enumerate(parts) if len(part) > 1 or (at == 0 and part.isdigit())]
     return [term for part in kept for term in _stems(part, language)] if len(parts) > 1 else []
 
@@ -285,7 +285,7 @@ def _stems(token: str, language: str) -> list[str]:
     return [common] if own == common else [common, own]
 
 
-# Terms that may stand for another.
+# Related terms
 
 
 @cache
@@ -307,10 +307,10 @@ def related(term: str) -> tuple[str, ...]:
     return _related().get(term, ())
 
 
-# Questions that have little to go by, and turns that ask for nothing.
+# Generic words, and messages without a question
 
 GENERIC = frozenset(terms(_LISTS["generic_words"]))
-"""English terms that do not tell what a question is about."""
+"""English terms that say nothing about the topic of a question."""
 
 _SPACED, _UNSPACED = (
     "|".join(map(folded, _LISTS[one].split())) for one in ("courtesies", "unspaced_courtesies")
@@ -320,7 +320,7 @@ _LONGEST_COURTESY = 200
 
 
 def asks_for_nothing(text: str) -> bool:
-    """Whether a turn only says yes, no, please or thanks, in a language of the list."""
+    """Whether a message only says yes, no, please or thanks, in a language of the list."""
     plain = folded(composed(text[: _LONGEST_COURTESY + 1]))
     rest = _COURTESY.sub(" ", plain)
     return len(text) <= _LONGEST_COURTESY and rest != plain and not terms(rest)

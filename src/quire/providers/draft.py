@@ -18,7 +18,7 @@ from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_whole, same_m
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json, entries_in
 from quire.state import MASKED
-from quire.tokens import as_quoted, described, noted, summarized
+from quire.tokens import described, note_frame, quoted_content, summary_frame
 
 _MERGING = (ANTHROPIC, GEMINI)
 """The wires where two replies of the model in a row are one message."""
@@ -130,7 +130,7 @@ class Draft:
     # --- opaque state ------------------------------------------------------------------------------------
 
     def usable_blocks(self, item: Message | Reasoning | ToolCall, *, is_bound: bool = True) -> list[Json]:
-        """The raw blocks of an item's state, if they may go back; why not is noted.
+        """The raw blocks of an item's state, if they may go back; why not is note_frame.
 
         State that is not `is_bound` goes back whatever precedes it.
         """
@@ -210,5 +210,5 @@ class Draft:
 def content_for_model(item: Message | Note | Summary) -> Content:
     """The content of an item that is addressed to the model."""
     if isinstance(item, Message):
-        return item.content if item.origin is None and item.address is None else as_quoted(item)
-    return summarized(item.text) if isinstance(item, Summary) else noted(item)
+        return item.content if item.origin is None and item.address is None else quoted_content(item)
+    return summary_frame(item.text) if isinstance(item, Summary) else note_frame(item)

@@ -11,7 +11,7 @@ from typing import Any
 from quire.items import Audio, File, Image, Part
 from quire.providers.rules import read_section
 from quire.providers.values import entries_in, fields_in
-from quire.tokens import described, in_file, is_text
+from quire.tokens import described, file_frame, is_text
 
 Media = Image | Audio | File
 Mark = tuple[str, int, str]
@@ -147,7 +147,7 @@ def as_text(part: Part) -> str | None:
         return part
     if not isinstance(part, File) or part.data is None:
         return None
-    return in_file(part.name, part.data) if is_text(media_type(part), part.name, part.data) else None
+    return file_frame(part.name, part.data) if is_text(media_type(part), part.name, part.data) else None
 
 
 def split(parts: tuple[Part, ...]) -> tuple[str, list[Media]]:

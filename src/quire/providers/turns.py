@@ -32,7 +32,7 @@ from quire.providers.profiles import Profile
 from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
 from quire.providers.values import Json, json_text, nests_deeper, object_in
-from quire.state import MASKED, Output, ReplySoFar, answered, is_output, merge_of, with_output
+from quire.state import MASKED, Output, ReplySoFar, index_of_call, is_output, merge_of, with_output
 from quire.tokens import framed, late_result
 
 Input = Message | Note | Summary | ConfigChange
@@ -482,7 +482,7 @@ def _place_of(reply: ModelTurn, result: ToolResult) -> int | None:
     """The place of the open call that a result answers."""
     pairs = enumerate(zip(reply.calls, reply.results, strict=True))
     places = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
-    index = answered([reply.calls[at] for at in places], result)
+    index = index_of_call([reply.calls[at] for at in places], result)
     return None if index < 0 else places[index]
 
 

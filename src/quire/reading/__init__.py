@@ -1,6 +1,6 @@
-"""Reading: what there is to know of conversations, as values that encode as JSON, for all surfaces.
+"""Reading: facts about conversations as values that encode as JSON, for all surfaces.
 
-A function takes a `Source` first, which checks the scope, and then what a person or a program asks for.
+Each function takes a `Source` first, which checks the scope, and then the arguments of a person or a program.
 """
 
 from quire.reading.source import Record, Source

@@ -1,4 +1,4 @@
-"""An archive of a scope: all that is kept of a person or a tenant, as files of JSON lines in one zip."""
+"""An archive of a scope: all data of a person or a tenant, as files of JSON lines in one zip."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -12,9 +12,9 @@ from quire.stores import Place, Store, items_in
 
 
 def write_archive(store: Store, scope: str, path: Path) -> list[ScopeContents]:
-    """Write all of a scope, and of those nested in it, to a new file: every entry of every conversation.
+    """Write every entry of every conversation in a scope, and in those nested in it, to a new file.
 
-    `contents.json` says what there is. Documents are in the conversation `~knowledge`.
+    `contents.json` lists the contents. Documents are in the conversation `~knowledge`.
     """
     contents = survey_scopes(store, scope)
     file = path.open("xb")
@@ -28,14 +28,14 @@ def write_archive(store: Store, scope: str, path: Path) -> list[ScopeContents]:
                 folder, name = (quote(part, safe="").replace(".", "%2E") for part in place)
                 archive.writestr(f"{folder}/{name}.jsonl", _lines(store, place))
     except BaseException:
-        path.unlink()  # an archive that is not whole looks like one that is
+        path.unlink()  # a partial archive looks like a complete one
         raise
     return contents
 
 
 def _lines(store: Store, place: Place) -> bytes:
     stored = store.read(place)
-    items_in(place, stored[:1])  # an error if it is sealed
+    items_in(place, stored[:1])  # raises an error if it is sealed
     lines = [
         encode({"version": entry.version, "stream": entry.stream, "item": Raw(entry.body)})
         for entry in stored

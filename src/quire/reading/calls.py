@@ -1,4 +1,4 @@
-"""Tool calls: what each was given and returned, how long it took, and those that wait for a person."""
+"""Tool calls: their arguments, results and durations, and those that wait for a person."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -11,10 +11,10 @@ from quire.reading.source import Count, Limit, Source, counter_of
 from quire.session import Session, begun_at, log_of
 from quire.stores.streams import MAIN
 
-_MOST_ITEMS = 20_000
-"""Items that are looked through for calls, from the newest back."""
+_MAX_ITEMS = 20_000
+"""The newest items, which are searched for calls."""
 _OPEN = ("waiting", "foreign", "approved", "uncertain")
-"""How far calls are that a person decides, or should look after."""
+"""The states of calls that a person must decide or check."""
 
 
 class _Step(NamedTuple):
@@ -38,7 +38,7 @@ class _Step(NamedTuple):
 def list_calls(
     source: Source, address: str, transcript: str = MAIN, start: Count = 0, limit: Limit = 50
 ) -> dict[str, Any]:
-    """Return a page of the calls, newest first, those that a person decides, and the figures of each tool."""
+    """Return a page of the calls, newest first, those that a person must decide, and figures by tool."""
     steps = _steps(source.session(address), transcript)
     by_tool: dict[str, list[_Step]] = {}
     for step in steps:
@@ -49,29 +49,29 @@ def list_calls(
         "rows": [step.row() for step in steps[start : start + limit]],
         "open": [step.row() for step in steps if step.result is None and step.status in _OPEN],
         "tools": [
-            _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda one: -len(by_tool[one]))
+            _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda name: -len(by_tool[name]))
         ],
     }
 
 
 def _figures(name: str, steps: Sequence[_Step]) -> dict[str, Any]:
-    """What is known of all calls of a tool."""
+    """Sum up the calls of a tool."""
     statuses = [step.status for step in steps]
     seconds = [step.seconds for step in steps if step.seconds is not None]
     counts = {status: statuses.count(status) for status in ("failed", "uncertain")}
-    tokens, usual = sum(step.tokens for step in steps), median(seconds) if seconds else None
-    return {"name": name, "calls": len(steps), "tokens": tokens, "median": usual, **counts}
+    tokens, middle = sum(step.tokens for step in steps), median(seconds) if seconds else None
+    return {"name": name, "calls": len(steps), "tokens": tokens, "median": middle, **counts}
 
 
 def _steps(session: Session, name: str) -> list[_Step]:
     """The calls of a transcript, newest first."""
     view, begun, counter = session.view(name), begun_at(log_of(session)), counter_of(session)
     calls, latest, results = dict[int, ToolCall](), dict[str, int](), dict[int, int]()
-    first = max(view.end - _MOST_ITEMS, 0)
+    first = max(view.end - _MAX_ITEMS, 0)
     items = view.log.items(first, view.end)
     for position, item in enumerate(items, first):
         if isinstance(item, ToolCall):
-            calls[position], latest[item.call_id] = item, position  # a call id may come again
+            calls[position], latest[item.call_id] = item, position  # call ids may repeat
         elif isinstance(item, ToolResult) and item.call_id in latest:
             results[latest[item.call_id]] = position
     steps: list[_Step] = []
@@ -89,6 +89,7 @@ def _outcome(result: ToolResult) -> str:
 
 
 def _progress(session: Session, call: ToolCall, name: str) -> str:
-    """How far an open call is. One that was begun and is not run any more may have been done."""
-    progress = next((how for one, how in session.calls.standing(name) if one.id == call.id), "begun")
+    """The state of an open call; uncertain if it was begun and nothing runs it any more."""
+    standing = session.calls.standing(name)
+    progress = next((state for open_call, state in standing if open_call.id == call.id), "begun")
     return "uncertain" if progress == "begun" else progress

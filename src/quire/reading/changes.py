@@ -1,4 +1,4 @@
-"""What a person changes: edits are undone, branches begun, compactions run, calls decided, jobs cancelled."""
+"""Changes by a person: undo an edit, begin a branch, run a compaction, decide a call, cancel a job."""
 
 import asyncio
 from typing import Annotated
@@ -16,7 +16,7 @@ Name = Annotated[str, Meta(min_length=1)]
 
 
 class Undone(Record, frozen=True):
-    """An edit that is undone, the undo that did it, and how many items are shown, and were before."""
+    """The ids of an undone edit and of its undo, and the number of shown items after it and before."""
 
     undone: str
     id: str
@@ -26,28 +26,28 @@ class Undone(Record, frozen=True):
 
 
 def undo(source: Source, address: Name, id: str = "", *, origin: Origin | None = None) -> Undone:
-    """Undo an edit by its id, or the last in force; an undo is an edit, too, and can be undone.
+    """Undo an edit by its id, by default the last in force. An undo can be undone too.
 
-    It is the user's, unless another `origin` is given.
+    Its origin is the user, unless another `origin` is given.
     """
     session = source.session(address)
     name = (id and transcript_with(session, id)) or MAIN
-    before, made = len(session.view(name)), session.undo(id or None, to=name, origin=origin)
+    before, edit = len(session.view(name)), session.undo(id or None, to=name, origin=origin)
     shown = len(session.view(name))
-    return Undone(undone=made.target, id=made.id, shown=shown, before=before, version=session.version)
+    return Undone(undone=edit.target, id=edit.id, shown=shown, before=before, version=session.version)
 
 
 def distrust(source: Source, address: Name, id: Name) -> dict[str, str | int]:
-    """Trust an item, and all that is made of it, no more than text from outside; an undo takes it back."""
+    """Trust an item, and all that is made of it, no more than text from outside; this can be undone."""
     session = source.session(address)
-    made = session.distrust(id, to=transcript_with(session, id) or MAIN)
-    return {"id": made.id, "version": session.version}
+    edit = session.distrust(id, to=transcript_with(session, id) or MAIN)
+    return {"id": edit.id, "version": session.version}
 
 
 def fork(
     source: Source, address: Name, name: Name, at: int | str | None = None, transcript: str = MAIN
 ) -> dict[str, str | int]:
-    """Begin a branch: now, `at` a version, or with the item of that id."""
+    """Begin a branch now, or `at` a version or the id of an item."""
     branch = source.session(address).fork(name, at=at, of=transcript)
     return {"address": str(branch.place), "version": branch.version}
 
@@ -69,7 +69,7 @@ def decide(source: Source, address: Name, id: Name, verdict: bool | str) -> dict
 
 
 def cancel(source: Source, address: Name, job: Name) -> dict[str, str | int]:
-    """Cancel a job: one that waits never starts, one that runs ends before its next request or call."""
+    """Cancel a job: a waiting one never starts, a running one ends before its next request or call."""
     session = source.session(address)
     asyncio.run(session.jobs.cancel(job))
     return {"job": job, "version": session.version}

@@ -1,4 +1,4 @@
-"""Compactions: what each took out of the main transcript, saved and cost; and what one would do now."""
+"""Compactions: what each removed from the main view, saved and cost; and what one would do now."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
@@ -12,34 +12,34 @@ from quire.context import DEFAULT_MODEL, KEEP_ALL, POLICIES
 from quire.errors import InvalidValue, Irreducible, UnknownId, cut
 from quire.items import Edit, Hide, Mask, Summary, Undo, kind_of
 from quire.reading.items import Shown, describe
-from quire.reading.source import MOST_ROWS, Count, Source, counter_of
+from quire.reading.source import MAX_ROWS, Count, Source, counter_of
 from quire.session import Attempt, Session
 from quire.state import Run, View, subject
 from quire.tokens import Counter, Usage, cost, facts_for
 
-_MOST_EDITS, _MOST_SOURCES = 50, 200
+_MAX_EDITS, _MAX_SOURCES = 50, 200
 
 
 def past_compactions(session: Session) -> list[tuple[Attempt | None, list[Edit]]]:
     """Return the compactions, newest first, each with its edits.
 
-    An edit that no attempt names was made by hand, or where the conversation was forked from.
+    An edit without an attempt was made by hand, or before the conversation was forked.
     """
     attempts, view = session.compaction.past(), session.view()
-    owners = {edit: number for number, one in enumerate(attempts) for edit in one.edits}
+    owners = {edit: number for number, attempt in enumerate(attempts) for edit in attempt.edits}
     edits: dict[int, list[Edit]] = {number: [] for number in range(len(attempts))}
     for position in view.log.positions("edits", 0, view.end):
         edit = view.log.item(position)
         if isinstance(edit, Summary | Mask | Hide):
             edits.setdefault(owners.get(edit.id, ~position), []).append(edit)
-    found = [(attempts[number] if number >= 0 else None, own) for number, own in edits.items()]
-    return sorted(found, key=lambda one: one[1][0].created_at if one[0] is None else one[0].began_at)[::-1]
+    rows = [(attempts[number] if number >= 0 else None, own) for number, own in edits.items()]
+    return sorted(rows, key=lambda row: row[1][0].created_at if row[0] is None else row[0].began_at)[::-1]
 
 
 def list_compactions(source: Source, address: str) -> dict[str, Any]:
     """Return the compactions, newest first: those in force, undone, discarded, failed, and running."""
     session = source.session(address)
-    view, every, counter = session.view(), past_compactions(session), counter_of(session)
+    view, past, counter = session.view(), past_compactions(session), counter_of(session)
     in_force = view.edits_in_force.edits.values()
     undone = {undo.target: undo.id for undo in in_force if isinstance(undo, Undo)}
     shown = {summary.id for summary in view.summaries()}
@@ -52,29 +52,29 @@ def list_compactions(source: Source, address: str) -> dict[str, Any]:
         return fields | {"state": state, "undo": undone.get(edit.id), "sources": sources}
 
     return {
-        "length": len(every),
+        "length": len(past),
         "policies": [name for name in POLICIES if name != KEEP_ALL],
         "rows": [
             {
                 "attempt": attempt,
                 "kinds": Tally(map(kind_of, edits)),
                 "regrets": 0 if attempt is None else len(attempt.regrets),
-                "edits": [row(edit) for edit in edits[:_MOST_EDITS]],
+                "edits": [row(edit) for edit in edits[:_MAX_EDITS]],
             }
-            for attempt, edits in every[:MOST_ROWS]
+            for attempt, edits in past[:MAX_ROWS]
         ],
     }
 
 
 def read_sources(source: Source, address: str, id: str, start: Count = 0) -> dict[str, Any]:
-    """Return some of what one edit is about, from `start` on."""
+    """Return a page of the items that an edit is about, from `start` on."""
     session = source.session(address)
     view = session.view()
     edit = view.get(id)
     if not isinstance(edit, Summary | Mask | Hide):
         raise UnknownId(f"{cut(id)!r} is no compaction")
     covered = _positions(view, [edit])
-    rows = _items(view, covered[start : start + _MOST_SOURCES], counter_of(session))
+    rows = _items(view, covered[start : start + _MAX_SOURCES], counter_of(session))
     return {"length": len(covered), "rows": rows}
 
 
@@ -100,26 +100,26 @@ def preview_compaction(
         plan, reason = None, str(fault)
     if plan is None:
         return {"plan": None, "reason": reason}
-    edits, asked = list(plan.edits), None
+    edits, request = list(plan.edits), None
     if plan.request is not None:
         edits.append(Summary("-", plan.request.spans))
         used = Usage(sum(map(room.counter.count, plan.request.prompt)), plan.request.size)
-        asked = {"model": DEFAULT_MODEL, "usage": used, "cost": cost(facts_for(DEFAULT_MODEL), used)}
+        request = {"model": DEFAULT_MODEL, "usage": used, "cost": cost(facts_for(DEFAULT_MODEL), used)}
     positions = _positions(view, edits)
-    sizes = {"before": plan.before, "after": plan.after, "count": len(positions), "request": asked}
-    rows = _items(view, positions[:_MOST_SOURCES], room.counter)
+    sizes = {"before": plan.before, "after": plan.after, "count": len(positions), "request": request}
+    rows = _items(view, positions[:_MAX_SOURCES], room.counter)
     return {"plan": {"kinds": Tally(map(kind_of, edits)), "rows": rows} | sizes, "reason": plan.reason}
 
 
 def policy_named(name: str) -> Compactor:
-    """Return a policy that compacts, by its name."""
-    found = POLICIES.get(name)
-    if found is None:
+    """Return a compactor by the name of its policy."""
+    policy = POLICIES.get(name)
+    if policy is None:
         raise InvalidValue(f"no policy {cut(name)!r} compacts; the policies are {', '.join(POLICIES)}")
-    return found
+    return policy
 
 
 def room_of(session: Session, tokens: int | None) -> Room:
-    """Return the room for what is shown: so many tokens, or as many as it takes now."""
+    """Return the room for the view: `tokens`, or by default its present size."""
     counter = counter_of(session)
     return Room(session.view().tokens(counter) if tokens is None else tokens, counter, early=True)

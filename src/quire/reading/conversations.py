@@ -1,4 +1,4 @@
-"""Conversations: the latest first, by scope or name; and what changed."""
+"""Conversations: a list by last activity, scope or name; and a wait for changes."""
 
 import time
 from bisect import bisect_right
@@ -15,22 +15,23 @@ from quire.session import Session
 from quire.stores import Place, Recent, place_at
 from quire.stores.store import by_activity
 
-_SCOPES = 200
-"""How many scopes are returned at once."""
+_MAX_SCOPES = 200
+"""The most scopes of a page."""
 
 _LIVE = 10.0
-"""Seconds after which a conversation that did not change is at rest."""
+"""Seconds after its last change during which a conversation is live."""
 
 _PAUSE = 0.25
 """Seconds between two polls for changes."""
 
-_LOOKED_AT, _LONGEST_TITLE = 5, 160
+_TITLE_ITEMS, _LONGEST_TITLE = 5, 160
+"""The first items of a conversation, where its title is searched, and its characters."""
 
 
 class Conversation(Record, frozen=True, omit_defaults=True):
-    """A conversation in a list. With a `fault` it cannot be read, and nothing else is known of it.
+    """A conversation in a list. One with a `fault` cannot be read, and has no other figures.
 
-    `items` are those that are shown now; `title` is the beginning of what the user said first.
+    `items` is the number of shown items; `title` is the beginning of the first user message.
     """
 
     address: str
@@ -50,7 +51,7 @@ class Conversation(Record, frozen=True, omit_defaults=True):
 
 
 class Conversations(Record, frozen=True):
-    """A page of conversations. `next` is the cursor of the page after it, of `length` rows in all."""
+    """A page of conversations, of `length` in all. `next` is the cursor of the next page."""
 
     rows: Sequence[Conversation]
     length: int
@@ -64,39 +65,39 @@ def list_conversations(
 ) -> Conversations:
     """Return conversations by last activity, `after` a cursor, `within` a scope, with a text in their names.
 
-    A scope is an address that ends with a slash: `ana/`, or `/` for conversations without one.
+    A scope is an address with a slash at its end: `ana/`, or `/` for conversations without one.
     """
-    found = source.recent()
+    recent = source.recent()
     scope, text = place_at(within).named if within else None, named.casefold()
-    wanted = [
+    matches = [
         one
-        for one in found
+        for one in recent
         if scope in (None, one.place.named)
         and (not text or text in f"{one.place.named}/{one.place.conversation}".casefold())
     ]
-    start = bisect_right(wanted, _read_cursor(after), key=by_activity) if after else 0
-    rows = wanted[start : start + limit]
-    places, scopes = {one.place for one in found}, Counter(one.place.named for one in found)
+    start = bisect_right(matches, _read_cursor(after), key=by_activity) if after else 0
+    rows = matches[start : start + limit]
+    places, scopes = {one.place for one in recent}, Counter(one.place.named for one in recent)
     return Conversations(
         rows=[_describe(source, one, places) for one in rows],
-        length=len(wanted),
-        next=_cursor(rows[-1]) if start + len(rows) < len(wanted) else None,
+        length=len(matches),
+        next=_cursor(rows[-1]) if start + len(rows) < len(matches) else None,
         scopes=[
-            {"within": f"{escaped(one, safe='')}/", "scope": one, "conversations": many}
-            for one, many in sorted(list(scopes.items())[:_SCOPES])
+            {"within": f"{escaped(name, safe='')}/", "scope": name, "conversations": count}
+            for name, count in sorted(list(scopes.items())[:_MAX_SCOPES])
         ],
-        count={"scopes": len(scopes), "conversations": len(found)},
+        count={"scopes": len(scopes), "conversations": len(recent)},
     )
 
 
-def _cursor(one: Recent) -> str:
-    return f"{one.time!r}~{one.place}"
+def _cursor(row: Recent) -> str:
+    return f"{row.time!r}~{row.place}"
 
 
 def _read_cursor(text: str) -> tuple[bool, float, Place]:
-    moment, _, address = text.partition("~")
+    time_text, _, address = text.partition("~")
     try:
-        return by_activity(Recent(place_at(address), 0, None if moment == "None" else float(moment)))
+        return by_activity(Recent(place_at(address), 0, None if time_text == "None" else float(time_text)))
     except ValueError:
         raise InvalidValue("a cursor is `next` of the page before") from None
 
@@ -113,7 +114,7 @@ def _describe(source: Source, one: Recent, places: set[Place]) -> Conversation:
     )
     try:
         session = source.session(one.place)
-        standing = [how for name in session.transcripts for _, how in session.calls.standing(name)]
+        standing = [state for name in session.transcripts for _, state in session.calls.standing(name)]
         has_changed = not source.is_file and now() - (one.time or 0.0) < _LIVE
         spent = session.spending
         return replace(
@@ -126,24 +127,24 @@ def _describe(source: Source, one: Recent, places: set[Place]) -> Conversation:
             open_calls=len(standing),
             is_live=has_changed or "running" in standing,
         )
-    except QuireError as fault:  # damaged or sealed: the others are listed
+    except QuireError as fault:  # damaged or sealed; the others are still listed
         return replace(row, fault=str(fault))
 
 
 def _title(session: Session) -> str:
-    said = session.view()[:_LOOKED_AT]
-    asked = (item.text for item in said if isinstance(item, Message) and item.role == "user")
-    return " ".join(next(asked, "")[:_LONGEST_TITLE].split())
+    items = session.view()[:_TITLE_ITEMS]
+    texts = (item.text for item in items if isinstance(item, Message) and item.role == "user")
+    return " ".join(next(texts, "")[:_LONGEST_TITLE].split())
 
 
 def wait_for_change(source: Source, mark: int, timeout: float) -> int:
-    """Return another mark as soon as a conversation is added, changed or removed, or this one at the end."""
-    until = time.monotonic() + timeout
-    while (found := _mark(source)) == mark and time.monotonic() < until:
+    """Return a new mark once a conversation is added, changed or removed, or `mark` after the timeout."""
+    deadline = time.monotonic() + timeout
+    while (now_mark := _mark(source)) == mark and time.monotonic() < deadline:
         time.sleep(_PAUSE)
-    return found
+    return now_mark
 
 
 def _mark(source: Source) -> int:
-    found = source.store.recent(source.scope)
-    return hash((len(found), sum(one.version for one in found), *found[:1])) & 0xFFFFFFFF
+    recent = source.store.recent(source.scope)
+    return hash((len(recent), sum(one.version for one in recent), *recent[:1])) & 0xFFFFFFFF

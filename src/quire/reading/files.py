@@ -1,4 +1,4 @@
-"""Histories and logs in files as a read-only source, their faults, and how a request repairs them."""
+"""Files: histories and logs as a read-only source, and the faults that a provider would find in them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,24 +11,24 @@ from quire.integrations.logs.histories import OWN, History, histories_in
 from quire.integrations.logs.repair import Change, changes, repaired
 from quire.items import Item
 from quire.providers import PROVIDERS, provider_for
-from quire.reading.source import MOST_ROWS, Source
+from quire.reading.source import MAX_ROWS, Source
 from quire.session import Session, Written, log_of
 from quire.session.spending import usage_note
 from quire.stores import MemoryStore
 from quire.stores.streams import USAGE
 
 _STORES = (b"SQLite format 3\0", b'{"quire":')
-"""How the files of stores begin."""
+"""The first bytes of the files of stores."""
 _LONGEST = 4_000
 
 
 def is_store(data: bytes) -> bool:
-    """Whether the content of a file is a store."""
+    """Whether the bytes of a file are a store."""
     return data.startswith(_STORES)
 
 
 def open_files(files: Mapping[str, bytes], label: str) -> Source:
-    """A source of all conversations in some files, by name. Its notes say what could not be read."""
+    """Return a source of all conversations in some files, by name. Its notes name what could not be read."""
     source = Source(MemoryStore(), label=label, histories={})
     for name, data in files.items():
         add_file(source, name, data)
@@ -69,11 +69,11 @@ def add_file(source: Source, name: str, data: bytes) -> None:
 def append_history(
     session: Session, history: History, items: Sequence[Item], expected: int | None = None
 ) -> None:
-    """Record a history, and what its answers used as its log reports it."""
+    """Record a history, and the usage that its log reports."""
     session.append(*items, expected=expected)
-    used = () if history.conversation is None else history.conversation.used
+    usages = () if history.conversation is None else history.conversation.used
     end = items[-1].created_at
-    notes = [(usage_note(one.usage, one.model, {}), min(one.time or end, end)) for one in used]
+    notes = [(usage_note(one.usage, one.model, {}), min(one.time or end, end)) for one in usages]
     written = [Written(USAGE, replace(note, created_at=time)) for note, time in notes]
     log_of(session).commit(lambda _: written)
 
@@ -81,34 +81,34 @@ def append_history(
 def find_faults(
     source: Source, address: str, provider: str = "", model: str = "", whole: bool = False
 ) -> dict[str, Any]:
-    """Return what a provider would refuse in a history of a file, and what the repair changes."""
+    """Return what a provider would refuse in a history of a file, and what a repair changes."""
     history: History | None = (source.histories or {}).get(str(source.place(address)))
     if history is None:
         raise InvalidValue("faults are those of files: what Quire sends is repaired before")
-    wire, asked = provider or history.format(), model or history.model
-    found = [] if wire == OWN else provider_for(wire).check(history.payload, asked)
+    wire, named = provider or history.format(), model or history.model
+    faults = [] if wire == OWN else provider_for(wire).check(history.payload, named)
     row: dict[str, Any] = {
         "provider": wire,
         "providers": list(PROVIDERS),
-        "model": asked,
-        "count": len(found),
-        "faults": [one._asdict() for one in found[:MOST_ROWS]],
+        "model": named,
+        "count": len(faults),
+        "faults": [one._asdict() for one in faults[:MAX_ROWS]],
     }
-    if not found:
+    if not faults:
         return row
     try:
-        payload, _ = repaired(history, wire, asked)
+        payload, _ = repaired(history, wire, named)
     except QuireError as fault:
         return row | {"unrepaired": str(fault)}
     if whole:
         return row | {"payload": payload}
-    made = changes(history.payload, payload, wire)
-    left = [str(one) for one in provider_for(wire).check(payload, asked)]
-    return row | {"left": left, "changed": len(made), "changes": [_row(one) for one in made[:MOST_ROWS]]}
+    changed = changes(history.payload, payload, wire)
+    left = [str(one) for one in provider_for(wire).check(payload, named)]
+    return row | {"left": left, "changed": len(changed), "changes": [_row(one) for one in changed[:MAX_ROWS]]}
 
 
 def _row(change: Change) -> dict[str, Any]:
-    """A change with its messages as JSON, long ones cut."""
+    """A change with its messages as JSON, cut if long."""
     texts = (
         [msgspec.json.format(msgspec.json.encode(one)).decode()[:_LONGEST] for one in messages]
         for messages in (change.before, change.after)

@@ -1,4 +1,4 @@
-"""What all surfaces decide alike by HTTP: who may ask without a key, and the status of an error."""
+"""HTTP rules that all surfaces share: which requests are refused, and the status of an error."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
@@ -20,12 +20,12 @@ _STATUS: dict[int, tuple[type[errors.QuireError], ...]] = {
 
 
 def status_of(fault: errors.QuireError) -> int:
-    """The status of an error; one that is about what was asked has 400."""
+    """The status of an error; 400 for an error in the request."""
     return next((code for code, kinds in _STATUS.items() if isinstance(fault, kinds)), 400)
 
 
 def is_served(headers: Mapping[str, str], hosts: Collection[str]) -> bool:
-    """Whether a request names one of the hosts: a page can have another name lead here."""
+    """Whether a request names one of the hosts; this stops DNS rebinding."""
     try:
         return urlsplit(f"//{headers.get('host', '')}").hostname in hosts
     except ValueError:  # such as a bracket that is not closed
@@ -33,7 +33,7 @@ def is_served(headers: Mapping[str, str], hosts: Collection[str]) -> bool:
 
 
 def is_of_another_site(headers: Mapping[str, str], *, is_page: bool = False) -> bool:
-    """Whether a page of another site has sent a request; it may only open what `is_page` itself."""
+    """Whether a page of another site sent a request, which may only navigate to a page (`is_page`)."""
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     is_opening = is_page and headers.get("sec-fetch-dest") == "document"
     is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")

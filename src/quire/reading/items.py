@@ -1,9 +1,6 @@
-"""Items as surfaces show them: plain values, long texts cut."""
+"""Items as plain values, with long texts cut."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from quire.items import (
     JSON,
@@ -25,19 +22,19 @@ from quire.items import (
 )
 from quire.reading.source import Fields, Record
 from quire.state import View, origin_of
-from quire.tokens import Counter
+from quire.tokens import Counter, note_text
 
 _LONGEST = 4_000
-"""Characters of a text that a page of items has; the rest is asked for."""
+"""Characters of an item's text on a page of items."""
 
-STRETCH = 100_000
-"""Characters of a text that are returned at once when the rest is asked for."""
+LONG_TEXT = 100_000
+"""Characters of an item's text that are returned at once for a single item."""
 
 
 class Shown(Record, frozen=True, omit_defaults=True):
-    """An item; as JSON without the fields that do not apply.
+    """An item; its JSON omits fields that do not apply.
 
-    Its text goes on at `next` if it is cut; `length` are the characters of all of it.
+    A text that is cut continues at `next`; `length` is its full length in characters.
     """
 
     id: str
@@ -66,9 +63,9 @@ def describe(
     longest: int = _LONGEST,
     view: View | None = None,
 ) -> Shown:
-    """Return an item with at most the `longest` stretch of its text, from `start` on.
+    """Return an item with at most `longest` characters of its text, from `start` on.
 
-    The `view` that it is of knows what it was made of, and so its origin.
+    Its `view` knows the sources of the item, and so its origin.
     """
     text, end = text_of(item), start + longest
     return Shown(
@@ -92,7 +89,7 @@ def describe(
 
 
 def text_of(item: Item) -> str:
-    """The text of an item: what was said, the arguments of a call, the words of an edit."""
+    """The text of an item: of a message or a result, the arguments of a call, the text of an edit."""
     match item:
         case Message() | ToolResult() | Reasoning() | Summary():
             return item.text
@@ -106,8 +103,7 @@ def text_of(item: Item) -> str:
             tools = "" if item.tools is None else f"\ntools: {', '.join(item.tools) or 'none'}"
             return f"{item.instructions or ''}{tools}".strip()
         case Note():
-            content = item.content if isinstance(item.content, str) else _json(item.content)
-            return ": ".join(filter(None, (item.key, item.description, content)))
+            return ": ".join(filter(None, (item.key, item.description, note_text(item.content))))
         case Hide() | Pin() | Distrust() | Undo():
             return ""
         case _:
@@ -125,7 +121,3 @@ def _media(item: Message | ToolResult) -> tuple[Fields, ...]:
         for part in item.parts
         if not isinstance(part, str)
     )
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=repr).decode()

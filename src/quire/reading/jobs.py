@@ -1,4 +1,4 @@
-"""Jobs: those that wait or run, in a conversation or a scope, and how the others ended."""
+"""Jobs: those that wait or run in a conversation or a scope, and the outcomes of others."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,14 +19,14 @@ from quire.session import (
 from quire.stores import Place, place_at
 
 _EXCERPT = 160
-"""Characters of what a job was asked."""
+"""Characters of the question of a job."""
 
 JobState = Literal["waiting", "running", "cancelled", "failed", "ended"]
-"""How far a job is. One that runs and was cancelled has no `stop` until it ends."""
+"""The state of a job. A running job that was cancelled has no `stop` until it ends."""
 
 
 class JobRow(Record, frozen=True, omit_defaults=True):
-    """A job. An open one has the beginning of the `question` that was asked `at` a time; a decision has none.
+    """A job. An open one has the beginning of its `question`, unless it is a decision, and its time `at`.
 
     It begins at `not_before` or later. `stop` says how a job ended, at a `version`.
     """
@@ -45,7 +45,7 @@ class JobRow(Record, frozen=True, omit_defaults=True):
 
 
 class JobPage(Record, frozen=True):
-    """Jobs; `next` is the cursor of the page after it."""
+    """A page of jobs; `next` is the cursor of the next page."""
 
     jobs: Sequence[JobRow]
     next: str | None
@@ -54,9 +54,9 @@ class JobPage(Record, frozen=True):
 def list_open_jobs(
     source: Source, within: str = "", limit: Limit = 50, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
-    """Return the jobs that have not ended, `within` a scope or in all, by their conversations.
+    """Return the jobs that have not ended, `within` a scope or in all, ordered by conversation.
 
-    A conversation that cannot be read is left out here: the list of conversations says so.
+    Conversations that cannot be read are left out; `list_conversations` reports them.
     """
     scope = place_at(within).named if within else None
     address, _, job = cursor.rpartition("~")
@@ -80,17 +80,14 @@ def list_open_jobs(
 
 
 def _jobs_at(source: Source, place: Place) -> Iterator[JobRow]:
-    with suppress(QuireError):  # one that is damaged or sealed does not hide the others
+    with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
         yield from sorted(_open_jobs(source.session(place)), key=lambda one: one.job)
 
 
 def list_jobs(
     source: Source, address: str, limit: Limit = 50, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
-    """Return the jobs of a conversation: all that are open, then those that ended, newest first.
-
-    The `limit` is of those that ended.
-    """
+    """Return the jobs of a conversation: all open ones, then at most `limit` ended ones, newest first."""
     if not cursor.isdecimal() and cursor:
         raise InvalidValue("a cursor is `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
@@ -102,7 +99,7 @@ def list_jobs(
 
 
 def read_job(source: Source, address: str, job: str) -> JobRow:
-    """Return one job; `UnknownId` if there is none."""
+    """Return one job; `UnknownId` if it does not exist."""
     session = source.session(address)
     for one in _open_jobs(session):
         if one.job == job:
@@ -114,7 +111,7 @@ def read_job(source: Source, address: str, job: str) -> JobRow:
 
 
 def _open_jobs(session: Session) -> list[JobRow]:
-    """The jobs of a conversation that have not ended, in order."""
+    """The open jobs of a conversation, in order."""
     messages = {job.id: job.message for job in session.jobs.pending()}
     rows: list[JobRow] = []
     for one in open_jobs_of(log_of(session)):

@@ -1,4 +1,4 @@
-"""What a question brings back of a scope: quotes of conversations and documents; and the documents."""
+"""Memory: the quotes that a question recalls from a scope, and its documents."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from quire.reading.source import Count, Fields, Record, Source
 from quire.stores import Place, place_at
 from quire.tokens import counter_for
 
-_FOUND, _SCOPES, _LONGEST, _BUDGET = 20, 20, 600, 1_024
-"""How many quotes are returned and scopes searched; characters of a quote; tokens of all."""
+_MAX_QUOTES, _MAX_SCOPES, _LONGEST, _BUDGET = 20, 20, 600, 1_024
+"""Quotes that are returned; scopes that are searched; characters of a quote; tokens of all quotes."""
 
 
 class Recalled(Record, frozen=True):
-    """What a question brings back: rows with reasons, which fit into a budget or are left out."""
+    """The quotes for a question, as rows with reasons; each fits into the budget or not."""
 
     question: str
     scope: str
@@ -33,17 +33,17 @@ def recall(
     limit: Count | None = None,
     zone: str | None = None,
 ) -> Recalled:
-    """Return what a question brings back of a scope; the other `tiers` are of one conversation.
+    """Return what a question recalls from a scope; tiers other than `knowledge` need a `conversation`.
 
-    Of conversations without a scope, which are scopes of their own, the latest are searched one by one.
+    Each conversation without a scope is a scope of its own; the latest of these are searched one by one.
     """
     if conversation is None:
-        scopes = source.scopes(scope)[:_SCOPES]
+        scopes = source.scopes(scope)[:_MAX_SCOPES]
     else:
         scopes = [source.place(place_at(scope=scope, conversation=conversation)).scope]
     quotes: list[Quote] = []
-    for one in scopes:
-        memory = Memory.of(source.store, one, zone=zone)
+    for name in scopes:
+        memory = Memory.of(source.store, name, zone=zone)
         quotes += recalled(
             memory, question, tiers=checked_tiers(tiers), conversation=conversation, limit=limit
         )
@@ -52,30 +52,30 @@ def recall(
 
 
 def search(source: Source, question: str, within: str = "") -> dict[str, Any]:
-    """Return what answers a question in the conversations and documents `within` one scope, best first."""
+    """Return the answers to a question in the conversations and documents `within` a scope, best first."""
     scope = place_at(within).named if within else source.scope or ""
     quotes = [
-        (one, quote)
-        for one in source.scopes(scope)[:_SCOPES]
-        for quote in recalled(Memory.of(source.store, one), question, limit=_FOUND)
+        (name, quote)
+        for name in source.scopes(scope)[:_MAX_SCOPES]
+        for quote in recalled(Memory.of(source.store, name), question, limit=_MAX_QUOTES)
     ]
     return {
         "scope": scope,
         "found": [
             {
-                "address": str(Place(one, quote.source)) if quote.at else None,
+                "address": str(Place(name, quote.source)) if quote.at else None,
                 "source": quote.source,
                 "item": quote.first,
                 "at": quote.at or None,
                 "text": quote.line[:_LONGEST],
                 "reason": quote.why(),
             }
-            for one, quote in quotes[:_FOUND]
+            for name, quote in quotes[:_MAX_QUOTES]
         ],
     }
 
 
 def list_documents(source: Source, scope: str) -> list[Document]:
     """Return the documents of a scope, by name; `UnknownId` if there is no such scope."""
-    (found, *_) = source.scopes(scope)
-    return Knowledge(source.store, found).sources()
+    (name, *_) = source.scopes(scope)
+    return Knowledge(source.store, name).sources()

@@ -1,4 +1,4 @@
-"""Open work: the jobs that wait or run, and the calls that a person decides, over all conversations."""
+"""Open work: waiting and running jobs, and calls that a person must decide, of all conversations."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,8 +9,8 @@ from quire.reading.calls import list_calls
 from quire.reading.jobs import JobRow, list_open_jobs
 from quire.reading.source import Limit, Record, Source
 
-_LOOKED_AT = 200
-"""Conversations that are opened for calls: the latest, as no store keeps where a call waits."""
+_MAX_OPENED = 200
+"""The latest conversations, which are searched for calls: stores have no index of waiting calls."""
 
 
 class OpenWork(Record, frozen=True):
@@ -22,21 +22,21 @@ class OpenWork(Record, frozen=True):
 
 
 def list_open_work(source: Source, limit: Limit = 50) -> OpenWork:
-    """Return the jobs that have not ended, and the calls that a person decides in the latest conversations.
+    """Return the open jobs, and the calls that a person must decide in the latest conversations.
 
-    A conversation that cannot be read is left out here: the list of conversations says so.
+    Conversations that cannot be read are left out; `list_conversations` reports them.
     """
     jobs, calls = list_open_jobs(source, limit=limit), list[dict[str, Any]]()
     known, source.without_calls = source.without_calls, {}
-    for one in source.recent()[:_LOOKED_AT]:
+    for one in source.recent()[:_MAX_OPENED]:
         if known.get(one.place) == one.version:
             source.without_calls[one.place] = one.version
             continue
         with suppress(QuireError):  # damaged or sealed
             session = source.session(one.place)
             names = [name for name in session.transcripts if session.calls.standing(name)]
-            for found in [list_calls(source, str(one.place), name, limit=1)["open"] for name in names]:
-                calls += [call | {"address": str(one.place)} for call in found]
+            for open_calls in [list_calls(source, str(one.place), name, limit=1)["open"] for name in names]:
+                calls += [call | {"address": str(one.place)} for call in open_calls]
             if not names:
                 source.without_calls[one.place] = one.version
     return OpenWork(jobs=jobs.jobs, calls=calls[:limit], has_more=jobs.next is not None or len(calls) > limit)

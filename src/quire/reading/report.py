@@ -1,4 +1,4 @@
-"""The report of a store: what requests cost, what caches served, why they broke, and what was wasted."""
+"""The report of a store: costs, cache hits, cache breaks with their causes, and waste."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,27 +18,27 @@ from quire.state import View, is_output
 from quire.tokens import AS_OF, Definition, read_definition, schema_tokens, single_definitions
 
 EXCHANGES = "exchanges"
-"""The transcript in which the proxy notes how each request was answered."""
+"""The transcript in which the proxy records the outcome of each request."""
 
 _LEAST_AGAIN, _LEAST_COST = 500, 0.0001
-"""Tokens from which a break of the cache is worth a warning, and USD that are worth a word."""
+"""The least tokens of a cache break with a warning, and the least USD that it mentions."""
 _EXPLAINED = ("instructions", "tools", "section")
 """The causes that the first changed byte explains."""
-_MOST_SCANNED, _ROWS, _EXCERPT = 2_000, 10, 60
+_MAX_SCANNED, _ROWS, _EXCERPT = 2_000, 10, 60
 _TOOLS_SHARE, _LEAST_REPLIES, _LEAST_TOOLS = 0.4, 10, 1_000
 _LEAST_REPEATED = 4
 _OVERSIZED = 40_000
-"""The size of a result that is worth a warning, in characters."""
+"""The least characters of a result with a warning."""
 
 
 # The report
 
 
 class Report(Record, frozen=True):
-    """What the requests of a store used and wasted, those `since` a time.
+    """What the requests of a store `since` a time used and wasted.
 
-    `first` is the median of the seconds to the first token. Costs are in USD at list prices of `prices_of`;
-    `unpriced` counts the requests that have none. `breaks` are of caches, by cause.
+    `first` is the median of the seconds to the first token. Costs are in USD at the list prices of
+    `prices_of`; `unpriced` counts the requests without a price. `breaks` are cache breaks by cause.
     """
 
     since: float
@@ -60,7 +60,7 @@ class Report(Record, frozen=True):
 
 
 class _Sums:
-    """What is added up conversation by conversation."""
+    """The sums of a report, added up conversation by conversation."""
 
     def __init__(self) -> None:
         self.spending = Spending()
@@ -84,24 +84,25 @@ class _Sums:
                 self._add_request(kept, before_of(kept, receipts[:place]), str(session.place))
         self._add_items(session, receipts[-1])
         for item in session.view(EXCHANGES) if EXCHANGES in session.transcripts else ():
-            told: Mapping[str, Any] = item.content if isinstance(item, Note) else {}
+            answer: Mapping[str, Any] = item.content if isinstance(item, Note) else {}
             if item.created_at >= since:
-                self.failed += not told.get("whole") or told.get("status", 0) >= 400 or "error" in told
-                self.firsts += filter(None, [told.get("first")])
+                self.failed += not answer.get("whole") or answer.get("status", 0) >= 400 or "error" in answer
+                self.firsts += filter(None, [answer.get("first")])
 
     def _add_request(self, kept: Kept, before: Kept | None, address: str) -> None:
         spent, model = kept.spending, kept.model or ""
         self.requests += 1
         self.spending += spent
         self.models[model] = self.models.get(model, Spending()) + spent
-        made = None if before is None else compare_requests(before, kept)
-        if before is None or made is None or made.cause is None or made.cause.name == "short":
+        compared = None if before is None else compare_requests(before, kept)
+        cause = None if compared is None else compared.cause
+        if before is None or compared is None or cause is None or cause.name == "short":
             return
-        row = self.breaks.setdefault(made.cause.name, {"requests": 0, "tokens": 0, "cost": 0.0, "last": ""})
+        row = self.breaks.setdefault(cause.name, {"requests": 0, "tokens": 0, "cost": 0.0, "last": ""})
         row["requests"] += 1
-        row["tokens"] += _tokens_behind(before, kept, made)
-        row["cost"] += made.cost or 0.0
-        row["last"] = f"{address}: {made.cause.reason}"
+        row["tokens"] += _tokens_not_served(before, kept, compared)
+        row["cost"] += compared.cost or 0.0
+        row["last"] = f"{address}: {cause.reason}"
 
     def _add_items(self, session: Session, last: Kept) -> None:
         address, calls, counter = str(session.place), Counter[tuple[str, str]](), counter_of(session)
@@ -120,7 +121,7 @@ class _Sums:
             self.offered.setdefault(read_definition(tool)[0], []).append(schema_tokens([tool], counter))
 
     def largest(self, source: Source) -> Iterator[Fields]:
-        """The largest items, in tokens."""
+        """Yield the largest items with their tokens."""
         for _, address, item in nlargest(_ROWS, self.items.values(), key=lambda row: row[0]):
             counted = counter_of(source.session(address)).count(item)
             name = getattr(item, "name", None) or getattr(item, "role", None)
@@ -128,7 +129,7 @@ class _Sums:
 
 
 def write_report(source: Source, since: float = 0.0) -> Report:
-    """Sum up the requests since a time; a conversation that cannot be read is left out."""
+    """Sum up the requests since a time, without conversations that cannot be read."""
     sums = _Sums()
     for one in source.recent():
         if one.time is not None and one.time < since:
@@ -177,16 +178,16 @@ def write_report(source: Source, since: float = 0.0) -> Report:
 # Warnings
 
 
-def describe_break(before: Kept, kept: Kept, made: Comparison) -> list[str]:
-    """Say why a cache did not serve a request, what that cost, and the bytes that caused it; else nothing."""
-    if made.cause is None or made.cause.name == "short":
+def describe_break(before: Kept, kept: Kept, compared: Comparison) -> list[str]:
+    """Describe a cache break: its cause, its cost, and the first changed bytes; nothing if there is none."""
+    if compared.cause is None or compared.cause.name == "short":
         return []
-    tokens = _tokens_behind(before, kept, made)
+    tokens = _tokens_not_served(before, kept, compared)
     if tokens < _LEAST_AGAIN:
         return []
-    cost = f", {made.cost:.4f} USD more" if made.cost and made.cost >= _LEAST_COST else ""
-    text = f"cache break: {made.cause.reason}; {tokens:,} tokens were not served{cost}"
-    if made.cause.name not in _EXPLAINED:
+    cost = f", {compared.cost:.4f} USD more" if compared.cost and compared.cost >= _LEAST_COST else ""
+    text = f"cache break: {compared.cause.reason}; {tokens:,} tokens were not served{cost}"
+    if compared.cause.name not in _EXPLAINED:
         return [text]
     try:
         first = first_change(before, kept)
@@ -194,19 +195,19 @@ def describe_break(before: Kept, kept: Kept, made: Comparison) -> list[str]:
         return [text]
     if first is None:
         return [text]
-    was, new = (repr(one[:_EXCERPT]) for one in (first.was, first.now))
-    return [f"{text}; byte {first.byte:,}, {first.path}: {was} → {new}"]
+    old, new = (repr(value[:_EXCERPT]) for value in (first.was, first.now))
+    return [f"{text}; byte {first.byte:,}, {first.path}: {old} → {new}"]
 
 
-def _tokens_behind(before: Kept, kept: Kept, made: Comparison) -> int:
-    """The tokens that were not served; what changed at the start is new, with much that did not."""
-    is_start = made.cause is not None and made.cause.name in _EXPLAINED
-    return min(before.tokens, kept.tokens) - made.tokens if is_start else made.again
+def _tokens_not_served(before: Kept, kept: Kept, compared: Comparison) -> int:
+    """The tokens that the cache did not serve; after a change at the start, all that follow it."""
+    is_start = compared.cause is not None and compared.cause.name in _EXPLAINED
+    return min(before.tokens, kept.tokens) - compared.tokens if is_start else compared.again
 
 
 def find_waste(view: View, tools: Sequence[Definition], schemas: int, tokens: int) -> list[str]:
-    """Say what a request spends its window on: tools that nobody calls, calls repeated, oversized results."""
-    recent = view[-_MOST_SCANNED:]
+    """Describe what wastes the window of a request: unused tools, repeated calls, oversized results."""
+    recent = view[-_MAX_SCANNED:]
     return [*_unused(recent, tools, schemas, tokens), *_repeated(recent), *_oversized(recent)]
 
 
@@ -230,7 +231,7 @@ def _repeated(items: Sequence[Item]) -> Iterator[str]:
     for (name, arguments), times in calls.most_common():
         if times < _LEAST_REPEATED:
             return
-        if times & (times - 1) == 0:  # at 4, 8, 16 …: it is said again where it goes on
+        if times & (times - 1) == 0:  # warn at 4, 8, 16 …
             yield f"{name} was called {times} times with the same arguments: {arguments[:_EXCERPT]}"
 
 

@@ -1,4 +1,4 @@
-"""Requests: what was sent, what filled the budget, what became of every candidate, where the cache broke."""
+"""Requests: their bytes, their budgets, the fate of every candidate, and cache breaks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,12 +9,12 @@ from quire.errors import QuireError, UnknownId
 from quire.items import Item, Message, ToolCall, ToolResult, kind_of
 from quire.providers import HISTORY, entries_in
 from quire.reading.items import text_of
-from quire.reading.source import MOST_ROWS, Count, Fields, Limit, Record, Source
+from quire.reading.source import MAX_ROWS, Count, Fields, Limit, Record, Source
 from quire.session import Kept, Spending, before_of, compare_requests, first_change
 from quire.tokens import AS_OF, Usage
 
-_MOST_SEGMENTS = 100
-_AT_ONCE = 64
+_MAX_SEGMENTS = 100
+_RECEIPTS_AT_ONCE = 64
 _EXCERPT, _LONGEST = 160, 4_000
 
 
@@ -22,10 +22,10 @@ _EXCERPT, _LONGEST = 160, 4_000
 
 
 class RequestRow(Record, frozen=True, omit_defaults=True):
-    """A request that was sent. `question` is the beginning of the message that it answers.
+    """A sent request. `question` is the beginning of the message that it answers.
 
-    `predicted` is the share that begins like the request before, `reported` what a cache served of it;
-    `again` are the tokens that were sent before too and were not served, `again_cost` what that cost more.
+    `predicted` is the share of it that equals the beginning of the request before, `reported` the share that
+    a cache served. `again` are repeated tokens that no cache served, `again_cost` their extra cost.
     """
 
     version: int
@@ -51,21 +51,18 @@ def list_requests(
 
     With `brief` they are not compared with those before them.
     """
-    found = source.session(address).receipts[-(skip + limit + 1) :]
-    found = found[: len(found) - skip]
+    receipts = source.session(address).receipts[-(skip + limit + 1) :]
+    receipts = receipts[: len(receipts) - skip]
     rows = [
-        _row(kept, None if brief else before_of(kept, found[:place])) for place, kept in enumerate(found)
+        RequestRow(**_row_fields(kept, None if brief else before_of(kept, receipts[:place])))
+        for place, kept in enumerate(receipts)
     ][-limit:]
-    spent = sum((kept.spending for kept in found[-limit:]), Spending())
-    return {"rows": rows, "has_more": len(found) > limit, "reported": spent.cached, "prices_of": AS_OF}
+    spent = sum((kept.spending for kept in receipts[-limit:]), Spending())
+    return {"rows": rows, "has_more": len(receipts) > limit, "reported": spent.cached, "prices_of": AS_OF}
 
 
-def _row(kept: Kept, before: Kept | None) -> RequestRow:
-    return RequestRow(**_fields(kept, before))
-
-
-def _fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
-    spent, made = kept.spending, None if before is None else compare_requests(before, kept)
+def _row_fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
+    spent, compared = kept.spending, None if before is None else compare_requests(before, kept)
     names = ("version", "provider", "model", "tokens", "available", "is_bare")
     fields: dict[str, Any] = {
         **{name: getattr(kept, name) for name in names},
@@ -74,32 +71,32 @@ def _fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
         "reported": spent.cached,
         "cost": spent.cost if spent.requests and not spent.unpriced else None,
     }
-    if made is None:
+    if compared is None:
         return fields
     return {
         **fields,
-        "predicted": made.share,
-        "cause": None if made.cause is None else made.cause._asdict(),
-        "again": made.again,
-        "again_cost": made.cost,
+        "predicted": compared.share,
+        "cause": None if compared.cause is None else compared.cause._asdict(),
+        "again": compared.again,
+        "again_cost": compared.cost,
     }
 
 
 def question_of(kept: Kept) -> str:
-    """Return the beginning of the message that a request answers: the last one of the user in it."""
+    """Return the beginning of the message that a request answers: the last user message in it."""
     if kept.is_bare:
         return ""
     view = kept.view
-    said = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
-    shown = said or (one for one in reversed(kept.items) if isinstance(one, Message) and one.role == "user")
-    return " ".join(next((text_of(one)[:_EXCERPT] for one in shown), "").split())
+    last = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
+    shown = (one for one in reversed(kept.items) if isinstance(one, Message) and one.role == "user")
+    return " ".join(next((text_of(one)[:_EXCERPT] for one in last or shown), "").split())
 
 
 # One request
 
 
 class Request(RequestRow, frozen=True, kw_only=True):
-    """One request: its budget, every candidate, its parameters, and the difference to the one before."""
+    """One request: its budget, every candidate, its parameters, and the differences from the one before."""
 
     reserve: int | None
     error: float | None
@@ -117,9 +114,9 @@ class Request(RequestRow, frozen=True, kw_only=True):
 
 def read_request(source: Source, address: str, version: Count | None = None) -> Request:
     """Return one request, by default the last."""
-    kept, before, after = _find(source, address, version)
+    kept, before, after = _request_with_neighbours(source, address, version)
     fields: dict[str, Any] = {
-        **_fields(kept, before),
+        **_row_fields(kept, before),
         **{name: getattr(kept, name) for name in ("reserve", "error", "digest", "advice", "beside")},
         "sections": [line._asdict() for line in kept.lines()],
         "usage": kept.spending.usage if kept.spending.requests else None,
@@ -136,42 +133,44 @@ def read_request(source: Source, address: str, version: Count | None = None) -> 
         return Request(**fields, fault=str(fault))
 
 
-def _find(source: Source, address: str, version: int | None) -> tuple[Kept, Kept | None, int | None]:
-    """The request that is asked for, the one to compare it with, and the version of the next."""
-    receipts, count = source.session(address).receipts, _AT_ONCE
-    found = receipts[-count:]
-    while version is not None and len(found) == count and found[0].version >= version:
+def _request_with_neighbours(
+    source: Source, address: str, version: int | None
+) -> tuple[Kept, Kept | None, int | None]:
+    """A request, the one to compare it with, and the version of the next."""
+    receipts, count = source.session(address).receipts, _RECEIPTS_AT_ONCE
+    newest = receipts[-count:]
+    while version is not None and len(newest) == count and newest[0].version >= version:
         count *= 4
-        found = receipts[-count:]
-    places = [place for place, kept in enumerate(found) if version in (None, kept.version)]
+        newest = receipts[-count:]
+    places = [place for place, kept in enumerate(newest) if version in (None, kept.version)]
     if not places:
         raise UnknownId("no such request was kept in this conversation")
     place = places[-1]
-    after = found[place + 1].version if place + 1 < len(found) else None
-    return found[place], before_of(found[place], found[:place]), after
+    after = newest[place + 1].version if place + 1 < len(newest) else None
+    return newest[place], before_of(newest[place], newest[:place]), after
 
 
 def _candidates(kept: Kept) -> Iterator[Fields]:
-    """Every candidate, with the beginning of its text and the edit that took it away, if one did."""
+    """Yield every candidate, with the beginning of its text and the edit that removed it, if one did."""
     shown, recorded = {item.id: item for item in kept.items}, _recorded(kept)
     for entry in kept.entries:
         item, edit = shown.get(entry.item_id), entry.rule.removeprefix("edit ")
         item = recorded.get(entry.item_id) if item is None else item
-        told = {} if item is None else _brief(item, recorded)
-        yield {**told, **entry._asdict(), "edit": None if edit == entry.rule else edit}
+        brief = {} if item is None else _brief(item, recorded)
+        yield {**brief, **entry._asdict(), "edit": None if edit == entry.rule else edit}
 
 
 def _recorded(kept: Kept) -> dict[str, Item]:
-    """The items of the transcript by their ids, as far as the request knew it."""
+    """The recorded items at the time of the request, by id."""
     view = kept.view
     return {} if view is None else {item.id: item for item in view.recorded()}
 
 
 def _difference(before: Kept, kept: Kept) -> Fields:
     """The items and parameters that differ, and the first changed byte."""
-    answer: dict[str, Any] = {"version": before.version}
+    difference: dict[str, Any] = {"version": before.version}
     if before.is_bare or kept.is_bare:
-        return answer | {"fault": "what one of the two showed was forgotten, or was not kept"}
+        return difference | {"fault": "what one of the two showed was forgotten, or was not kept"}
     old, new = ({item.id: item for item in one.items} for one in (before, kept))
     changes = {
         "added": [item for name, item in new.items() if name not in old],
@@ -179,20 +178,20 @@ def _difference(before: Kept, kept: Kept) -> Fields:
         "changed": [item for name, item in new.items() if name in old and old[name] != item],
     }
     recorded = _recorded(kept)
-    answer |= {
-        name: {"count": len(items), "items": [_brief(item, recorded) for item in items[:MOST_ROWS]]}
+    difference |= {
+        name: {"count": len(items), "items": [_brief(item, recorded) for item in items[:MAX_ROWS]]}
         for name, items in changes.items()
     }
     try:
-        given, had, first = kept.parameters or {}, before.parameters or {}, first_change(before, kept)
+        ours, theirs, first = kept.parameters or {}, before.parameters or {}, first_change(before, kept)
     except QuireError as fault:
-        return answer | {"fault": str(fault)}
-    names = [name for name in {**had, **given} if had.get(name) != given.get(name)]
-    return answer | {"parameters": names, "first": None if first is None else first._asdict()}
+        return difference | {"fault": str(fault)}
+    names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    return difference | {"parameters": names, "first": None if first is None else first._asdict()}
 
 
 def _brief(item: Item, recorded: Mapping[str, Item]) -> dict[str, Any]:
-    """An item in a row; what a section made is not in the transcript."""
+    """An item as a row; items that a section made are not recorded."""
     row = {name: getattr(item, name, None) for name in ("role", "name")}
     row |= {"id": item.id, "kind": kind_of(item), "text": text_of(item)[:_EXCERPT]}
     return {**row, "is_recorded": item.id in recorded}
@@ -215,23 +214,23 @@ def read_bytes(
     start: Count | None = None,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Return the JSON that was sent, in segments: fields, and the elements of lists; or as one text.
+    """Return the JSON that was sent, in segments (fields, and elements of lists), or as one text.
 
-    The segments begin at `start`, or shortly before the one with a `byte`, which is cut in two there.
+    The segments begin at `start`, or shortly before the one with a `byte`, which is split there.
     """
-    kept = _find(source, address, version)[0]
-    sent = kept.request()
+    kept = _request_with_neighbours(source, address, version)[0]
+    payload = kept.request()
     if whole:
-        return {"text": encode(sent).decode()}
-    segments = list(_segments(sent))
+        return {"text": encode(payload).decode()}
+    segments = list(_segments(payload))
     first = min(start or 0, len(segments))
     if byte is not None and start is None:
         behind = (place for place, one in enumerate(segments) if one.start + len(one.data) > byte)
         first = max(next(behind, len(segments)) - 2, 0)
     items = _items_in(kept, segments)
-    places = range(first, min(first + _MOST_SEGMENTS, len(segments)))
+    places = range(first, min(first + _MAX_SEGMENTS, len(segments)))
     rows = [_segment_row(segments[place], byte, items.get(place, ())) for place in places]
-    return {"rows": rows, "start": first, "total": len(segments), "bytes": len(encode(sent))}
+    return {"rows": rows, "start": first, "total": len(segments), "bytes": len(encode(payload))}
 
 
 def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
@@ -247,40 +246,40 @@ def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
         at += is_list
 
 
-def _segment_row(one: _Segment, byte: int | None, items: Sequence[Fields]) -> Fields:
+def _segment_row(segment: _Segment, byte: int | None, items: Sequence[Fields]) -> Fields:
     """A segment with its text; if the first changed byte is in it, the text in two parts.
 
-    `cut` are the characters that are left out before and after it.
+    `cut` are the numbers of characters that are left out before and after it.
     """
-    place = -1 if byte is None else byte - one.start
-    row = {"path": one.path, "start": one.start, "size": len(one.data), "items": items, "changed": None}
-    if not 0 <= place < len(one.data):
-        text = one.data.decode()
+    place, data = -1 if byte is None else byte - segment.start, segment.data
+    row = {"path": segment.path, "start": segment.start, "size": len(data), "items": items, "changed": None}
+    if not 0 <= place < len(data):
+        text = data.decode()
         return row | {"text": text[:_LONGEST], "cut": (0, max(len(text) - _LONGEST, 0))}
-    same, changed = (part.decode(errors="replace") for part in (one.data[:place], one.data[place:]))
+    same, changed = (part.decode(errors="replace") for part in (data[:place], data[place:]))
     cut = [max(len(part) - _LONGEST, 0) for part in (same, changed)]
     return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST], "cut": cut}
 
 
 def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[Fields]]:
-    """The items by the segment that has their words, as far as these can be found."""
+    """The items by the segment that contains their text, as far as it can be found."""
     sections = [name for name, length in kept.runs for _ in range(length)]
     tokens = {entry.item_id: entry.tokens for entry in kept.entries}
     history = f"{HISTORY.get(kept.provider, '')}["
     order = sorted(range(len(segments)), key=lambda place: segments[place].path.startswith(history))
-    found, at = dict[int, list[Fields]](), 0
+    by_segment, at = dict[int, list[Fields]](), 0
     for item, section in zip(kept.items, sections, strict=False):
-        words = [encode(text[:200])[1:-1] for text in _words_of(item) if text]
-        ahead = range(at, min(at + 12, len(order)))  # the next words are not far
-        place = next((one for one in ahead if all(w in segments[order[one]].data for w in words)), None)
-        if words and place is not None:
+        texts = [encode(text[:200])[1:-1] for text in _texts_of(item) if text]
+        ahead = range(at, min(at + 12, len(order)))  # the next text is not far
+        place = next((p for p in ahead if all(text in segments[order[p]].data for text in texts)), None)
+        if texts and place is not None:
             row = {"id": item.id, "section": section, "tokens": tokens.get(item.id)}
-            found.setdefault(order[place], []).append(row)
+            by_segment.setdefault(order[place], []).append(row)
             at = place
-    return found
+    return by_segment
 
 
-def _words_of(item: Item) -> list[str]:
+def _texts_of(item: Item) -> list[str]:
     if isinstance(item, ToolCall):
         return [item.call_id]
     return [item.call_id, item.text] if isinstance(item, ToolResult) else [text_of(item)]

@@ -1,32 +1,31 @@
-"""A conversation: its transcript with the edits in place, its versions, its branches, two of them compared.
+"""Transcripts: one conversation with its edits in place, its versions and branches, and comparisons.
 
-A position counts the items of a transcript in the order they were recorded. The positions of a fork go on
-from those of its parent.
+A position counts the items of a transcript in the order of recording. The positions of a fork continue those
+of its parent.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from quire.errors import UnknownId, cut
 from quire.items import Undo, kind_of
 from quire.reading.compactions import past_compactions
-from quire.reading.items import STRETCH, Shown, describe
-from quire.reading.source import Count, Limit, Record, Source, counter_of
-from quire.session import Kept, Session, family, request_named, transcript_with
-from quire.state import Pair, Run, Sort, Stretch, View, is_edit, laid_out, side_by_side, subject
+from quire.reading.items import LONG_TEXT, Shown, describe
+from quire.reading.source import Count, Limit, Record, Source, counter_of, view_with
+from quire.session import Kept, Session, family, request_named
+from quire.state import IndexKind, Pair, Run, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN
 from quire.tokens import Counter
 
-_MOST_MARKS, _MOST_BRANCHES = 400, 200
-_FEW = 4
-"""Equal rows that are not folded in a comparison."""
+_MAX_MARKS, _MAX_BRANCHES = 400, 200
+_UNFOLDED = 4
+"""The most equal rows that a comparison does not fold."""
 
 
 class Row(Record, frozen=True, omit_defaults=True):
-    """A row of a transcript: an item, an edit, a summary, or a fold of `count` items that are not shown.
+    """A row of a transcript: an item, an edit, a summary, or a fold of `count` hidden items.
 
-    `seen` says whether a request showed the item to the model; without it, there was none or it came before.
+    `seen` says whether a request showed the item to the model; it is None without a later request.
     """
 
     sort: str
@@ -44,9 +43,9 @@ class Row(Record, frozen=True, omit_defaults=True):
 
 
 class Page(Record, frozen=True):
-    """Rows from `start` on, of `length` in all; `item` is the position of the one that was asked for.
+    """Rows from `start` on, of `length` in all; `item` is the position of the requested item.
 
-    `request` is the version of the request that they are compared with.
+    `request` is the version of the request to which `seen` refers.
     """
 
     inherited: int
@@ -58,7 +57,7 @@ class Page(Record, frozen=True):
 
 
 class _Version(NamedTuple):
-    """What one transcript showed at a version; the versions of its items, 0 where a fork has its parent's."""
+    """A transcript at a version: its view, and the versions of its items (0 for a fork's inherited ones)."""
 
     session: Session
     version: int
@@ -76,7 +75,7 @@ def _version(source: Source, address: str, transcript: str, at: int | None) -> _
 
 
 def _rows(length: int, limit: int, start: int | None, around: int = 0) -> range:
-    """The rows that are asked for; without a `start`, those around a row."""
+    """The rows of a page from `start` on, by default those around a row."""
     start = max(min(around - limit // 2, length - limit), 0) if start is None else min(start, length)
     return range(start, min(start + limit, length))
 
@@ -87,12 +86,12 @@ def _rows(length: int, limit: int, start: int | None, around: int = 0) -> range:
 def describe_conversation(
     source: Source, address: str, transcript: str = MAIN, at: Count | None = None
 ) -> dict[str, Any]:
-    """Return what is known of a conversation without reading its items."""
+    """Return the figures of a conversation, without reading its items."""
     shown = _version(source, address, transcript, at)
     session, spent = shown.session, shown.session.spending
     requests, place = session.receipts.versions(), session.place
     counts = {"requests": len(requests), "compactions": len(past_compactions(session))}
-    branches = family(source.store, place, _MOST_BRANCHES)
+    branches = family(source.store, place, _MAX_BRANCHES)
     return {
         "address": str(place),
         "version": shown.version,
@@ -106,20 +105,20 @@ def describe_conversation(
 
 
 def measure(source: Source, address: str, transcript: str = MAIN, at: Count | None = None) -> dict[str, Any]:
-    """Return how much a version shows; apart from the head, because what was not counted before is read."""
+    """Return the size of a version. It is apart from the head because uncounted items must be read."""
     shown = _version(source, address, transcript, at)
     tokens = shown.view.tokens(counter_of(shown.session))
     return {"tokens": tokens, "shown": len(shown.view), "recorded": shown.view.end}
 
 
 def _marks(shown: _Version, requests: Sequence[int]) -> dict[str, list[int]]:
-    """The versions of user messages, edits and requests; where there are many, neighbours share a mark."""
-    sorts: tuple[Sort, ...] = ("users", "edits")
-    positions = {sort: shown.view.log.positions(sort, shown.inherited, shown.view.end) for sort in sorts}
-    found = {sort: [shown.versions[position] for position in some] for sort, some in positions.items()}
-    width = shown.version // _MOST_MARKS + 1
-    each = [*found.items(), ("requests", requests)]
-    return {sort: list({at // width: at for at in versions}.values()) for sort, versions in each}
+    """The versions of user messages, edits and requests; if they are many, neighbours share a mark."""
+    kinds: tuple[IndexKind, ...] = ("users", "edits")
+    positions = {kind: shown.view.log.positions(kind, shown.inherited, shown.view.end) for kind in kinds}
+    versions = {kind: [shown.versions[position] for position in row] for kind, row in positions.items()}
+    width = shown.version // _MAX_MARKS + 1
+    rows = [*versions.items(), ("requests", requests)]
+    return {kind: list({at // width: at for at in row}.values()) for kind, row in rows}
 
 
 # The transcript
@@ -136,29 +135,29 @@ def read_transcript(
     flat: bool = False,
     request: str = "",
 ) -> Page:
-    """Return a page of a transcript as it was recorded: from `start`, around an `item`, or the end of it.
+    """Return a page of a transcript in order of recording: from `start`, around an `item`, or the end.
 
-    What is not shown is folded, unless all is asked for (`flat`). Each item says whether a `request` showed
-    it to the model; "last" is the last one at that version.
+    Hidden items are folded, unless `flat`. Each item says whether a `request` showed it to the model; "last"
+    is the last request at that version.
     """
     shown = _version(source, address, transcript, at)
     view, edits = shown.view, shown.view.edits_in_force.edits.values()
-    every = (Stretch("item", position, position + 1) for position in range(view.end))
-    rows = list(every if flat else laid_out(view))
-    found = view.log.find(item, view.end)
-    place = (index for index, row in enumerate(rows) if found is not None and row.start <= found < row.stop)
+    flat_rows = (Stretch("item", position, position + 1) for position in range(view.end))
+    rows = list(flat_rows if flat else laid_out(view))
+    at_item = view.log.find(item, view.end)
+    place = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
     page = _rows(len(rows), limit, start, next(place, len(rows)))
-    asked = rows[page.start : page.stop]
-    view.log.load(Run(row.start, row.stop) for row in asked if row.sort != "fold")
+    page_rows = rows[page.start : page.stop]
+    view.log.load(Run(row.start, row.stop) for row in page_rows if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
     kept, counter = _request(shown, request), counter_of(shown.session)
     return Page(
         inherited=shown.inherited,
         start=page.start,
         length=len(rows),
-        item=found,
+        item=at_item,
         request=None if kept is None else kept.version,
-        rows=[_row(shown, row, undone, counter, kept) for row in asked],
+        rows=[_row(shown, row, undone, counter, kept) for row in page_rows],
     )
 
 
@@ -201,13 +200,9 @@ def _row(
 
 
 def read_item(source: Source, address: str, id: str, start: Count = 0) -> Shown:
-    """Return one item, with a long stretch of its text from `start` on."""
-    session = source.session(address)
-    name = transcript_with(session, id)
-    if name is None:
-        raise UnknownId(f"there is no item {cut(id)!r} here")
-    view = session.view(name)
-    return describe(view.get(id), start=start, longest=STRETCH, view=view)
+    """Return one item, with much of its text from `start` on."""
+    view = view_with(source.session(address), id)
+    return describe(view.get(id), start=start, longest=LONG_TEXT, view=view)
 
 
 # Two versions or branches side by side
@@ -224,14 +219,14 @@ def compare(
     limit: Limit = 100,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Return a page of what two versions show, of one conversation or two; equal rows fold unless `flat`."""
+    """Return a page of two versions side by side; long runs of equal rows are folded, unless `flat`."""
     left = _version(source, address, transcript, at)
     right = _version(source, other or address, transcript, other_at)
     pairs = list(enumerate(side_by_side(left.view, right.view)))
     rows: list[list[tuple[int, Pair]]] = []
     for is_same, group in groupby(pairs, key=lambda numbered: numbered[1].state == "same"):
         run = list(group)
-        rows += [run] if is_same and len(run) > _FEW and not flat else [[one] for one in run]
+        rows += [run] if is_same and len(run) > _UNFOLDED and not flat else [[one] for one in run]
     counter = counter_of(left.session)
     return {
         "left": {"version": left.version, "shown": len(left.view)},
@@ -245,7 +240,7 @@ def compare(
 
 
 def _both(left: View, right: View, row: Sequence[tuple[int, Pair]], counter: Counter) -> dict[str, Any]:
-    """What stands side by side, or a fold of equal rows."""
+    """A row of both versions, or a fold of equal rows."""
     start, pair = row[0]
     if len(row) > 1:
         return {"state": "same", "start": start, "count": len(row)}

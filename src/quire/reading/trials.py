@@ -1,4 +1,4 @@
-"""The same history under another budget, compactor, provider or model. Nothing is sent or written."""
+"""Trials: a history under another budget, compactor, provider or model. Nothing is sent or written."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ _COMPACTORS: dict[str, Compactor | None] = {
     **{name: one for name, one in POLICIES.items() if one},
 }
 _WINDOW = 128_000
-"""The window of a model that is not known."""
-_MOST_ROWS = 100
+"""The window of an unknown model."""
+_MAX_ROWS = 100
 
 
 class _Setting(NamedTuple):
-    """What can be varied."""
+    """The settings of a trial."""
 
     window: int
     reserve: int
@@ -48,17 +48,17 @@ class _Setting(NamedTuple):
     def changed(
         self, window: int | None, reserve: int | None, compactor: str, provider: str, model: str
     ) -> "_Setting":
-        """These settings with others; what is not given stays, as far as it suits the model."""
+        """The settings with changes; an empty argument keeps the present value, if that suits the model."""
         model = model or self.model
         own = facts_for(model).provider or self.provider
         suits = model == self.model or self.provider.startswith(own)
         provider, compactor = provider or (self.provider if suits else own), compactor or self.compactor
-        for name, what, known in (("provider", provider, PROVIDERS), ("compactor", compactor, _COMPACTORS)):
-            if what not in known:
-                raise InvalidValue(f"no {name} {cut(what)!r}; there are {', '.join(known)}")
-        usual = min(self.window, _window_of(model))
-        kept = self.reserve if reserve is None else reserve
-        return _Setting(window or usual, kept, compactor, provider, model)
+        for kind, name, known in (("provider", provider, PROVIDERS), ("compactor", compactor, _COMPACTORS)):
+            if name not in known:
+                raise InvalidValue(f"no {kind} {cut(name)!r}; there are {', '.join(known)}")
+        window = window or min(self.window, _window_of(model))
+        reserve = self.reserve if reserve is None else reserve
+        return _Setting(window, reserve, compactor, provider, model)
 
 
 def try_settings(
@@ -71,21 +71,21 @@ def try_settings(
     provider: str = "",
     model: str = "",
 ) -> dict[str, Any]:
-    """Return how the history fits under other settings, beside the request that was sent, or the next one."""
-    trial, usual, sent = _begin(source, address, request)
-    setting = usual.changed(window, reserve, compactor, provider, model)
-    is_sent = setting._replace(provider=usual.provider) == usual  # as it was, if perhaps to another provider
-    present, entries = _fit(trial, usual, sent)
-    other, others = _fit(trial, setting, sent if is_sent else None)
-    gone = fallen_out(entries, others)
+    """Return how the history fits under other settings, beside the sent request, or the next one."""
+    trial, present, sent = _begin(source, address, request)
+    setting = present.changed(window, reserve, compactor, provider, model)
+    is_sent = setting._replace(provider=present.provider) == present  # at most the provider differs
+    present_row, present_entries = _fit(trial, present, sent)
+    tried_row, tried_entries = _fit(trial, setting, sent if is_sent else None)
+    left_out = fallen_out(present_entries, tried_entries)
     texts = {item.id: text_of(item)[:200] for piece in trial.pieces for item in piece.content}
-    rows = [{**row._asdict(), "text": texts.get(row.item_id, "")} for row in gone[:_MOST_ROWS]]
+    rows = [{**row._asdict(), "text": texts.get(row.item_id, "")} for row in left_out[:_MAX_ROWS]]
     return {
         "version": sent and sent.version,
-        "present": present,
-        "tried": other,
-        "gone": {"items": len(gone), "tokens": sum(row.tokens for row in gone), "rows": rows},
-        "back": len(fallen_out(others, entries)),
+        "present": present_row,
+        "tried": tried_row,
+        "gone": {"items": len(left_out), "tokens": sum(row.tokens for row in left_out), "rows": rows},
+        "back": len(fallen_out(tried_entries, present_entries)),
         "compactors": list(_COMPACTORS),
         "providers": list(PROVIDERS),
         "models": sorted({row.prefix for row in known_models() if known_prices(row.prefix)}),
@@ -103,26 +103,26 @@ def compare_bills(
     model: str = "",
 ) -> dict[str, Any]:
     """Return what the calls so far would have cost under other settings, beside those of the request."""
-    trial, usual, _ = _begin(source, address, request)
-    setting = usual.changed(window, reserve, compactor, usual.provider, model)
-    present = _bill(trial, usual)
-    return {"present": present, "tried": present if setting == usual else _bill(trial, setting)}
+    trial, present, _ = _begin(source, address, request)
+    setting = present.changed(window, reserve, compactor, present.provider, model)
+    bill = _bill(trial, present)
+    return {"present": bill, "tried": bill if setting == present else _bill(trial, setting)}
 
 
 def _begin(source: Source, address: str, request: str) -> tuple[Trial, _Setting, Kept | None]:
-    """What is tried, its settings so far, and the request if one was sent."""
+    """The trial, its present settings, and the request if one was sent."""
     session = source.session(address)
     last = [request_named(session.receipts, request)] if request else session.receipts[-1:]
     if last and not last[0].is_bare:
         (sent,) = last
         reserve, model = sent.reserve or 0, sent.model or DEFAULT_MODEL
-        usual = _Setting(sent.available + reserve, reserve, next(iter(_COMPACTORS)), sent.provider, model)
-        return Trial(sent.pieces(), sent.tools), usual, sent
-    read = (source.histories or {}).get(str(session.place))
-    model, wire = (read.model or DEFAULT_MODEL, read.format()) if read else (DEFAULT_MODEL, "")
+        present = _Setting(sent.available + reserve, reserve, next(iter(_COMPACTORS)), sent.provider, model)
+        return Trial(sent.pieces(), sent.tools), present, sent
+    file = (source.histories or {}).get(str(session.place))
+    model, wire = (file.model or DEFAULT_MODEL, file.format()) if file else (DEFAULT_MODEL, "")
     wire = wire if wire in PROVIDERS else "openai"
-    usual = _Setting(_window_of(model), 0, next(iter(_COMPACTORS)), wire, model)
-    return Trial((Piece(History(), session.view()),), read.tools if read else ()), usual, None
+    present = _Setting(_window_of(model), 0, next(iter(_COMPACTORS)), wire, model)
+    return Trial((Piece(History(), session.view()),), file.tools if file else ()), present, None
 
 
 def _window_of(model: str) -> int:
@@ -130,14 +130,14 @@ def _window_of(model: str) -> int:
 
 
 def _fit(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[str, Any], Sequence[Entry]]:
-    """The receipt of a request, what its provider would refuse and what was changed for it; the entries."""
+    """The receipt of a request with its faults and downgrades, and its entries."""
     wire = provider_for(setting.provider)
     try:
-        made = sent or trial.fit(*setting.for_trial)
+        request = sent or trial.fit(*setting.for_trial)
     except (Irreducible, OverBudget) as fault:
         return {**setting._asdict(), "error": str(fault)}, ()
-    receipt = made.receipt if isinstance(made, Context) else made
-    rendered = wire.render(made.items, model=setting.model, tools=made.tools, plan=made.plan)
+    receipt = request.receipt if isinstance(request, Context) else request
+    rendered = wire.render(request.items, model=setting.model, tools=request.tools, plan=request.plan)
     return {
         **setting._asdict(),
         "tokens": receipt.tokens,
@@ -145,12 +145,12 @@ def _fit(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[str, 
         "sections": [line._asdict() for line in receipt.lines()],
         "beside": receipt.beside,
         "not_shown": [one._asdict() for one in not_shown(receipt.entries)],
-        "faults": [str(one) for one in wire.check(rendered.shared, setting.model)[:_MOST_ROWS]],
-        "downgrades": [one.reason for one in rendered.downgrades[:_MOST_ROWS]],
+        "faults": [str(one) for one in wire.check(rendered.shared, setting.model)[:_MAX_ROWS]],
+        "downgrades": [one.reason for one in rendered.downgrades[:_MAX_ROWS]],
     }, receipt.entries
 
 
 def _bill(trial: Trial, setting: _Setting) -> dict[str, Any]:
-    done, prices = trial.replay(*setting.for_trial), known_prices(setting.model)
-    cost = done.bill(prices) / 1_000_000 if prices is not None and done.calls else None
-    return {**summed([done]), "cost": cost, "items": len(trial.recorded)}
+    replay, prices = trial.replay(*setting.for_trial), known_prices(setting.model)
+    cost = replay.bill(prices) / 1_000_000 if prices is not None and replay.calls else None
+    return {**summed([replay]), "cost": cost, "items": len(trial.recorded)}

@@ -1,4 +1,4 @@
-"""Why a model saw an item or did not: in one request, and in all of its conversation."""
+"""Why a model saw an item or not: in one request, and in the whole conversation."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,23 +16,29 @@ from quire.session import Kept, Session, find_items, request_named, transcript_w
 from quire.stores import Place, place_at
 from quire.stores.streams import MAIN
 
-_FOUND, _MOST_FOUND, _QUOTES, _SCOPES, _SCANNED = 10, 50, 50, 20, 2_000
-"""How many items are explained, and how many quotes, scopes and conversations are searched for them."""
+_USUAL_ROWS, _MAX_ROWS = 10, 50
+_MAX_QUOTES, _MAX_SCOPES, _MAX_SCANNED = 50, 20, 2_000
+"""The quotes of a scope, the scopes and the conversations that are searched, at most."""
 
 
 class Asked(Record, frozen=True):
-    """A request by its version, the time, and the beginning of the question that it answers."""
+    """A request: its version, its time, and the beginning of the question that it answers."""
 
     version: int
     at: float
     question: str
 
+    @staticmethod
+    def of(kept: Kept) -> "Asked":
+        """The row of a request."""
+        return Asked(version=kept.version, at=kept.created_at, question=question_of(kept))
+
 
 class Why(Record, frozen=True):
-    """An item, and what became of it in a `request`: the `entry` of the receipt, `None` if it has none.
+    """An item, and its fate in a `request`: the `entry` of the receipt, or `None`.
 
-    `seen_in` counts the requests that showed it, of `requests` sent since it was recorded; `first` and `last`
-    are the first and the last of these, and `since` is the first request after the last that did not.
+    `requests` counts the requests since it was recorded, `seen_in` those that showed it. `first` and `last`
+    are the first and the last that showed it; `since` is the next one, which did not.
     """
 
     address: str
@@ -49,7 +55,7 @@ class Why(Record, frozen=True):
 
 
 def explain(source: Source, address: str | Place, item: str, request: str = "last") -> Why:
-    """Return why a request showed an item or did not, by default the last one, and which requests did."""
+    """Return why a request, by default the last, showed an item or not, and which requests did."""
     session = source.session(address)
     return _explain(session, session.receipts[:], item, request)
 
@@ -58,27 +64,26 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
     name = transcript_with(session, item)
     chosen = request_named(receipts, request) if receipts or request != "last" else None
     if name is not None:
-        meant = session.view(name).get(item)
-    else:  # a section made it
-        made = () if chosen is None or chosen.is_bare else chosen.items
-        found = next((one for one in made if one.id == item), None)
-        if found is None:
-            raise UnknownId(f"there is no item {cut(item)!r} here")
-        meant = found
-    sent = [(kept, is_seen) for kept in receipts if (is_seen := kept.shows(meant)) is not None]
+        target: Item | None = session.view(name).get(item)
+    else:  # a section may have made it
+        shown = () if chosen is None or chosen.is_bare else chosen.items
+        target = next((one for one in shown if one.id == item), None)
+    if target is None:
+        raise UnknownId(f"there is no item {cut(item)!r} here")
+    sent = [(kept, is_seen) for kept in receipts if (is_seen := kept.shows(target)) is not None]
     seen = [number for number, (_, is_seen) in enumerate(sent) if is_seen]
     after = sent[seen[-1] + 1 :] if seen else sent
-    entry, fault = _entry(chosen, meant)
+    entry, fault = _entry(chosen, target)
     return Why(
         address=str(session.place),
-        item=describe(meant, counter_of(session), view=session.view(name or MAIN)),
+        item=describe(target, counter_of(session), view=session.view(name or MAIN)),
         requests=len(sent),
         seen_in=len(seen),
-        first=_asked(sent[seen[0]][0]) if seen else None,
-        last=_asked(sent[seen[-1]][0]) if seen else None,
-        since=_asked(after[0][0]) if after else None,
-        request=_asked(chosen) if chosen is not None else None,
-        is_seen=None if chosen is None else chosen.shows(meant),
+        first=Asked.of(sent[seen[0]][0]) if seen else None,
+        last=Asked.of(sent[seen[-1]][0]) if seen else None,
+        since=Asked.of(after[0][0]) if after else None,
+        request=Asked.of(chosen) if chosen is not None else None,
+        is_seen=None if chosen is None else chosen.shows(target),
         entry=entry,
         fault=fault,
     )
@@ -91,34 +96,30 @@ def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
         return None, f"it was recorded after request {kept.version:,}"
     try:
         return kept.explain(item)._asdict(), None
-    except LookupError as fault:  # it was no candidate, or what explains it was forgotten
+    except LookupError as fault:  # it was no candidate, or its entry was forgotten
         return None, str(fault)
 
 
-def _asked(kept: Kept) -> Asked:
-    return Asked(version=kept.version, at=kept.created_at, question=question_of(kept))
-
-
 def explain_words(
-    source: Source, words: str, within: str = "", limit: Count = _FOUND, request: str = "last"
+    source: Source, words: str, within: str = "", limit: Count = _USUAL_ROWS, request: str = "last"
 ) -> list[Why]:
-    """Return what has these words in a scope or a conversation, the best first, each with why it was seen.
+    """Return the items with some words in a scope or a conversation, best first, each with its explanation.
 
-    `within` is an address: `ana/q3`, or `ana/` for all of a scope; by default all scopes. All items of one
-    conversation are looked through; in a scope, those that recall finds. An id names one item. `UnknownId` if
-    there are none.
+    `within` is an address: `ana/q3`, or `ana/` for a scope; by default all scopes. In a conversation all
+    items are searched, in a scope those that recall finds. An id selects one item. `UnknownId` if nothing
+    matches.
     """
     if not words.split():
         raise InvalidValue("name the words to look for")
     if within and not within.endswith("/"):
         session = source.session(within)
-        found = _items_with(session, words)
+        matches = _items_with(session, words)
     else:
-        found = _found_in_scope(source, place_at(within).named if within else None, words)
-    if not found:
+        matches = _search_scope(source, place_at(within).named if within else None, words)
+    if not matches:
         raise UnknownId(f"nothing here has {cut(words)!r}")
     rows, receipts = list[Why](), dict[Place, list[Kept]]()
-    for place, item in found[: min(max(limit, 1), _MOST_FOUND)]:
+    for place, item in matches[: min(max(limit, 1), _MAX_ROWS)]:
         session = source.session(place)
         if place not in receipts:
             receipts[place] = session.receipts[:]
@@ -126,43 +127,45 @@ def explain_words(
     return rows
 
 
-def _found_in_scope(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
-    """The items with all of the words that recall finds, in its order; else those of all that was recorded.
+def _search_scope(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
+    """The items with all of the words that recall finds, in its order; if none, those of a full scan.
 
-    Recall finds no words that are in nearly every message, and nothing that it does not index.
+    Recall does not find words that are in nearly every message, nor items that it does not index.
     """
-    wanted = set(words.casefold().split())
-    found: list[tuple[bool, Place, str]] = []
-    for one in source.scopes(scope)[:_SCOPES]:
-        for quoted in islice(recalled(Memory.of(source.store, one), words, limit=_QUOTES), _QUOTES):
-            place = Place(one, quoted.source)
-            if not quoted.at or is_reserved(place.conversation):
-                continue  # of a document, which is no item
+    all_words = set(words.casefold().split())
+    matches: list[tuple[bool, Place, str]] = []
+    for name in source.scopes(scope)[:_MAX_SCOPES]:
+        quotes = recalled(Memory.of(source.store, name), words, limit=_MAX_QUOTES)
+        for quote in islice(quotes, _MAX_QUOTES):
+            place = Place(name, quote.source)
+            if not quote.at or is_reserved(place.conversation):
+                continue  # it quotes a document
             session = source.session(place)
-            for item_id in quoted.covers:
-                name = transcript_with(session, item_id)
-                text = "" if name is None else text_of(session.view(name).get(item_id)).casefold()
-                if all(word in text for word in wanted):
-                    found.append((words.casefold() not in text, place, item_id))
-    found.sort(key=lambda one: one[0])  # those that have the words as they are given come first
-    return [(place, item_id) for _, place, item_id in dict.fromkeys(found)] or _scanned(source, scope, words)
+            for item_id in quote.covers:
+                transcript = transcript_with(session, item_id)
+                item = None if transcript is None else session.view(transcript).get(item_id)
+                text = "" if item is None else text_of(item).casefold()
+                if all(word in text for word in all_words):
+                    matches.append((words.casefold() not in text, place, item_id))
+    matches.sort(key=lambda match: match[0])  # items with the exact phrase first
+    return [(place, item_id) for _, place, item_id in dict.fromkeys(matches)] or _scan(source, scope, words)
 
 
-def _scanned(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
-    """The items with a text in the latest conversations, of which only those with its words are opened."""
+def _scan(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
+    """The items with a text in the latest conversations; only conversations with its words are opened."""
     needles = [encode(word)[1:-1].decode() for word in words.casefold().split()]
-    found: list[tuple[Place, str]] = []
-    for one in source.recent()[:_SCANNED]:
-        if scope in (None, one.place.named, one.place.scope) and len(found) < _MOST_FOUND:
-            with suppress(QuireError):  # one that is damaged or sealed does not hide the others
+    matches: list[tuple[Place, str]] = []
+    for one in source.recent()[:_MAX_SCANNED]:
+        if scope in (None, one.place.named, one.place.scope) and len(matches) < _MAX_ROWS:
+            with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
                 bodies = b"\0".join(entry.body for entry in source.store.read(one.place)).decode().casefold()
-                has_all = all(needle in bodies for needle in needles)  # most have none of the words
+                has_all = all(needle in bodies for needle in needles)  # most conversations do not
                 if has_all and any(all(needle in body for needle in needles) for body in bodies.split("\0")):
-                    found += _items_with(source.session(one.place), words)
-    return found
+                    matches += _items_with(source.session(one.place), words)
+    return matches
 
 
 def _items_with(session: Session, words: str) -> list[tuple[Place, str]]:
-    """The items of a conversation with some words, the newest first, or the one of that id."""
+    """The items of a conversation with some words, newest first, or the one with that id."""
     ids = [words] if transcript_with(session, words) else reversed(find_items(session, words))
     return [(session.place, item_id) for item_id in ids]

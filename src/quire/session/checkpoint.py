@@ -21,14 +21,14 @@ from quire.items import Item, Note
 from quire.session.spending import Spending
 from quire.session.state import ITEM_WEIGHT, SKIMMED, State, Versions, Written, weight_of
 from quire.state import (
-    MOST_KEPT,
-    MOST_PAGES,
+    MAX_ITEMS,
+    MAX_PAGES,
     PAGE,
     Cut,
     Outline,
     Page,
     Pool,
-    Recent,
+    RecentCache,
     Transcript,
     View,
     archived,
@@ -271,14 +271,14 @@ class _Pages:
         self._store, self._place, self._name, self._index = store, place, name, index
         self._outline, self._parts, self._needed = saved.outline, dict(saved.pages), saved.needed
         self._named = named
-        self._lately = Recent[_Part](MOST_PAGES)
+        self._lately = RecentCache[_Part](MAX_PAGES)
         self._items_read = self._items_weight = self._pages_weight = 0
         self.first_versions = array("Q", saved.first_versions)
 
     @property
     def weight(self) -> int:
         """About how many bytes of memory the pages and items take that were read and are still there."""
-        kept = min(2 * MOST_KEPT / max(self._items_read, 1), 1)
+        kept = min(2 * MAX_ITEMS / max(self._items_read, 1), 1)
         return self._pages_weight + int(self._items_weight * kept)
 
     def page(self, number: int) -> Page:
@@ -333,7 +333,7 @@ class _Pages:
                 read = self._store.read_parts(self._place, [part])[part]
                 found = self._lately.put(number, _decode_part(read))
                 weight = _IN_MEMORY * len(read)
-                self._pages_weight = min(self._pages_weight + weight, 2 * MOST_PAGES * weight)
+                self._pages_weight = min(self._pages_weight + weight, 2 * MAX_PAGES * weight)
             except (KeyError, msgspec.MsgspecError):
                 self._parts |= self._from_log()
                 found = self._parts[number]

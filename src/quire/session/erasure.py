@@ -186,7 +186,7 @@ def remove_conversations(store: Store, versions: Mapping[Place, int]) -> Iterato
                 note_removed(store, place, [ALL])
             _forget_removed(store, Place(scope, LINKS), ())
             with suppress(InvalidValue):  # within a sealed store
-                Memory.let_go(store, scope)
+                Memory.remove_forgotten(store, scope)
             for place in places:
                 store.remove(place)
                 yield place
@@ -383,7 +383,7 @@ def _scrub(logs: Sequence[Log], *, waits: bool) -> None:
         return [Written(WIPED, Note(content={"of": done}, description="wiped"))] if done else []
 
     try:
-        Memory.let_go(store, logs[0].place.scope)
+        Memory.remove_forgotten(store, logs[0].place.scope)
         store.scrub(wait=waits)
         for log in logs:
             log.commit(wiped)

@@ -564,7 +564,7 @@ class _Keeping:
             found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
         content = zlib.compress(encode({"kinds": list(kinds), "rows": found}))  # as values it would take long
         selected = self._selected.get(name)
-        others = () if selected is None else selected.found
+        others = () if selected is None else selected.all_quotes
         elsewhere = self._names(one for one in others if one.source != self._request.conversation)
         self._new[name.encode()] = candidates(content, [ALL, *elsewhere])
         return self._state.version + len(self._new)

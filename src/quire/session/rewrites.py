@@ -13,7 +13,7 @@ from quire.memory import RECALL
 from quire.state import (
     EDIT,
     View,
-    instructions,
+    is_instruction,
     is_output,
     is_user_message,
     spans_over,
@@ -122,7 +122,7 @@ def _check_may_go(view: View, item: Item) -> None:
 def _goes(view: View, position: int, start: int) -> bool:
     """Whether an item goes with all that followed a message at `start`."""
     item, head = view.log.item(position), view.log.head(position)
-    is_kept = instructions(item) or isinstance(item, ConfigChange)
+    is_kept = is_instruction(item) or isinstance(item, ConfigChange)
     return head != EDIT and head >= start and not is_kept
 
 

@@ -64,6 +64,6 @@ def erase_scopes(store: Store, scopes: Sequence[str]) -> Iterator[Place]:
                     store.remove(place)
                     yield place
             with suppress(InvalidValue):  # within a sealed store
-                Memory.let_go(store, scope)
+                Memory.remove_forgotten(store, scope)
     finally:
         store.scrub()

@@ -468,7 +468,7 @@ class Turns:
 
     async def _linked(self, io: IO, context: Context) -> bool:
         """Whether the conversations that a context quotes know of it; if not, they do from now on."""
-        quotes = [quote for selection in quotes_in(context).values() for quote in selection.found]
+        quotes = [quote for selection in quotes_in(context).values() for quote in selection.all_quotes]
         return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
 
     # Receipts

@@ -5,33 +5,34 @@ All of it is pure and incremental: a plain append costs the same whatever came b
 Terms:
 
 - head: the position in the log of the first item of a group. It names the group.
-- run: a stretch of the log that is shown as it is, or one item shown in place of others (a mask, a summary).
-- shape: what of a log is shown, as runs. An edit makes a new shape; an append does not.
-- tail: the items since the last edit. They are shown without being part of any run of the shape.
+- area: sorted intervals of positions that do not touch, such as those that an edit covers.
+- run: an interval of the log that is shown as it is, or one item in place of others (a mask, a summary).
+- shape: the part of a log that is shown, as runs. An edit makes a new shape; an append does not.
+- tail: the items since the last edit. They are shown, but are in no run of the shape.
+- late: a result is late if it arrived after the model had moved on, to other output.
 - scroll: the items of one request: a few items, a stretch of a view, and volatile items.
-- volatile: may differ in the next request, as the time of day does. Volatile items come last.
-- sort: an index of positions that a log keeps: of user messages, of structural items, of edits.
+- volatile: may differ in the next request, such as the time of day. Volatile items come last.
 """
 
 from quire.state.archive import (
-    MOST_KEPT as MOST_KEPT,
-    MOST_PAGES as MOST_PAGES,
+    MAX_ITEMS as MAX_ITEMS,
+    MAX_PAGES as MAX_PAGES,
     Loader as Loader,
     Outline as Outline,
     Page as Page,
-    Recent as Recent,
+    RecentCache as RecentCache,
     archived as archived,
     needed_positions as needed_positions,
     reopened as reopened,
 )
 from quire.state.cut import (
     Cut as Cut,
-    listed as listed,
+    keep_newest as keep_newest,
     newest as newest,
-    newest_between as newest_between,
     newest_from as newest_from,
     newest_since as newest_since,
     truncate,
+    view_of_list as view_of_list,
     without_last as without_last,
 )
 from quire.state.edits import view_after
@@ -43,12 +44,12 @@ from quire.state.groups import (
     Output as Output,
     PackedGrouping as PackedGrouping,
     ReplySoFar as ReplySoFar,
-    answered as answered,
     checked_items as checked_items,
     groups,
     in_one_reply as in_one_reply,
-    instructions as instructions,
+    index_of_call as index_of_call,
     is_edit as is_edit,
+    is_instruction as is_instruction,
     is_output as is_output,
     is_user_message as is_user_message,
     merge_of as merge_of,
@@ -67,9 +68,9 @@ from quire.state.log import (
     EDIT as EDIT,
     MASKED as MASKED,
     PAGE as PAGE,
+    IndexKind as IndexKind,
     Log as Log,
     Segment as Segment,
-    Sort as Sort,
 )
 from quire.state.merge import (
     TASK as TASK,
@@ -85,9 +86,11 @@ from quire.state.origins import (
     ELSEWHERE as ELSEWHERE,
     OF as OF,
     as_imported as as_imported,
+    derived_origin as derived_origin,
     distrusted as distrusted,
     is_untrusted as is_untrusted,
     origin_of,
+    source_ids as source_ids,
 )
 from quire.state.pool import Inherit, Pool
 from quire.state.shape import Run as Run

@@ -1,8 +1,8 @@
-"""Archives: a transcript of any length, of which only what is read is in memory.
+"""Archives: transcripts of any length, of which only the parts in use are in memory.
 
 An archive is a segment of a log. It has an outline, which grows by a few bytes for each page of 1,024 items,
-and a loader that is handed in. The loader returns pages, which say what is known of each item, and the items
-themselves. Outlines and pages hold ids, positions and numbers, and no content.
+and a loader from the caller, which returns pages and items. A page has facts about each of its items.
+Outlines and pages hold ids, positions and numbers, and no content.
 """
 
 from array import array
@@ -17,7 +17,7 @@ import msgspec
 from quire.items import Edit, Item
 from quire.state.edits import edited
 from quire.state.groups import Grouping, PackedGrouping, is_edit
-from quire.state.log import EDIT, PAGE, Log, Segment, Sort
+from quire.state.log import EDIT, PAGE, IndexKind, Log, Segment
 from quire.state.shape import Run, Shape, rooted
 from quire.state.transcript import Tip, Transcript
 from quire.state.view import View
@@ -26,30 +26,29 @@ from quire.tokens import Counter, Late
 T = TypeVar("T")
 V = TypeVar("V")
 
-_MOST_RUNS = 2048
-"""A page does not say what was shown before it if that was in more runs; then an earlier page does."""
+_MAX_RUNS = 2048
+"""The most runs of a shape that a page stores. A larger shape is computed from that of an earlier page."""
 
 _ZERO = array("q", (0,)).tobytes()
-"""The totals of a counter that has counted nothing: no tokens before the first page."""
+"""The totals of a counter that has counted no page: 0 tokens before the first."""
 
-MOST_KEPT, MOST_PAGES = 4 * PAGE, 8
-"""Items and pages that stay in memory after they were read, and up to as many again. Items of a longer
-stretch do not stay at all."""
+MAX_ITEMS, MAX_PAGES = 4 * PAGE, 8
+"""Items and pages that stay in memory after a read, up to twice as many. Items of a longer read do not."""
 
 
-class Recent(Generic[V]):
-    """What was used lately, by number: at least the last `most` values, and at most twice as many.
+class RecentCache(Generic[V]):
+    """A cache by number of the last values used: at least `size` of them, and at most twice as many.
 
-    Two generations: when `new` is full it becomes `old`, and what was `old` goes.
+    It has two generations: when `new` is full it becomes `old`, and what was `old` is dropped.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, size: int) -> None:
+        self._size = size
         self.new: dict[int, V] = {}
         self.old: dict[int, V] = {}
 
     def get(self, number: int) -> V | None:
-        """The value of a number, if it was used lately."""
+        """The value of a number, if it is in the cache."""
         found = self.new.get(number)
         if found is None and (found := self.old.get(number)) is not None:
             self.put(number, found)
@@ -62,7 +61,7 @@ class Recent(Generic[V]):
 
     def update(self, values: Mapping[int, V]) -> None:
         """Keep some values."""
-        if len(self.new) + len(values) > self._most:
+        if len(self.new) + len(values) > self._size:
             self.old, self.new = self.new, {}
         self.new.update(values)
 
@@ -76,7 +75,7 @@ class PackedShape(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Page(msgspec.Struct, array_like=True, frozen=True):
-    """What is known of up to 1,024 items in a row: ids, heads of groups, user messages, tokens by counter.
+    """Facts about up to 1,024 consecutive items: ids, heads of groups, user messages, tokens by counter.
 
     `shape` and `grouping` are those before the first item; a shape of too many runs is left out.
     """
@@ -90,11 +89,11 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Outline(msgspec.Struct, array_like=True, frozen=True):
-    """What an archive knows without its pages, from `start` to `end`.
+    """What an archive knows from `start` to `end` without loading pages.
 
-    By page: the lowest and highest id, the last user message before it (plus one; 0 if there is none), and by
-    counter the tokens before it, as far as they were counted. `sizes` are the tokens of single items that
-    are shown in every request.
+    By page: the lowest and highest id, the position of the last user message before it plus one (0 if there
+    is none), and by counter the tokens before it, as far as they were counted. `sizes` are the tokens of the
+    items that every request shows.
     """
 
     start: int
@@ -105,7 +104,7 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
     users: bytes
     marks: bytes
     edits: bytes
-    far: dict[int, list[int]]
+    detached_members: dict[int, list[int]]
     late: bytes
     late_sums: dict[str, bytes]
     totals: dict[str, bytes]
@@ -120,14 +119,14 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Loader(Protocol):
-    """Returns what an archive has not in memory."""
+    """Returns the pages and items of an archive."""
 
     def page(self, number: int) -> Page:
         """The page of a number."""
         ...
 
     def items(self, positions: Sequence[int]) -> list[Item]:
-        """The items at some positions, which rise."""
+        """The items at some positions, in rising order."""
         ...
 
 
@@ -140,21 +139,22 @@ class Archive(Segment):
         super().__init__(outline.start, outline.highest)
         self.outline = outline
         self.items, self.heads = _ByOffset(outline, self.read), _ByOffset(outline, self._read_heads)
-        self.sorts["marks"], self.sorts["edits"] = _numbers(outline.marks), _numbers(outline.edits)
-        self.sorts["late"] = _numbers(outline.late)
-        self.far = outline.far
-        self.apart = sorted((position, head) for head, found in self.far.items() for position in found)
+        self.indexes["marks"], self.indexes["edits"] = _numbers(outline.marks), _numbers(outline.edits)
+        self.indexes["late"] = _numbers(outline.late)
+        self.detached_members = outline.detached_members
+        members = self.detached_members.items()
+        self.detached = sorted((position, head) for head, found in members for position in found)
         self.late_sums = {key: array("q", sums) for key, sums in outline.late_sums.items()}
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
         self._users_before = _numbers(outline.users)
-        self._pages = Recent[_Opened](MOST_PAGES)
-        self._read = Recent[Item](MOST_KEPT)  # by position
-        self._shapes_of = Recent[list[tuple[int, Shape]]](MOST_PAGES)
+        self._pages = RecentCache[_Opened](MAX_PAGES)
+        self._read = RecentCache[Item](MAX_ITEMS)  # by position
+        self._shapes_of = RecentCache[list[tuple[int, Shape]]](MAX_PAGES)
         self._counts: dict[tuple[str, int], array[int]] = {}  # of pages that were counted here
 
     def copy_until(self, end: int) -> None:
-        """An archive is not copied: a fork goes on after it."""
+        """An archive is not copied: a fork continues after it."""
 
     def page(self, number: int) -> Page:
         """The page of a number."""
@@ -164,18 +164,18 @@ class Archive(Segment):
         return self._pages.get(number) or self._pages.put(number, _Opened(self._loader.page(number)))
 
     def read(self, positions: Sequence[int]) -> list[Item]:
-        """The items at some positions; what is missing is loaded at once."""
+        """The items at some positions; the missing ones are loaded at once."""
         new, old = self._read.new, self._read.old
         found = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
         missing = [position for position in positions if position not in found]
         if missing:
             found.update(zip(missing, self._loader.items(missing), strict=True))
-        if len(found) <= MOST_KEPT and not found.keys() <= new.keys():
+        if len(found) <= MAX_ITEMS and not found.keys() <= new.keys():
             self._read.update(found)
         return [found[position] for position in positions]
 
     def load(self, positions: Sequence[int]) -> None:
-        if len(positions) <= MOST_KEPT:
+        if len(positions) <= MAX_ITEMS:
             self.read(positions)
 
     def _read_heads(self, positions: Sequence[int]) -> list[int]:
@@ -235,7 +235,7 @@ class Archive(Segment):
         return self.totals[key][index] + (self._sums(key, number)[within] if within else 0)
 
     def _count_until(self, counter: Counter, index: int, within: int) -> None:
-        """Count what was not counted before, page by page: once for each counter."""
+        """Count the pages that this counter has not counted yet."""
         totals = array("q", self.totals.get(counter.key, (0,)))
         while len(totals) <= index:
             totals.append(totals[-1] + sum(self._count_page(counter, len(totals) - 1)))
@@ -277,9 +277,9 @@ class Archive(Segment):
         """The first position of a page, within this archive."""
         return min(max(number * PAGE, self.start), self.outline.end)
 
-    def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
-        if sort != "users":
-            return super().positions(sort, start, stop)
+    def positions(self, kind: IndexKind, start: int, stop: int) -> Sequence[int]:
+        if kind != "users":
+            return super().positions(kind, start, stop)
         numbers = range(start // PAGE, -(-min(stop, self.outline.end) // PAGE))
         users = (position for number in numbers for position in _numbers(self.page(number).users))
         return [position for position in users if start <= position < stop]
@@ -300,9 +300,9 @@ class Archive(Segment):
         return shapes[bisect_right(shapes, revision, key=itemgetter(0)) - 1][1]
 
     def _page_shapes(self, number: int, log: Log) -> list[tuple[int, Shape]]:
-        """What was shown where a page begins, and from each revision of the page that changed it."""
+        """The shape where a page begins, and that after each edit in the page."""
         first, shapes = number, self._shapes_of.get(number)
-        while shapes is None:  # the last page up to this one for which that is known
+        while shapes is None:  # go back to the last page with a known shape
             packed = self.page(first).shape
             if packed is None:
                 first -= 1
@@ -330,7 +330,7 @@ class Archive(Segment):
 
 
 class _Opened:
-    """A page, and what was computed from it."""
+    """A page, and values computed from it."""
 
     __slots__ = ("counts", "heads", "page", "sums")
 
@@ -341,10 +341,10 @@ class _Opened:
 
 
 class _ByOffset(Sequence[T]):
-    """What an archive has for each item, by offset."""
+    """A value of an archive for each of its items, by offset."""
 
     def __init__(self, outline: Outline, read: Callable[[Sequence[int]], list[T]]) -> None:
-        """`read` returns it for some positions."""
+        """`read` returns the values for some positions."""
         self._start, self._length, self._read = outline.start, outline.end - outline.start, read
 
     def __len__(self) -> int:
@@ -361,13 +361,13 @@ class _ByOffset(Sequence[T]):
         return self._read((self._start + index,))[0]
 
 
-# Making an archive, and going on from one
+# Making an archive, and reopening one
 
 
 def archived(
     transcript: Transcript, start: int = 0, before: Outline | None = None
 ) -> tuple[Outline, dict[int, Page]]:
-    """The outline of a transcript from a position on, and the pages that an earlier outline has not."""
+    """The outline of a transcript from a position on, and the pages that the outline `before` lacks."""
     view, tip = transcript.view, transcript.tip
     log, end = view.log, view.end
     own = [segment for segment, _, _ in log.pieces(start, end)]
@@ -376,7 +376,7 @@ def archived(
         view.counted(counter)
         log.tokens(start, end, counter)
     first = start // PAGE
-    if before is not None:  # pages that were not counted by all counters in use are made again
+    if before is not None:  # pages that some counter in use has not counted are made again
         counted = (len(array("q", before.totals.get(key, _ZERO))) - 1 for key in counters)
         first = min([before.end // PAGE, *(before.first_page + pages for pages in counted)])
     numbers = range(first, -(-end // PAGE) if end > start else first)
@@ -400,7 +400,7 @@ def archived(
         users=users_before.tobytes(),
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
-        far=log.scattered(start, end),
+        detached_members=log.detached_members(start, end),
         late=array("I", late).tobytes(),
         late_sums=late_sums,
         totals={key: _totals(key, before, kept, pages, end) for key in keys},
@@ -416,7 +416,7 @@ def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -
     pieces = list(log.pieces(first, stop))
     heads = array("I", [head for segment, a, b in pieces for head in segment.heads[a:b]])
     shape = log.shape_at(first)
-    is_small = next(islice(shape.runs(), _MOST_RUNS, None), None) is None
+    is_small = next(islice(shape.runs(), _MAX_RUNS, None), None) is None
     return Page(
         ids=[item_id for segment, a, b in pieces for item_id in segment.ids(a, b)],
         heads=heads.tobytes(),
@@ -428,7 +428,7 @@ def _page_of(log: Log, number: int, start: int, end: int, keys: Iterable[str]) -
 
 
 def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]":
-    """The tokens of items, up to the first that was not counted."""
+    """The tokens of each item, up to the first that was not counted."""
     counts = array("I")
     for segment, a, b in pieces:
         found = segment.counts_between(key, a, b)
@@ -439,9 +439,9 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
 
 
 def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
-    """The tokens before each page, up to the first that is not full, or not counted to its end."""
+    """The tokens before each page, up to the first page that is not full or not counted to its end."""
     totals = array("q", _ZERO if before is None else before.totals.get(key, _ZERO))
-    if len(totals) > kept:  # otherwise a page before these is not counted to its end
+    if len(totals) > kept:  # otherwise an earlier page is not counted to its end
         del totals[kept + 1 :]
         for number, page in pages.items():
             counts = _numbers(page.counts[key])
@@ -452,13 +452,13 @@ def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Pag
 
 
 def _sizes(view: View, start: int, counter: Counter) -> dict[int, int]:
-    """The tokens of items that are shown in every request."""
+    """The tokens of the items that every request shows."""
     always = [p for p in needed_positions(view) if p >= start and view.log.head(p) != EDIT]
     return {position: view.log.tokens(position, position + 1, counter) for position in always}
 
 
 def needed_positions(view: View) -> list[int]:
-    """The positions of what every request looks at: what it always shows, and open calls."""
+    """The positions that every request reads: the items that it always shows, and open calls."""
     log, end = view.log, view.end
     held = (member for head in view.held_groups() for member in log.group(head, end))
     summaries = (run.by for run in view.shape.summaries())
@@ -466,7 +466,7 @@ def needed_positions(view: View) -> list[int]:
 
 
 def reopened(outline: Outline, loader: Loader, before: Transcript | None = None) -> Transcript:
-    """The transcript of an outline, which goes on from another where that ends."""
+    """The transcript of an outline, as the continuation of `before`."""
     log = Log((Segment(0),)) if before is None else before.view.log
     if outline.end > outline.start:
         log = log.followed_by(Archive(outline, loader))
@@ -480,7 +480,7 @@ def packed_shape(shape: Shape) -> PackedShape:
     leaves = shape.leaves()
     counts = {
         key: [after - before for leaf in leaves for before, after in pairwise(leaf.sums[key])]
-        for key in shape.root.sums  # then all nodes below were counted
+        for key in shape.root.sums  # if the root was counted, all nodes below it were
     }
     return PackedShape(
         shape.tail,

@@ -1,8 +1,8 @@
-"""Cutting: leaving out the oldest items of a view or a list, in whole groups.
+"""Cuts: they leave out the oldest items of a view or a list, in whole groups.
 
-The cut falls where a turn of the user begins. Only where the last turn alone is too large does it fall inside
-that turn, between groups. Protected items are never left out: instructions, summaries, pins, pending calls,
-the last user message and a result that nobody answered yet. A group that goes on after the cut stays whole.
+A cut is made before a user message. Only if the last turn alone is too large is it made inside that turn,
+between groups. Protected items always stay: instructions, summaries, pins, pending calls, the last user
+message, and a result that the model has not answered yet. A group that continues after the cut stays whole.
 """
 
 from bisect import bisect_left
@@ -21,10 +21,10 @@ from quire.tokens import Counter, largest_sum, whole
 
 
 class Cut(NamedTuple):
-    """Where a history is cut, as ids: of the first item that is shown, and of the first that is shown whole.
+    """Where a history is cut: the ids of the first item that is shown, and of the first that is shown whole.
 
-    Between these, results are shortened to about `size` tokens. Without a `first` nothing is left out.
-    `known` is the last item there was when the cut was made. A `ledger` has at most so many tokens.
+    Results between these are shortened to about `size` tokens. Without a `first` nothing is left out.
+    `known` is the id of the last item when the cut was made; `ledger` is the most tokens of a ledger.
     """
 
     first: str
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 
 
 def truncate(view: View, *, tokens: int, counter: Counter) -> Hide | None:
-    """The edit that brings the view within a number of tokens, or `None` if it is.
+    """The edit that reduces a view to at most `tokens`, or `None` if it needs none.
 
     Raises `Irreducible` if the protected items take more.
     """
@@ -55,60 +55,60 @@ def newest(
 ) -> Scroll:
     """What `truncate` would leave of a view or a list, without an edit.
 
-    `stays` are the ids that the view protects which a list is from. Without them the last user message and a
-    last result are protected. With `closely` the cut may fall between any two groups, so that no more goes
-    than has to.
+    For a list, `stays` are the ids of its protected items; without them the last user message and a last
+    result are protected. With `closely` the cut may be between any two groups, so that it leaves out no more
+    than it must.
     """
-    view = content if isinstance(content, View) else listed(content)
+    view = content if isinstance(content, View) else view_of_list(content)
     if view.tokens(counter) <= tokens:
         return Scroll(view=view)
     cut = _cut_of(view, stays, keeps_question=not closely)
     return cut.scroll(cut.place(tokens, counter, closely))
 
 
-def newest_between(
+def keep_newest(
     content: View | Sequence[Item],
-    least: int,
-    usual: int,
-    most: int,
+    at_least: int,
+    prefer: int,
+    at_most: int,
     *,
     counter: Counter,
     stays: Collection[str] | None = None,
 ) -> Scroll:
-    """As few of the newest turns as have at least so many tokens.
+    """The fewest newest turns that have at least `at_least` tokens.
 
-    If that would be more than `usual`, the cut falls inside of the oldest of these turns, between groups, and
-    its user message stays. The group at the cut stays if all that is shown is then within `most`.
+    If they have more than `prefer`, the oldest of them is cut between groups, and its user message stays. The
+    group at the cut stays if the result has at most `at_most` tokens.
     """
-    view = content if isinstance(content, View) else listed(content)
+    view = content if isinstance(content, View) else view_of_list(content)
     cut = _cut_of(view, stays, keeps_question=True)
-    return cut.scroll(cut.place_between(least, usual, most, counter))
+    return cut.scroll(cut.place_newest(at_least, prefer, at_most, counter))
 
 
 def newest_since(
     content: View | Sequence[Item], item_id: str, stays: Collection[str] | None = None
 ) -> Scroll | None:
-    """What is shown if the cut falls before an item as it did in an earlier turn; None without that item."""
-    view = content if isinstance(content, View) else listed(content)
+    """What is shown if the cut is before an item, as in an earlier turn; None without that item."""
+    view = content if isinstance(content, View) else view_of_list(content)
     position = view.log.find(item_id, view.end)
     return None if position is None else _cut_of(view, stays, keeps_question=True).scroll(position)
 
 
 def newest_from(content: View | Sequence[Item], index: int, stays: Collection[str] | None = None) -> Scroll:
-    """What is shown from an index on, the rest of the groups there, and all that is protected."""
-    view = content if isinstance(content, View) else listed(content)
+    """The items from an index on, the rest of their groups, and all protected items."""
+    view = content if isinstance(content, View) else view_of_list(content)
     return _cut_of(view, stays).scroll(view.position_at(index))
 
 
 def without_last(view: View) -> View | list[Item]:
-    """All but the last item: as a view if that item was recorded last, else as a list."""
+    """All but the last item, as a view unless an edit came after that item."""
     if view.end <= view.shape.tail:
-        return view[:-1]  # an edit came after it
+        return view[:-1]
     return View(view.log, view.shape, view.end - 1, view.open_calls())
 
 
-def listed(items: Sequence[Item]) -> View:
-    """A plain list as a view in which every item is content."""
+def view_of_list(items: Sequence[Item]) -> View:
+    """A view of a list, in which every item is content."""
     segment, grouping = Segment(0), Grouping()
     for position, item in enumerate(items):
         segment.record(item, grouping.add(item, position))
@@ -125,9 +125,9 @@ def _cut_of(view: View, stays: Collection[str] | None = None, *, keeps_question:
 
 
 class _Cut:
-    """A view, what is protected in it, and the search for the position of the cut.
+    """The search for the position of a cut in a view with protected items.
 
-    `keeps_question` says whether a turn that is cut inside keeps its user message.
+    With `keeps_question`, a turn that is cut inside keeps its user message.
     """
 
     def __init__(self, view: View, protected: Iterable[int], keeps_question: bool) -> None:
@@ -139,7 +139,7 @@ class _Cut:
         self._stays = sorted((*shown, *summaries))  # indexes in the view
 
     def place(self, tokens: int, counter: Counter, closely: bool = False) -> int:
-        """The first position before which enough can be left out."""
+        """The first position before which enough tokens can be left out."""
         view, end, sums = self._view, self._view.end, _Sums(self._view, self._stays, counter)
         surplus = sums.total - largest_sum(tokens, counter)
         first = sums.first_after(surplus)
@@ -150,23 +150,23 @@ class _Cut:
                 return position
         raise self._irreducible(tokens, sums)
 
-    def place_between(self, least: int, usual: int, most: int, counter: Counter) -> int:
-        """The last position where a turn begins and at least `least` tokens are shown, and so on."""
+    def place_newest(self, at_least: int, prefer: int, at_most: int, counter: Counter) -> int:
+        """The position of the cut of `keep_newest`."""
         log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
-        first = min(sums.first_after(sums.total - least), end)  # what must stay may be more than the least
+        first = min(sums.first_after(sums.total - at_least), end)  # protected items alone may be more
 
         def shown(position: int) -> int:
             return sums.total - sums.left_out(position, self._held_before(position))
 
         turn = log.last_user(first)
-        if turn is not None and self._view.run_at(turn) is not None and shown(turn) <= usual:
+        if turn is not None and self._view.run_at(turn) is not None and shown(turn) <= prefer:
             return turn
-        if 0 < first <= end and shown(group := log.head(first - 1)) <= most:
+        if 0 < first <= end and shown(group := log.head(first - 1)) <= at_most:
             return group
-        found = next((position for position in range(first, end + 1) if shown(position) <= most), None)
-        if found is None:
-            raise self._irreducible(most, sums)
-        return found
+        for position in range(first, end + 1):
+            if shown(position) <= at_most:
+                return position
+        raise self._irreducible(at_most, sums)
 
     def _irreducible(self, tokens: int, sums: "_Sums") -> Irreducible:
         parts = tuple(self._view[index].id for index in self._stays)
@@ -177,30 +177,30 @@ class _Cut:
         )
 
     def scroll(self, position: int) -> Scroll:
-        """What stays if the cut falls before a position."""
+        """What stays if the cut is before a position."""
         start = self._view.index_of(position)
         kept = sorted((*self._stays[: bisect_left(self._stays, start)], *self._held_before(position)))
         return Scroll(tuple(self._view[index] for index in kept), self._view, start)
 
     def spans(self, position: int) -> tuple[Span, ...]:
-        """The spans of what goes if the cut falls before a position."""
+        """The spans that are left out if the cut is before a position."""
         runs = (run for run in self._view.runs() if run.start < position)
         shown = united((run.start, min(run.stop, position)) for run in runs)
         return self._log.spans(without(shown, singles((*self._protected, *self._held(position)))))
 
     def _held_before(self, position: int) -> list[int]:
-        """The indexes of items before a position that stay because their group goes on after it."""
+        """The indexes of items before a position that stay because their group continues after it."""
         return [self._view.index_of(held) for held in self._held(position) if held < position]
 
     def _held(self, position: int) -> Iterator[int]:
-        """The positions of unprotected items that stay because of what is shown from a position on.
+        """The positions of unprotected items that stay with the items from a position on.
 
-        These are groups of which a part is shown before it and a part after, and the message that began the
-        turn, if turns keep it.
+        These are the groups with members on both sides of it and, with `keeps_question`, the user message of
+        the turn.
         """
         log, view = self._log, self._view
         around = {log.head(position)} if position < view.end else set[int]()
-        for head in around.union(log.scattered(position, view.end)):
+        for head in around.union(log.detached_members(position, view.end)):
             if head < position and head not in self._protected and view.run_at(head) is not None:
                 members = log.group(head, view.end)
                 if position <= members[-1]:
@@ -213,7 +213,7 @@ class _Cut:
 
 
 class _Sums:
-    """Token sums of a view: in all, of what must stay, and of what goes if the cut falls somewhere."""
+    """The tokens of a view: all, the protected ones, and those that a cut at a position leaves out."""
 
     def __init__(self, view: View, stays: Sequence[int], counter: Counter) -> None:
         self._view, self._stays = view, stays
@@ -226,14 +226,14 @@ class _Sums:
         return self._before(index + 1) - self._before(index)
 
     def unprotected_before(self, position: int) -> int:
-        """The sum of what comes before a position and is not protected."""
+        """The tokens of the unprotected items before a position."""
         index = self._view.index_of(position)
         return self._before(index) - self._staying[bisect_left(self._stays, index)]
 
     def first_after(self, amount: int) -> int:
-        """The first position with so many unprotected tokens before it, or the end plus one.
+        """The first position with at least `amount` unprotected tokens before it, or the end plus one.
 
-        The page is found first: where one begins, the sum is known without loading it.
+        The page is searched first: where a page begins, the sum is known without loading it.
         """
         places = range(self._view.end + 1)
         page = bisect_left(places[::PAGE], amount, key=self.unprotected_before)
@@ -241,5 +241,5 @@ class _Sums:
         return bisect_left(places, amount, low, high, key=self.unprotected_before)
 
     def left_out(self, position: int, held: Iterable[int]) -> int:
-        """The sum of what goes if the cut falls before a position and some indexes before it are held."""
+        """The tokens that a cut before a position leaves out if it holds some indexes before it."""
         return self.unprotected_before(position) - sum(map(self._size, held))

@@ -1,7 +1,7 @@
 """Edits: what each one does to a view, and the rules by which one is refused.
 
-A plain edit costs what it touches. An `Undo` applies all edits that stay in force anew, because what is under
-the one that goes may be under another.
+A plain edit costs what it touches. An `Undo` applies all remaining edits again, because the items that it
+uncovers may be covered by another.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ from quire.state.view import EditsInForce, View
 
 
 def view_after(view: View, edits: Iterable[Edit]) -> View:
-    """What would be shown once some edits were recorded after all that a view knows.
+    """The view as it would be after some edits; the log is not changed.
 
-    An edit that would be refused is refused. The log stays as it is.
+    Raises what recording the edits would raise.
     """
     for edit in edits:
         if view.log.find(edit.id, view.end) is not None:
@@ -40,7 +40,7 @@ def view_after(view: View, edits: Iterable[Edit]) -> View:
 
 
 def edited(view: View, edit: Edit) -> Shape:
-    """The shape of a view once an edit is recorded after it; an error changes nothing."""
+    """The shape of a view after an edit is recorded; an error changes nothing."""
     _check_author(view, edit)
     if isinstance(edit, Undo):
         return _undone(view, edit)
@@ -56,21 +56,21 @@ def edited(view: View, edit: Edit) -> Shape:
 
 
 def _applied(view: View, edit: Hide | Pin | Summary, at: int) -> Shape:
-    """The shape with an edit, which is or will be at a position of the log."""
+    """The shape after an edit, which is or will be at the position `at` of the log."""
     if isinstance(edit, Pin):
         area = _group_area(view, [view.log.head(view.log.locate(edit.target, view.end))])
         return _changed(view, area, [Run(start, stop, pinned=True) for start, stop in area])
     area = view.log.area(edit, view.end)
     pinned = _group_area(view, (head for head in view.pins() if contains(area, head)))
     summary = [Run(area[0][0], area[0][0], at)] if isinstance(edit, Summary) else []
-    return _changed(view, without(area, pinned), summary, _folded(view, edit, area))
+    return _changed(view, without(area, pinned), summary, _replaced_summaries(view, edit, area))
 
 
 def _restated(view: View, edits: Mapping[int, Mask | Distrust]) -> Shape:
-    """The shape with stubs, and with quotations for messages that are distrusted.
+    """The shape with stubs for masked items, and quotations for distrusted messages.
 
-    The stub of an item that is hidden or pinned is shown once it is not. Edits are given by their positions.
-    Of several masks of one item the last counts, and a mask counts before a `Distrust`.
+    `edits` are by position. The stub of a hidden or pinned item is shown once the item is no longer hidden or
+    pinned. The last of several masks of an item applies, and a mask comes before a `Distrust`.
     """
     runs: dict[int, Run] = {}
     log = view.log
@@ -83,34 +83,34 @@ def _restated(view: View, edits: Mapping[int, Mask | Distrust]) -> Shape:
             before = view.run_at(position)
             is_masked = before is not None and before.by >= 0 and isinstance(log.item(before.by), Mask)
             if is_masked or not isinstance(log.item(position), Message | ConfigChange):
-                continue  # what a tool gave is shown as that already
+                continue  # a result is shown as a quotation already
         runs[position] = Run(position, position + 1, at, shown.pinned)
     return _changed(view, singles(runs), list(runs.values()))
 
 
-def _folded(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[Run]:
-    """The summaries that go because an edit takes all that they cover; a new summary takes all or nothing.
+def _replaced_summaries(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[Run]:
+    """The summaries of which an edit covers everything; a new summary must cover all of another or nothing.
 
-    If several summaries could cover another together, undoing one would show the other beside the rest.
+    If two summaries together could replace a third, undoing one would show the third beside the other.
     """
     runs = ((view.run_at(start), stop) for start, stop in area)
     if all(run is not None and not run.pinned and stop <= run.stop for run, stop in runs):
-        return []  # content that is shown without a pin is under no summary
-    folded: list[Run] = []
+        return []  # shown content is under no summary, unless it is pinned
+    replaced: list[Run] = []
     for run in view.shape.summaries():
         summary = view.log.item(run.by)
         assert isinstance(summary, Summary)
         covered = view.log.area(summary, view.end)
-        left = without(covered, area)
-        if not left:
-            folded.append(run)
-        elif left != covered and isinstance(edit, Summary):
+        rest = without(covered, area)
+        if not rest:
+            replaced.append(run)
+        elif rest != covered and isinstance(edit, Summary):
             raise EditRefused(f"the summary must cover all that {cut(summary.id)!r} covers, or nothing of it")
-    return folded
+    return replaced
 
 
 def _undone(view: View, edit: Undo) -> Shape:
-    """Apply all edits that stay in force to the content of the log."""
+    """The shape with all edits but the undone one, built anew from the content of the log."""
     log, end, target = view.log, view.end, view.log.locate(edit.target, view.end)
     if log.head(target) != EDIT:
         raise EditRefused(f"{cut(edit.target)!r} is not an edit")
@@ -129,9 +129,9 @@ def _undone(view: View, edit: Undo) -> Shape:
     return _restated(after, {at: one for at, one in kept.edits.items() if isinstance(one, Mask | Distrust)})
 
 
-def _changed(view: View, area: list[Interval], runs: Sequence[Run], gone: Sequence[Run] = ()) -> Shape:
-    """The shape with other runs in an area and without the summaries `gone`."""
-    return view.shape.closed(view.end).spliced(area, runs, gone)
+def _changed(view: View, area: list[Interval], runs: Sequence[Run], removed: Sequence[Run] = ()) -> Shape:
+    """The shape with other runs in an area, and without the summaries `removed`."""
+    return view.shape.closed(view.end).spliced(area, runs, removed)
 
 
 def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
@@ -139,7 +139,7 @@ def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
 
 
 def _check_author(view: View, edit: Edit) -> None:
-    """Refuse an edit that no person makes where it would take back a person's, or touch a system item."""
+    """Refuse an edit with an origin below a person's that undoes a person's edit or touches a system item."""
     author, log, end = own_origin(edit), view.log, view.end
     if not is_below(author, "user") or isinstance(edit, Pin):
         return
@@ -173,7 +173,7 @@ def _check(view: View, edit: Hide | Mask | Distrust | Pin | Summary) -> None:
 
 
 def _check_area(view: View, area: Sequence[Interval]) -> None:
-    """Refuse to take away a group with an open call, part of a group, or the last message of the user."""
+    """Refuse an area with part of a group, a group with an open call, or the last user message."""
     log, end = view.log, view.end
     open_groups = {log.head(position): position for position in view.open_calls()}
     for head, position in open_groups.items():
@@ -182,9 +182,9 @@ def _check_area(view: View, area: Sequence[Interval]) -> None:
     last = log.last_user(end)
     if last is not None and contains(area, last):
         raise LastUserMessage(f"{cut(log.item(last).id)!r} is the message to be answered")
-    # A group may be partly in the area if it is at an edge, or in several pieces.
+    # A group may be partly in the area if it is at an edge, or not contiguous.
     edges = {log.head(p) for start, stop in area for p in (start, stop - 1)} - {EDIT}
-    members = log.scattered(0, end) | {head: log.group(head, end) for head in edges}
+    members = log.detached_members(0, end) | {head: log.group(head, end) for head in edges}
     for head, positions in members.items():
         if any(contains(area, position) != contains(area, head) for position in positions):
             raise SplitsGroup(f"the edit takes part of the group of {cut(log.item(head).id)!r}")

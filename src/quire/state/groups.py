@@ -1,7 +1,7 @@
-"""Groups: a call, its results, its reasoning and the reply that opened it stand or fall together.
+"""Groups: a call, its results, its reasoning and the reply that opened it stay or go together.
 
-The rules for what joins what are here alone. A transcript applies them as items arrive; `groups` applies them
-to any sequence.
+Only this file has the rules of what joins what. A transcript applies them as items arrive; `groups` applies
+them to any sequence.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,17 +29,17 @@ _NEVER_SHOWN = EDITS - {Summary}
 _STRUCTURAL = frozenset((ConfigChange, Handoff, Summary))
 
 Output = Message | Reasoning | ToolCall
-"""What a model makes; a message is one if its role is assistant."""
+"""What a model produces; a message is output if its role is assistant."""
 
 OpenCall = tuple[int, int, ToolCall]
 """The position of a call, the head of its group, and the call."""
 
 MERGED = "quire.merged"
-"""The key of `extras` that marks a merged item; the value is the same for all items of its group."""
+"""The key of `extras` that marks a merged item; all items of its group have the same value."""
 
 
 class Group(NamedTuple):
-    """Items that stand or fall together."""
+    """Items that are kept or dropped together."""
 
     items: tuple[Item, ...]
 
@@ -58,7 +58,7 @@ def checked_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_output(item: Item) -> TypeGuard[Output]:
-    """Whether a model made the item as part of a reply."""
+    """Whether the item is part of a reply of a model."""
     if type(item) is Message:
         return item.role == "assistant"
     return type(item) is ToolCall or type(item) is Reasoning
@@ -69,14 +69,14 @@ def is_user_message(item: Item) -> bool:
     return isinstance(item, Message) and item.role == "user"
 
 
-def instructions(item: Item) -> bool:
+def is_instruction(item: Item) -> bool:
     """Whether an item is a message of the system or of the developer."""
     return isinstance(item, Message) and item.role in ("system", "developer")
 
 
 def structural(item: Item) -> bool:
     """Whether an item is part of the frame: instructions, configuration, handoffs, summaries."""
-    return type(item) in _STRUCTURAL or instructions(item)
+    return type(item) in _STRUCTURAL or is_instruction(item)
 
 
 def is_edit(item: Item) -> TypeGuard[Edit]:
@@ -90,7 +90,7 @@ def merge_of(item: Item) -> object:
 
 
 class ReplySoFar(NamedTuple):
-    """What is known of a reply so far, and decides whether it takes the next output."""
+    """The state of an unfinished reply, which decides whether the next output belongs to it."""
 
     reply_id: str | None
     agent_id: str | None
@@ -103,18 +103,17 @@ class ReplySoFar(NamedTuple):
     def takes(self, output: Output) -> bool:
         """Whether the next output belongs to the reply.
 
-        The reply id decides. Outputs without one are guessed: calls join a message before them, a message or
-        reasoning after a plain message begins a new reply, and so does the output of another agent or of
-        another merge.
+        The reply id decides. Without one, a call joins the message before it, and a message or reasoning
+        after a plain message begins a new reply, as does output of another agent or merge.
         """
         if self.reply_id is not None or output.reply_id is not None:
             return output.reply_id == self.reply_id
-        begins = self.spoke and not self.called and type(output) is not ToolCall
-        return not begins and output.agent_id == self.agent_id and merge_of(output) == self.merge
+        is_new = self.spoke and not self.called and type(output) is not ToolCall
+        return not is_new and output.agent_id == self.agent_id and merge_of(output) == self.merge
 
 
 def with_output(output: Output, before: ReplySoFar | None = None) -> ReplySoFar:
-    """A reply with one more output; without `before` the output begins it."""
+    """The reply with one more output; without `before` the output begins it."""
     kind = type(output)
     spoke = kind is Message or (before is not None and before.spoke)
     called = kind is ToolCall or (before is not None and before.called)
@@ -122,7 +121,7 @@ def with_output(output: Output, before: ReplySoFar | None = None) -> ReplySoFar:
 
 
 def in_one_reply(items: Iterable[Item]) -> list[Item]:
-    """The items of one response: outputs without a reply id get one in common."""
+    """The items of one response, in which outputs without a reply id get a common one."""
     row = list(items)
     outputs = [item for item in row if is_output(item)]
     reply_id = next((output.reply_id for output in outputs if output.reply_id), None) or new_id()
@@ -132,14 +131,14 @@ def in_one_reply(items: Iterable[Item]) -> list[Item]:
     ]
 
 
-def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """Choose which of several open calls with this call id the result belongs to; returns its index, or -1.
+def index_of_call(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
+    """The index of the open call that a result answers, of several with its call id; -1 for none.
 
-    `replies[i]` is the group head of `calls[i]`. Several calls have one id because some providers repeat ids
+    `replies[i]` is the group head of `calls[i]`. Several calls share an id because some providers repeat ids
     in every reply, and a child may use the ids of its parent. A merged result answers a call of its own
-    merge, or the very call that it answered in the child. Otherwise a call of the same merge comes first,
-    then one with the same name, then one of the latest reply, then the earliest, because results come in the
-    order of their calls.
+    merge, or the call that it answered in the child. Otherwise a call of the same merge comes first, then one
+    with the same name, then one of the latest reply, then the earliest, because results come in the order of
+    their calls.
     """
     mark = merge_of(result)
 
@@ -147,12 +146,12 @@ def answered(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[in
         call = calls[index]
         return merge_of(call) == mark, call.name == result.name, replies[index] if replies else 0, -index
 
-    able = [i for i, call in enumerate(calls) if mark is None or mark in (merge_of(call), call.id)]
-    return max(able, key=fitness, default=-1)
+    candidates = [i for i, call in enumerate(calls) if mark is None or mark in (merge_of(call), call.id)]
+    return max(candidates, key=fitness, default=-1)
 
 
 class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
-    """A grouping without items: open calls are given by their positions, with the heads of their groups."""
+    """A grouping without items: `waiting` has the positions of open calls and the heads of their groups."""
 
     reply: int
     end: ReplySoFar | None
@@ -160,24 +159,24 @@ class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Grouping:
-    """The end of a sequence, as far as it decides the group of the next item."""
+    """The state at the end of a sequence that decides the group of the next item."""
 
     __slots__ = ("_end", "_open", "call", "reply")
 
     def __init__(self) -> None:
-        self.reply = -1  # the head of the reply that the next output may join; below zero if there is none
-        self.call = -1  # the position of the call that the last result answered; below zero if none
-        self._end: ReplySoFar | None = None  # that reply so far
+        self.reply = -1  # the head of the reply that the next output may join, or -1
+        self.call = -1  # the position of the call that the last result answered, or -1
+        self._end: ReplySoFar | None = None  # the state of that reply
         self._open: dict[str, tuple[OpenCall, ...]] = {}  # by call id
 
     def copy(self) -> "Grouping":
-        """The same, to go on elsewhere."""
-        twin = Grouping.__new__(Grouping)
-        twin.call, twin.reply, twin._end, twin._open = -1, self.reply, self._end, self._open.copy()
-        return twin
+        """An independent copy."""
+        copy = Grouping.__new__(Grouping)
+        copy.call, copy.reply, copy._end, copy._open = -1, self.reply, self._end, self._open.copy()
+        return copy
 
     def packed(self) -> PackedGrouping:
-        """The same without items."""
+        """The state without items."""
         waiting = sorted((position, head) for calls in self._open.values() for position, head, _ in calls)
         return PackedGrouping(self.reply, self._end, waiting)
 
@@ -206,7 +205,7 @@ class Grouping:
             if isinstance(item, ToolCall):
                 self._open[item.call_id] = (*self._open.get(item.call_id, ()), (position, head, item))
             return head
-        if kind not in _NEVER_SHOWN:  # these do not come between two outputs
+        if kind not in _NEVER_SHOWN:  # these do not end a reply
             self.reply = -1
         return self._answer(item, position) if isinstance(item, ToolResult) else position
 
@@ -219,11 +218,11 @@ class Grouping:
         return self.reply
 
     def _answer(self, result: ToolResult, position: int) -> int:
-        """The head of the group of the call that a result answers, which is open no longer."""
+        """Close the call that a result answers, and return the head of its group."""
         waiting = self._open.pop(result.call_id, ())
         index = 0
         if len(waiting) != 1 or result.extras:
-            index = answered([call for _, _, call in waiting], result, [head for _, head, _ in waiting])
+            index = index_of_call([call for _, _, call in waiting], result, [head for _, head, _ in waiting])
         rest = waiting if index < 0 else (*waiting[:index], *waiting[index + 1 :])
         if rest:
             self._open[result.call_id] = rest
@@ -232,13 +231,13 @@ class Grouping:
 
 
 class Answers:
-    """What answers what in a sequence of items, found as they are added one by one."""
+    """The groups of a sequence, and the call that each result answers; items are added one by one."""
 
     __slots__ = ("_grouping", "call_of", "heads")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
-        self.call_of: dict[int, int] = {}  # for results, by index: the call that each answers
-        self.heads: list[int] = []  # for each item the index of the first of its group
+        self.call_of: dict[int, int] = {}  # by the index of a result: that of its call
+        self.heads: list[int] = []  # for each item, the index of the first of its group
         self._grouping = Grouping()
         for item in items:
             self.add(item)
@@ -256,17 +255,17 @@ class Answers:
 
 
 def groups(items: Iterable[Item]) -> list[Group]:
-    """Any sequence of items in the smallest pieces that may be dropped or moved."""
+    """Any sequence of items as groups."""
     row = checked_items(items)
     return gathered(zip(Answers(row).heads, row, strict=True))
 
 
 def gathered(members: Iterable[tuple[int, Item]]) -> list[Group]:
-    """Items in groups, each given with the head of its group."""
-    found: dict[int, list[Item]] = {}
+    """The groups of items, each of which comes with the head of its group."""
+    by_head: dict[int, list[Item]] = {}
     for head, item in members:
-        found.setdefault(head, []).append(item)
-    return [Group(tuple(items)) for items in found.values()]
+        by_head.setdefault(head, []).append(item)
+    return [Group(tuple(items)) for items in by_head.values()]
 
 
 def pending_calls(items: Iterable[Item]) -> list[ToolCall]:

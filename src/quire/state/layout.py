@@ -1,6 +1,6 @@
-"""Layouts for readers: all that was recorded with the edits in place, what edits are about, views compared.
+"""Layouts for people: a transcript with its edits in place, and two views side by side.
 
-All of it reads positions and ids alone, so they cost little for a transcript of which nothing is in memory.
+They read positions and ids alone, so they are cheap for a transcript that is not in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from quire.state.view import View
 
 
 class Stretch(NamedTuple):
-    """Positions that are one row: an item that is shown, an edit, or a stretch that is not shown (a fold).
+    """The positions of one row: a shown item, an edit, a summary, or a fold of items that are not shown.
 
-    A summary stands before the fold of what it covers, with the position at which it was recorded.
+    A summary comes before the fold of what it covers, with the position at which it was recorded.
     """
 
     sort: Literal["item", "edit", "summary", "fold"]
@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 
 def laid_out(view: View) -> Iterator[Stretch]:
-    """All that was recorded, in order. What one edit covers is one fold, with the edits made within it."""
+    """All recorded items in order. What one edit covers is one fold, with the edits recorded within it."""
     covers = [area for _, area in view.edits_in_force.covers]
     covered = united(interval for area in covers for interval in area)
     borders = {position for area in covers for interval in area for position in interval}
@@ -43,16 +43,16 @@ def laid_out(view: View) -> Iterator[Stretch]:
 
 
 def subject(view: View, edit: Edit) -> list[Interval]:
-    """The stretches of positions that an edit is about: what it covers but for other edits, or its target."""
+    """The positions that an edit is about: its target, or what it covers except other edits."""
     if not isinstance(edit, Hide | Summary):
         return singles([view.position(edit.target)])
     return without(view.log.area(edit, view.end), singles(view.log.positions("edits", 0, view.end)))
 
 
 class Pair(NamedTuple):
-    """The indexes of what stands side by side in two views; `None` where a side has nothing.
+    """The indexes of one row in two views; `None` where a view has nothing.
 
-    What both show is the same, or changed by a mask; two items of which each is in one view are "apart".
+    An item in both views is the "same", or "changed" by a mask. Items that are in one view only are "apart".
     """
 
     state: Literal["same", "changed", "apart"]
@@ -61,16 +61,16 @@ class Pair(NamedTuple):
 
 
 def side_by_side(left: View, right: View) -> Iterator[Pair]:
-    """All that two views show: what both show in one row, and between these what one of them shows alone."""
+    """Compare two views row by row: items in both share a row, and between these are those of one view."""
     ours, theirs = _keys(left), _keys(right)
     where = {item_id: index for index, (item_id, _) in enumerate(theirs)}
     at = other_at = 0
     for index, (item_id, mask) in enumerate(ours):
-        found = where.get(item_id, -1)
-        if found >= other_at:
-            yield from _apart(range(at, index), range(other_at, found))
-            yield Pair("same" if theirs[found][1] == mask else "changed", index, found)
-            at, other_at = index + 1, found + 1
+        other = where.get(item_id, -1)
+        if other >= other_at:
+            yield from _apart(range(at, index), range(other_at, other))
+            yield Pair("same" if theirs[other][1] == mask else "changed", index, other)
+            at, other_at = index + 1, other + 1
     yield from _apart(range(at, len(ours)), range(other_at, len(theirs)))
 
 
@@ -79,7 +79,7 @@ def _apart(left: Sequence[int], right: Sequence[int]) -> Iterator[Pair]:
 
 
 def _keys(view: View) -> list[tuple[str, str]]:
-    """The ids of what a view shows, in order, each with that of its mask."""
+    """The ids of the items that a view shows, in order, each with the id of its mask."""
     log, keys = view.log, list[tuple[str, str]]()
     for run in view.runs():
         if run.start == run.stop:

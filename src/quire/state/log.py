@@ -1,8 +1,8 @@
-"""The log: every item that was appended, in order of arrival, shared by all forks.
+"""The log: every appended item, in order of arrival, shared by all forks.
 
-A log is a row of segments that only grow. The transcript that owns the last segment appends to it. A fork
-shares the segments up to where it began and adds one of its own with its first write. Positions count from
-the first item of the whole log. A log does not know where it ends: every reader passes its own end.
+A log is a list of segments that only grow. The transcript that owns the last segment appends to it. A fork
+shares the segments up to where it began, and adds its own with its first write. Positions count from the
+first item of the whole log. A log does not know where it ends: every reader passes its own end.
 """
 
 from array import array
@@ -21,26 +21,26 @@ from quire.state.shape import Interval, Run, Shape, united
 from quire.tokens import Counter, Late
 
 EDIT = 0xFFFFFFFF
-"""The head of an item that belongs to no group because it is an edit."""
+"""The head of an edit, which belongs to no group."""
 
 MASKED = "masked"
-"""The prefix of the state of a masked reply. No digest equals it, so the state does not go back."""
+"""The prefix of the state of a masked reply. No digest equals it, so the state is never sent back."""
 
-Sort = Literal["users", "marks", "edits", "late"]
-"""Messages of users; structural items (instructions, configuration, handoffs, plain summaries); edits; and
-results that came after the model had gone on without them."""
+IndexKind = Literal["users", "marks", "edits", "late"]
+"""The positions that a log indexes: user messages; marks, which are structural items (instructions,
+configuration, handoffs, plain summaries); edits; and results that arrived after the model had moved on."""
 
 PAGE = 1024
-"""How many items a page of an archive has. Segments remember the grouping where one begins."""
+"""The items of a page of an archive. Segments store the grouping at the beginning of each page."""
 
-_SMALL = 256  # a fork copies a segment up to this length instead of adding one, so that chains stay short
+_SMALL = 256  # a fork copies a shorter last segment instead of adding one, so that chains stay short
 
 
 class Segment:
-    """Items in order of arrival, and what is known about each by its position.
+    """Items in order of arrival, and facts about each by position.
 
-    While each id is higher than all before it, as those of `new_id` are, bisection finds an id. From the
-    first that is not, all are in a dictionary. An `Archive` is a segment that is loaded as it is read.
+    As long as ids rise, as those of `new_id` do, bisection finds an id. After the first that does not, all
+    ids are in a dictionary. An `Archive` is a segment that is loaded as it is read.
     """
 
     __slots__ = (
@@ -48,15 +48,15 @@ class Segment:
         "_ids",
         "_items",
         "_shapes",
-        "apart",
         "counters",
-        "far",
+        "detached",
+        "detached_members",
         "heads",
         "highest",
+        "indexes",
         "items",
         "late_sums",
         "memos",
-        "sorts",
         "start",
         "sums",
         "tips",
@@ -71,20 +71,20 @@ class Segment:
         self._items: list[Item] = []
         self.items: Sequence[Item] = self._items
         self._heads = array("I")
-        self.heads: Sequence[int] = self._heads  # for each item the position of the first of its group
-        self.far: dict[int, list[int]] = {}  # by head: members after a gap or in a later segment
-        self.apart: list[tuple[int, int]] = []  # the same in order: each member, and its head
-        self.sorts: dict[Sort, array[int]] = {sort: array("I") for sort in get_args(Sort)}  # positions
-        self._ids: dict[str, int] | None = None  # the positions, if the ids are not in rising order
-        self.sums: dict[str, array[int]] = {}  # by the key of a counter: tokens before an offset
-        self.late_sums: dict[str, array[int]] = {}  # the same before each result that came late
-        self.counters: dict[str, Counter] = {}  # those that counted here
-        self._shapes: list[tuple[int, Shape]] = []  # what was shown from each revision that changed it
-        self.tips: dict[int, Grouping] = {}  # at the positions where pages begin
-        self.memos: dict[Hashable, Any] = {}  # what readers of views computed and can continue from
+        self.heads: Sequence[int] = self._heads  # for each item, the position of the first of its group
+        self.detached_members: dict[int, list[int]] = {}  # by head: members not right behind the others
+        self.detached: list[tuple[int, int]] = []  # the same in order: each member, and its head
+        self.indexes: dict[IndexKind, array[int]] = {kind: array("I") for kind in get_args(IndexKind)}
+        self._ids: dict[str, int] | None = None  # positions by id, if ids do not rise
+        self.sums: dict[str, array[int]] = {}  # by counter: the tokens before each offset
+        self.late_sums: dict[str, array[int]] = {}  # by counter: those that each late result adds
+        self.counters: dict[str, Counter] = {}  # the counters in use
+        self._shapes: list[tuple[int, Shape]] = []  # by revision: the shape after each edit
+        self.tips: dict[int, Grouping] = {}  # by the first position of a page
+        self.memos: dict[Hashable, Any] = {}  # what readers of views keep, see `keep_memo`
 
     def copy_until(self, end: int) -> "Segment | None":
-        """The same up to a position, free to grow on its own; None if it is too long to be copied."""
+        """A copy up to a position, which may grow on its own; None if it would be too long."""
         length = end - self.start
         if length > _SMALL:
             return None
@@ -92,9 +92,10 @@ class Segment:
         copy._items.extend(self._items[:length])
         copy._heads.extend(self._heads[:length])
         copy._ids = None if self._ids is None else self._positions(copy._items)
-        copy.sorts = {sort: kept[: bisect_left(kept, end)] for sort, kept in self.sorts.items()}
-        copy.apart = self.apart[: bisect_left(self.apart, (end,))]
-        copy.far = {head: [p for p in members if p < end] for head, members in self.far.copy().items()}
+        copy.indexes = {kind: row[: bisect_left(row, end)] for kind, row in self.indexes.items()}
+        copy.detached = self.detached[: bisect_left(self.detached, (end,))]
+        members = self.detached_members.copy().items()
+        copy.detached_members = {head: [p for p in positions if p < end] for head, positions in members}
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.counters = self.counters.copy()
         copy._shapes = [entry for entry in self._shapes if entry[0] <= end]
@@ -105,18 +106,18 @@ class Segment:
         """Add one item at the end, as a member of the group of `head`."""
         position = self.start + len(self._items)
         if head == EDIT:
-            self.sorts["edits"].append(position)
+            self.indexes["edits"].append(position)
         elif head != position:
-            # Where the group began in an earlier segment, its members here are found by their head.
-            if head < self.start or self._heads[-1] != head or head in self.far:
-                self.far.setdefault(head, []).append(position)
-                self.apart.append((position, head))
+            # A group that began in an earlier segment is detached here as well.
+            if head < self.start or self._heads[-1] != head or head in self.detached_members:
+                self.detached_members.setdefault(head, []).append(position)
+                self.detached.append((position, head))
             if is_late:
-                self.sorts["late"].append(position)
+                self.indexes["late"].append(position)
         elif is_user_message(item):
-            self.sorts["users"].append(position)
+            self.indexes["users"].append(position)
         elif structural(item):
-            self.sorts["marks"].append(position)
+            self.indexes["marks"].append(position)
         if item.id > self.highest:
             self.highest = item.id
         elif self._ids is None:
@@ -127,10 +128,10 @@ class Segment:
         self._heads.append(head)
 
     def load(self, positions: Sequence[int]) -> None:
-        """Load items that will be read: here, all are in memory."""
+        """Load items ahead of a read; here all are in memory."""
 
     def record_shape(self, shape: Shape) -> None:
-        """Remember what is shown since the last item."""
+        """Store the shape that applies from the end on."""
         self._shapes.append((self.start + len(self._items), shape))
 
     def _positions(self, items: Iterable[Item]) -> dict[str, int]:
@@ -168,13 +169,13 @@ class Segment:
         if known <= stop:
             new = map(counter.count, self._items[known - 1 : stop])
             more = array("q", accumulate(new, initial=sums[known - 1]))[1:]
-            # Two threads may arrive here at once; both write the same numbers to the same places.
+            # Two threads may be here at once: both write the same numbers to the same places.
             sums[known : known + len(more)] = more
         return sums[stop] - sums[start]
 
     def late_tokens(self, counter: Late, start: int, stop: int) -> int:
-        """The tokens that results between two positions add because they came late. Each is counted once."""
-        late, sums = self.sorts["late"], self.late_sums.setdefault(counter.key, array("q", (0,)))
+        """The tokens that the late results between two positions add. Each is counted once."""
+        late, sums = self.indexes["late"], self.late_sums.setdefault(counter.key, array("q", (0,)))
         first, last, known = bisect_left(late, start), bisect_left(late, stop), len(sums)
         if first < last and known <= last:
             new = late[known - 1 : last]
@@ -185,27 +186,27 @@ class Segment:
         return sums[last] - sums[first] if first < last else 0
 
     def counted_items(self) -> int:
-        """How many items were counted, by all counters."""
+        """The number of items that were counted, summed over all counters."""
         return sum(len(sums) - 1 for sums in self.sums.values())
 
-    def positions(self, sort: Sort, start: int, stop: int) -> Sequence[int]:
-        """The positions of one sort from one to before another."""
-        kept = self.sorts[sort]
-        return kept[bisect_left(kept, start) : bisect_left(kept, stop)]
+    def positions(self, kind: IndexKind, start: int, stop: int) -> Sequence[int]:
+        """The indexed positions of one kind in a range."""
+        row = self.indexes[kind]
+        return row[bisect_left(row, start) : bisect_left(row, stop)]
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user in this segment before `end`."""
-        users = self.sorts["users"]
+        users = self.indexes["users"]
         index = bisect_left(users, end)
         return users[index - 1] if index else None
 
     def shape_at(self, revision: int, _log: "Log") -> Shape | None:
-        """What was shown at a revision, if an edit in this segment decided it."""
+        """The shape at a revision, if it was made by an edit in this segment."""
         index = bisect_right(self._shapes, revision, key=lambda entry: entry[0])
         return self._shapes[index - 1][1] if index else None
 
     def grouping_before(self, end: int, _log: "Log") -> tuple[int, Grouping] | None:
-        """The last position up to `end` for which the grouping is known, and that grouping."""
+        """The last position up to `end` with a known grouping, and that grouping."""
         tip = self.tips.get(end // PAGE * PAGE)
         if tip is not None:
             return end // PAGE * PAGE, tip.copy()
@@ -213,18 +214,18 @@ class Segment:
 
 
 class Log:
-    """Segments in a row."""
+    """A list of segments, one after the other."""
 
     __slots__ = ("_areas", "_stubs", "segments", "starts")
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self.segments = segments
         self.starts = tuple([segment.start for segment in segments])
-        self._stubs: dict[tuple[int, int], Item] = {}  # masked items, by their runs
-        self._areas: dict[str, list[Interval]] = {}  # what summaries cover that others name
+        self._stubs: dict[tuple[int, int], Item] = {}  # masked and distrusted items as shown, by run
+        self._areas: dict[str, list[Interval]] = {}  # by summary: what it covers, if others name it
 
     def forked_at(self, end: int) -> "Log":
-        """A log with the same items up to a position and a last segment that nobody else writes to."""
+        """A log with the same items up to a position, and a last segment of its own."""
         index = self._index(max(end - 1, 0))
         last = self.segments[index]
         copy = last.copy_until(end)
@@ -233,7 +234,7 @@ class Log:
         return self.followed_by(Segment(end, last.highest))
 
     def followed_by(self, segment: Segment) -> "Log":
-        """A log with the same items up to where a segment begins, and then that segment."""
+        """A log with the same items up to the start of a segment, and then that segment."""
         index = self._index(max(segment.start - 1, 0)) if segment.start else -1
         return Log((*self.segments[: index + 1], segment))
 
@@ -251,7 +252,7 @@ class Log:
         return segment.id_at(position - segment.start)
 
     def load(self, runs: Iterable[Run]) -> None:
-        """Load what is shown for several runs at once, as far as it is not in memory."""
+        """Load the items that several runs show, as far as they are not in memory."""
         lazy = [segment for segment in self.segments if segment.is_lazy]
         positions = {p for run in runs for p in _positions_of(run)} if lazy else ()
         for segment in lazy:
@@ -260,7 +261,7 @@ class Log:
             segment.load(sorted(p for p in positions if segment.start <= p < stop))
 
     def shown(self, run: Run) -> Sequence[Item]:
-        """The items that are shown for a run."""
+        """The items that a run shows."""
         if run.by < 0:
             return self.items(run.start, run.stop)
         if run.start == run.stop:
@@ -306,7 +307,7 @@ class Log:
                 position = segment.find(item_id, end)
                 if position is not None:
                     return position
-                end = segment.start  # what follows in an earlier segment belongs to another fork
+                end = segment.start  # later items of an earlier segment belong to another fork
         return None
 
     def locate(self, item_id: str, end: int) -> int:
@@ -317,7 +318,7 @@ class Log:
         return position
 
     def area(self, edit: Hide | Summary, end: int) -> list[Interval]:
-        """The positions that an edit covers; a summary that it names stands for all that one covers."""
+        """The positions that an edit covers; where it names a summary, those that the summary covers."""
         area: list[Interval] = []
         for span in edit.spans:
             first, last = self.locate(span.first, end), self.locate(span.last, end)
@@ -335,7 +336,7 @@ class Log:
         return united(area)
 
     def spans(self, area: Iterable[Interval]) -> tuple[Span, ...]:
-        """An area as spans, each beginning and ending with content."""
+        """An area as spans, which begin and end with content."""
         spans: list[Span] = []
         for start, stop in area:
             while start < stop and self.head(start) == EDIT:
@@ -347,7 +348,7 @@ class Log:
         return tuple(spans)
 
     def group(self, position: int, end: int) -> list[int]:
-        """The positions of the group that an item belongs to, as it is before `end`."""
+        """The positions of the group of an item, as of `end`."""
         head = self.head(position)
         if head == EDIT:
             return []
@@ -355,22 +356,22 @@ class Log:
         while members[-1] + 1 < end and self.head(members[-1] + 1) == head:
             members.append(members[-1] + 1)
         for segment, _, stop in self.pieces(head, end):
-            far = segment.far.get(head)
-            if far is not None:
-                members.extend(p for p in far if members[-1] < p < segment.start + stop)
+            detached = segment.detached_members.get(head)
+            if detached is not None:
+                members.extend(p for p in detached if members[-1] < p < segment.start + stop)
         return members
 
-    def scattered(self, start: int, end: int) -> dict[int, list[int]]:
-        """By the head of a group, its members in a range that come after a gap, or in a later segment."""
-        found: dict[int, list[int]] = {}
+    def detached_members(self, start: int, end: int) -> dict[int, list[int]]:
+        """By head of a group, its members in a range that come after a gap, or in a later segment."""
+        by_head: dict[int, list[int]] = {}
         for segment, a, b in self.pieces(start, end):
-            first, last = (bisect_left(segment.apart, (segment.start + offset,)) for offset in (a, b))
-            for position, head in segment.apart[first:last]:
-                found.setdefault(head, []).append(position)
-        return found
+            first, last = (bisect_left(segment.detached, (segment.start + offset,)) for offset in (a, b))
+            for position, head in segment.detached[first:last]:
+                by_head.setdefault(head, []).append(position)
+        return by_head
 
     def is_late(self, head: int, end: int) -> bool:
-        """Whether a result that comes next is late for its group: the model went on without it."""
+        """Whether a next result of a group would be late: the model has moved on to other output."""
         for position in range(end - 1, head, -1):
             other = self.head(position)
             if other == head:
@@ -381,15 +382,15 @@ class Log:
 
     @property
     def has_late(self) -> bool:
-        """Whether a result ever came after the model had gone on without it."""
-        return any(segment.sorts["late"] for segment in self.segments)
+        """Whether any result was late."""
+        return any(segment.indexes["late"] for segment in self.segments)
 
-    def positions(self, sort: Sort, start: int, end: int) -> list[int]:
-        """The positions of one sort in a range."""
+    def positions(self, kind: IndexKind, start: int, end: int) -> list[int]:
+        """The indexed positions of one kind in a range."""
         return [
             position
             for segment, a, b in self.pieces(start, end)
-            for position in segment.positions(sort, segment.start + a, segment.start + b)
+            for position in segment.positions(kind, segment.start + a, segment.start + b)
         ]
 
     def last_user(self, end: int) -> int | None:
@@ -398,12 +399,12 @@ class Log:
         return next((position for position in found if position is not None), None)
 
     def shape_at(self, revision: int) -> Shape:
-        """What was shown at a revision."""
+        """The shape at a revision."""
         found = (one.shape_at(one.start + stop, self) for one, _, stop in self._back_from(revision))
         return next((shape for shape in found if shape is not None), Shape())
 
     def grouping_at(self, revision: int) -> Grouping:
-        """The grouping at a revision: the open calls then, and the reply that the next output may join."""
+        """The grouping at a revision."""
         known = (one.grouping_before(one.start + stop, self) for one, _, stop in self._back_from(revision))
         start, grouping = next((found for found in known if found is not None), (0, Grouping()))
         edits = set(self.positions("edits", start, revision))
@@ -419,14 +420,14 @@ class Log:
 
 
 def _positions_of(run: Run) -> Iterable[int]:
-    """The positions of the items that are read to show a run."""
+    """The positions of the items that a run needs."""
     return range(run.start, run.stop) if run.by < 0 else (*range(run.start, run.stop), run.by)
 
 
 def changed_by(edit: Mask | Distrust, item: Item) -> Item:
-    """The item with a stub for its content, or as text from outside.
+    """The item with a stub as its content, or as text from outside.
 
-    A reply of the model is also marked as not its own words.
+    The state of a reply is marked, so that it is never sent back with other words.
     """
     changes: dict[str, Any] = {"origin": "external"} if isinstance(edit, Distrust) else {"content": edit.stub}
     if isinstance(item, Message) and item.role == "assistant":

@@ -1,7 +1,7 @@
-"""Forks with a scope, and what comes back from a child: everything, the final answer, or a summary.
+"""Forks with a scope, and merges of a child: everything, the final answer, or a summary.
 
-Merged items are appended to the parent in the order in which the child recorded them. Nothing comes twice: an
-item that the parent has already is skipped. Another item with the same id is refused.
+Merged items are appended to the parent in the order in which the child recorded them. Items that the parent
+has already are skipped; another item with the same id is refused.
 """
 
 import logging
@@ -24,7 +24,7 @@ from quire.items import (
     now,
     own_origin,
 )
-from quire.state.groups import MERGED, Answers, Group, instructions as instructions_of, is_edit
+from quire.state.groups import MERGED, Answers, Group, is_edit, is_instruction
 from quire.state.log import Segment
 from quire.state.origins import origin_of
 from quire.state.shape import Interval, singles, united, without
@@ -41,7 +41,7 @@ _TRAFFIC = (ToolCall, ToolResult)
 
 
 def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
-    """A transcript without a past: instructions and, where given, a task, which no merge brings back."""
+    """A new transcript with instructions and perhaps a task, neither of which is ever merged back."""
     if not named(instructions, "the instructions of a brief").strip():
         raise InvalidValue("a brief needs instructions")
     items: list[Item] = [Message("system", instructions, agent_id=agent_id)]
@@ -53,10 +53,10 @@ def brief(instructions: str, task: str | None = None, agent_id: str | None = Non
 def fork_scoped(
     parent: Transcript, *, turns: int | None = None, tools: Collection[str] | None = None
 ) -> Transcript:
-    """A fork that shows the instructions, the last so many turns of the user, and calls of these tools only.
+    """A fork that shows the instructions, the last `turns` turns, and calls of these tools only.
 
-    Pins stay shown. A reply that called any other tool is left out whole, with its results. The fork has the
-    whole log beneath it and hides what is outside its scope.
+    Pins stay shown. A reply that called any other tool is left out whole, with its results. The fork shares
+    the whole log, and hides what is outside its scope.
     """
     if isinstance(tools, str):
         raise WrongType("tools is a collection of names, not a single name")
@@ -72,7 +72,7 @@ def fork_scoped(
 
 
 def _start_of_turns(view: View, turns: int) -> int:
-    """The position of the message that begins the last so many turns; 0 if there are no more."""
+    """The position of the user message that begins the last `turns` turns; 0 if there are no more."""
     users: list[int] = []
     for run in reversed(view.runs()):
         users += reversed(view.log.positions("users", run.start, run.stop))
@@ -82,15 +82,15 @@ def _start_of_turns(view: View, turns: int) -> int:
 
 
 def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interval]:
-    """What is shown before a position, except instructions, and groups with a call of another tool.
+    """The area of what is shown before a position, except instructions, and of groups with other tools.
 
-    A summary that also covers part of a turn that is kept stays.
+    A summary that also covers part of a later turn stays.
     """
     log, end = view.log, view.end
     before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
-    given = singles(p for p in log.positions("marks", 0, cut) if _is_given(log.item(p)))
+    setup = singles(p for p in log.positions("marks", 0, cut) if _is_setup(log.item(p)))
     # A group belongs where it begins.
-    heads = {head for head in log.scattered(cut, end) if head < cut}
+    heads = {head for head in log.detached_members(cut, end) if head < cut}
     if tools is not None:
         calls = ((p, item) for p, item in enumerate(log.items(cut, end), cut) if isinstance(item, _TRAFFIC))
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
@@ -98,21 +98,20 @@ def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interv
     groups = singles(p for head in shown for p in log.group(head, end))
     summaries = (log.area(item, end) for item in view.summaries() if item.spans)
     earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
-    return united([*without(before, given), *groups, *earlier])
+    return united([*without(before, setup), *groups, *earlier])
 
 
 def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
-    """Append all that the child did to the parent; gives back what was new.
+    """Append the items of the child to the parent, and return those that were new.
 
-    Edits of the child that are in force and concern its own items only come along, also of items that an
-    earlier merge brought. What the child was given stays behind: its instructions and configuration, the task
-    of a brief, and results that only closed a call. An edit that the parent refuses stays behind with a
-    warning.
+    Edits in force that concern only the child's own items are appended too, even if an earlier merge brought
+    these items. Not merged are the child's instructions and configuration, the task of a brief, and results
+    that only closed a call. An edit that the parent refuses is skipped with a warning.
     """
     since = _fork_point(parent, child)
     marks = _marks(child, since)
     own = (item for item in _own_items(parent, child, since) if TASK not in item.extras)
-    new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_given(item)]
+    new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_setup(item)]
     parent.extend(new)
     for edit in _own_edits(parent, child, since):
         try:
@@ -125,12 +124,12 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
 
 
 def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = None) -> list[Item]:
-    """Append the child's final answer, made now; gives back what was new."""
+    """Append the child's final answer with the current time, and return it if it was new."""
     groups = reversed(child.view.groups())
     answer = next((group.items[-1] for group in groups if _is_answer(group)), None)
     if answer is None:
         return []
-    recorded = child.get(answer.id)  # as it was recorded, should it be masked by now
+    recorded = child.get(answer.id)  # the view may mask it
     if _has(parent, recorded):
         return []
     origin = origin_of(child.view, recorded)
@@ -141,7 +140,7 @@ def merge_result(parent: Transcript, child: Transcript, agent_id: str | None = N
 
 
 class SummaryPlan(NamedTuple):
-    """What is to be summarised by someone who can write; `summary` makes the item to append to the parent."""
+    """The items that a caller summarises; `summary` makes the item to append to the parent."""
 
     items: tuple[Item, ...]
     summary_id: str
@@ -167,18 +166,18 @@ def plan_summary(parent: Transcript, child: Transcript, agent_id: str | None = N
 
 
 def _summary_id(last: Item) -> str:
-    """The id of the summary of all up to an item: always the same, so that nothing is summarised twice."""
+    """The id of a summary up to an item; always the same, so that nothing is summarised twice."""
     return f"{last.id}-summary"
 
 
 def _own_items(parent: Transcript, child: Transcript, since: int) -> list[Item]:
-    """What happened in the child since a revision and is not in the parent."""
+    """The items of the child since a revision that the parent does not have."""
     happened = (item for item in child.recorded(since) if not is_edit(item) and CLOSED not in item.extras)
     return [item for item in happened if not _has(parent, item)]
 
 
 def _fork_point(parent: Transcript, child: Transcript) -> int:
-    """The length of the beginning that two transcripts have in common; shared segments are not compared."""
+    """The length of the common beginning of two transcripts; shared segments are not compared."""
     shared = 0
     for (segment, end), (other, other_end) in zip(_ends(parent), _ends(child), strict=False):
         if segment is not other:
@@ -191,7 +190,7 @@ def _fork_point(parent: Transcript, child: Transcript) -> int:
 
 
 def _ends(transcript: Transcript) -> Iterator[tuple[Segment, int]]:
-    """The segments of a transcript, and where each ends in it."""
+    """The segments of a transcript, and where each ends."""
     view = transcript.view
     return zip(view.log.segments, (*view.log.starts[1:], view.end), strict=True)
 
@@ -209,15 +208,15 @@ def _has(parent: Transcript, item: Item) -> bool:
     return True
 
 
-def _is_given(item: Item) -> bool:
-    """Whether an item is part of what an agent is given: instructions and configuration."""
-    return isinstance(item, ConfigChange) or instructions_of(item)
+def _is_setup(item: Item) -> bool:
+    """Whether an item is instructions or configuration."""
+    return isinstance(item, ConfigChange) or is_instruction(item)
 
 
 def _marks(child: Transcript, since: int) -> dict[str, str]:
-    """For each of the child's own items its mark: the first own item of its group.
+    """The marks of the child's own items: for each the id of the first own item of its group.
 
-    A result of a call that is not the child's own is marked by that call, so that it still answers it.
+    A result of a call that is not the child's own has the id of that call, so that it still answers it.
     """
     view = child.view
     marks: dict[str, str] = {}
@@ -234,7 +233,7 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
 
 
 def _merged(item: Item, agent_id: str | None, mark: str) -> Item:
-    """The item as a parent records it: with its agent and the mark that keeps it apart from other replies."""
+    """The item as a parent records it: with its agent, and the mark that separates it from other replies."""
     if agent_id is not None and item.agent_id is None:
         item = msgspec.structs.replace(item, agent_id=agent_id)
     if isinstance(item, Unknown):  # it has no place for a mark
@@ -250,10 +249,10 @@ def _is_answer(group: Group) -> bool:
 
 
 def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[Item]:
-    """The child's edits in force that concern its own items only and that the parent does not have.
+    """The child's edits in force that concern only its own items, and that the parent does not have.
 
-    They are found one by one: the parent may have recorded those before. The spans are over what the parent
-    has, sparing what it has in between.
+    They are yielded one by one, because the parent records each before the next is checked. Their spans cover
+    the items that the parent has, and nothing that it has in between.
     """
     view = child.view
     undone = EditsInForce(view.log, view.end).undone
@@ -267,7 +266,7 @@ def _own_edits(parent: Transcript, child: Transcript, since: int) -> Iterator[It
                 yield edit
             continue
         area = view.log.area(edit, view.end)
-        if area[0][0] < since:  # it concerns the past, which may be long
+        if area[0][0] < since:  # it covers items of the parent
             continue
         covered = (item for start, stop in area for item in view.log.items(start, stop))
         items = [item for item in covered if not is_edit(item) and item.id in parent]

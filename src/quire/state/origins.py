@@ -1,11 +1,12 @@
-"""Origins: whose words an item is made of.
+"""Origins: who wrote an item, or the items that it was made of.
 
-What was said or done has an origin by its kind and role, unless it is recorded with another. What is made of
-other items is at most as trusted as the least of them, however it was made of them. That is computed when it
-is asked for, so a `Distrust` of one item, and the undo of it, reach all that was made of it.
+An item has an origin by its kind and role, unless it is recorded with another. An item made of others is at
+most as trusted as the least trusted of them. Origins are computed on demand, so a `Distrust` of one item, and
+its undo, reach all that was made of it.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -14,20 +15,20 @@ from quire.state.log import EDIT
 from quire.state.view import View, keep_memo, memos
 
 OF = "quire.of"
-"""The key of `extras` for the ids of the items that an item was made of: it is forgotten with them."""
+"""The key of `extras` for the ids of the sources of an item; it is erased together with them."""
 
 ALL = "*"
-"""Among the sources of an item: it may be made of all that the conversation had by then. Who made it vouches
-for its origin."""
+"""A source that stands for everything in the conversation so far. Whoever records the item vouches for its
+origin."""
 
 ELSEWHERE = "quire.elsewhere"
-"""The key of `extras` for the least origin of the sources that are in other conversations."""
+"""The key of `extras` for the lowest origin of the sources in other conversations."""
 
 
 def origin_of(view: View | None, item: Item) -> Origin:
-    """The origin of an item that a view knows, or that was made of what it knows; of others by itself."""
+    """The origin of an item, with those of its sources in a view, as far as the view has them."""
     if view is None:
-        return lowest((own_origin(item), *(_elsewhere(item) for _ in _names(item)[:1])))
+        return derived_origin(item, (), has_others=bool(source_ids(item)))
     known = _Known.of(view)
     position = view.log.find(item.id, view.end)
     if position is None or view.log.item(position).created_at != item.created_at:
@@ -35,18 +36,32 @@ def origin_of(view: View | None, item: Item) -> Origin:
     return lowest((known.at(view, position), own_origin(item)))
 
 
+def source_ids(item: Item) -> list[str]:
+    """The ids of the items that an item names as its sources."""
+    return [name for name in item.extras.get(OF, ()) if name != ALL] if item.extras else []
+
+
+def derived_origin(item: Item, sources: Iterable[Origin], *, has_others: bool) -> Origin:
+    """The law: the lowest of an item's own origin, those of its sources, and that of others elsewhere.
+
+    If nothing names the origin of the others, whoever recorded the item's origin knew its sources.
+    """
+    others: Origin = item.extras.get(ELSEWHERE) or item.origin or "external"
+    return lowest((own_origin(item), *sources, *((others,) if has_others else ())))
+
+
 def is_untrusted(origin: Origin) -> bool:
-    """Whether something is the words of a tool, or from outside."""
+    """Whether an origin is a tool or outside."""
     return is_below(origin, "model")
 
 
 def distrusted(view: View) -> set[str]:
-    """The ids of the items that are distrusted."""
+    """The ids of the distrusted items."""
     return {edit.target for edit in view.edits_in_force.edits.values() if isinstance(edit, Distrust)}
 
 
 class _Known:
-    """The origins of positions of a log, as long as no edit is recorded."""
+    """The origins at positions of a log, valid until the next edit."""
 
     def __init__(self, view: View) -> None:
         self._distrusted = distrusted(view)
@@ -54,7 +69,7 @@ class _Known:
 
     @staticmethod
     def of(view: View) -> "_Known":
-        """What is known for the edits of a view."""
+        """The origins known for the edits of a view."""
         key = (_Known, len(view.log.positions("edits", 0, view.end)))
         found = memos(view).get(key)
         if not isinstance(found, _Known):
@@ -68,7 +83,7 @@ class _Known:
         if not (item.extras or isinstance(item, Summary) or self._distrusted):
             return own_origin(item)
         if position not in self._origins:
-            self._origins[position] = own_origin(item)  # while its sources are read, which may name it
+            self._origins[position] = own_origin(item)  # in case one of its sources names it
             self._origins[position] = self.derived(view, item)
         return self._origins[position]
 
@@ -76,34 +91,15 @@ class _Known:
         """The lowest of an item's own origin and those of its sources."""
         if item.id in self._distrusted:
             return "external"
-        return lowest((own_origin(item), *self._sources(view, item)))
-
-    def _sources(self, view: View, item: Item) -> Iterable[Origin]:
-        if isinstance(item, Summary):
-            for start, stop in view.log.area(item, view.end):
-                content = (p for p in range(start, stop) if view.log.head(p) != EDIT)
-                found: set[Origin] = {self.at(view, position) for position in content}
-                yield from found
-        for name in _names(item):
-            position = view.log.find(name, view.end)
-            if position is not None:
-                yield self.at(view, position)
-            else:
-                yield _elsewhere(item)
-
-
-def _names(item: Item) -> list[str]:
-    return [name for name in item.extras.get(OF, ()) if name != ALL] if item.extras else []
-
-
-def _elsewhere(item: Item) -> Origin:
-    """The least origin of an item's sources elsewhere. Who recorded its origin knew what it is made of."""
-    known: Origin = item.extras.get(ELSEWHERE) or item.origin or "external"
-    return known
+        area = view.log.area(item, view.end) if isinstance(item, Summary) else ()
+        covered = (p for start, stop in area for p in range(start, stop) if view.log.head(p) != EDIT)
+        named = [view.log.find(name, view.end) for name in source_ids(item)]
+        origins: set[Origin] = {self.at(view, p) for p in chain(covered, named) if p is not None}
+        return derived_origin(item, origins, has_others=None in named)
 
 
 def as_imported(items: Iterable[Item]) -> list[Item]:
-    """Items of a history that came from elsewhere: what it calls the user or the system is from outside."""
+    """Items of a history from elsewhere: those of its user or system become text from outside."""
     return [
         item if is_below(own_origin(item), "user") else replace(item, origin="external") for item in items
     ]

@@ -1,4 +1,4 @@
-"""The pool: notes kept at hand by key, bounded."""
+"""The pool: a bounded set of notes by key."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from quire.tokens import whole
 
 
 class Inherit(Enum):
-    """The default of a limit that is taken over from the parent, because `None` means unbounded."""
+    """The default of a limit: that of the parent. `None` means unbounded."""
 
     LIMIT = "the limit of the parent"
 
@@ -25,21 +25,21 @@ class Pool:
 
     def __init__(self, notes: Iterable[Note] = (), *, limit: int | None = None) -> None:
         self._limit = limit if limit is None else whole(limit, "a limit", least=1)
-        # A plain dictionary searches for its first key past all that were deleted before it.
+        # A plain dictionary gets slow at finding its first key after many deletions.
         self._notes: OrderedDict[str, Note] = OrderedDict()
         for note in notes:
             self.add(note)
 
     @classmethod
     def restored(cls, notes: Iterable[Note], *, limit: int | None = None) -> "Pool":
-        """A pool with all of these notes, even if they are more than the limit."""
+        """A pool with all of these notes, even if they exceed the limit."""
         pool = cls(limit=limit)
         pool._notes.update((_key_of(note), note) for note in notes)
         return pool
 
     @property
     def limit(self) -> int | None:
-        """How many notes there may be; `None` means any number."""
+        """The most notes; `None` means unbounded."""
         return self._limit
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Pool:
         return isinstance(key, str) and key in self._notes
 
     def add(self, note: Note) -> Note | None:
-        """Keep a note, and give back the one that was evicted."""
+        """Add a note, and return the one that it evicts."""
         evicted = self.evicted_by(note)
         if evicted is not None:
             del self._notes[_key_of(evicted)]
@@ -62,8 +62,8 @@ class Pool:
     def evicted_by(self, note: Note) -> Note | None:
         """The note that adding this one would evict."""
         is_new = _key_of(note) not in self._notes
-        full = self._limit is not None and len(self._notes) >= self._limit
-        return next(iter(self._notes.values())) if full and is_new else None
+        is_full = self._limit is not None and len(self._notes) >= self._limit
+        return next(iter(self._notes.values())) if is_full and is_new else None
 
     def get(self, key: str) -> Note:
         """The note with this key."""
@@ -83,7 +83,7 @@ class Pool:
         return list(notes.values())
 
     def catalogue(self) -> str:
-        """One line per note with its key and description: enough to choose by."""
+        """A list of all notes for a model to choose from: a line per note, with its key and description."""
         return "\n".join(
             f"- [{one_line(key).replace(']', ')')}] {escape(_line(note.description))}".rstrip()
             for key, note in self._notes.items()
@@ -99,7 +99,7 @@ class Pool:
 
 
 def _line(text: str | None) -> str:
-    """A text on one line, so that it cannot pass for another entry."""
+    """A text on one line, so that it cannot imitate another entry."""
     return " ".join((text or "").split())
 
 

@@ -1,9 +1,9 @@
-"""What of a log is shown, as runs of positions: an edit rebuilds what it touches and shares the rest.
+"""The shape: the part of a log that is shown, as runs of positions in a tree.
 
-A run is a stretch of the log shown word for word, one item that a mask replaced, or a summary: a run of no
-width, before the first item that it covers. Runs hold positions alone. They are sorted and kept in a tree, so
-that each shape that is kept takes a few nodes more. After the last run comes the tail: all that was appended
-since the last edit, which grows without anything here being touched.
+A run is an interval of the log that is shown word for word, one masked item, or a summary, which is an empty
+interval before the first item that it covers. An edit rebuilds the nodes that it touches and shares the rest,
+so each stored shape costs a few nodes. After the last run comes the tail: all items since the last edit. It
+grows without a change of the shape.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,11 +15,11 @@ Interval = tuple[int, int]
 """Positions from the first to before the second."""
 
 _MAX_PARTS = 16
-"""Parts of a node, at most."""
+"""The most parts of a node."""
 
 
 class Run(NamedTuple):
-    """One stretch of what is shown. `by` is the position of the edit that it shows, or below zero."""
+    """One interval of what is shown. `by` is the position of the edit that it shows, or -1."""
 
     start: int
     stop: int
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many items are shown for it."""
+        """The number of items that it shows."""
         return self.stop - self.start if self.by < 0 else 1
 
     @property
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 class Node:
-    """A few runs, or a few nodes, that never change; `sums` keeps their running token totals by counter."""
+    """A few runs, or a few nodes, that never change; `sums` has their running token totals by counter."""
 
     __slots__ = ("is_notable", "parts", "start", "sums", "width")
 
@@ -54,7 +54,7 @@ Part = Run | Node
 
 
 class Shape:
-    """The runs in a tree, then everything from the position `tail` on. A shape never changes."""
+    """Runs in a tree, then everything from the position `tail` on. A shape never changes."""
 
     __slots__ = ("root", "tail")
 
@@ -64,11 +64,11 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """How many items the runs show."""
+        """The number of items that the runs show."""
         return self.root.width
 
     def runs(self, index: int = 0) -> Iterator[tuple[int, Run]]:
-        """The runs from the one on that shows an index, each with the index of its first item."""
+        """The runs that show an index and all after it, each with the index of its first item."""
         row: list[tuple[int, Part]] = [(0, self.root)]
         while row:
             at, part = row.pop()
@@ -90,7 +90,7 @@ class Shape:
         return row
 
     def notable(self) -> Iterator[Run]:
-        """The runs that are pinned, and those of summaries."""
+        """The runs that are pinned or show a summary."""
         row: list[Part] = [self.root]
         while row:
             part = row.pop()
@@ -100,7 +100,7 @@ class Shape:
                 yield part
 
     def summaries(self) -> list[Run]:
-        """The runs of summaries that are shown in place of what they cover."""
+        """The runs of the summaries that are shown."""
         return [run for run in self.notable() if run.start == run.stop]
 
     def run_at(self, position: int, end: int) -> Run | None:
@@ -115,7 +115,7 @@ class Shape:
         return part if part.start <= position < part.stop else None
 
     def index_of(self, position: int) -> int:
-        """How many items are shown before a position; its index, if it is shown."""
+        """The number of items that are shown before a position: its index, if it is shown."""
         if position >= self.tail or not self.size:
             return self.size + max(position - self.tail, 0)
         index = 0
@@ -127,21 +127,21 @@ class Shape:
         return index + (max(position - part.start, 0) if position < part.stop else part.width)
 
     def closed(self, end: int) -> "Shape":
-        """The same with the tail in the runs, and an empty tail after the edit at `end`."""
+        """The shape with the tail as a run, and an empty tail after the edit at `end`."""
         if self.tail >= end:
             return Shape(self.root, end + 1)
         run = Run(self.tail, end)
         return Shape(self._changed(self.tail, self.tail, lambda runs: [*runs, run]), end + 1)
 
-    def spliced(self, area: Sequence[Interval], runs: Sequence[Run], gone: Sequence[Run]) -> "Shape":
-        """The same with other runs in an area, and without the summaries `gone`."""
-        places = [*(p for interval in area for p in interval), *(run.start for run in (*runs, *gone))]
+    def spliced(self, area: Sequence[Interval], runs: Sequence[Run], removed: Sequence[Run]) -> "Shape":
+        """The shape with other runs in an area, and without the summaries `removed`."""
+        places = [*(p for interval in area for p in interval), *(run.start for run in (*runs, *removed))]
         if not places:
             return self
 
-        def change(kept: Sequence[Run]) -> list[Run]:
-            left = (run for run in kept if run not in gone)
-            changed = [*(piece for run in left for piece in _pieces(run, area)), *runs]
+        def change(old: Sequence[Run]) -> list[Run]:
+            rest = (run for run in old if run not in removed)
+            changed = [*(piece for run in rest for piece in _pieces(run, area)), *runs]
             summaries = sorted((run.start, run.stop) for run in changed if run.start == run.stop)
             if summaries:
                 changed = [piece for run in changed for piece in _pieces(run, summaries)]
@@ -150,10 +150,10 @@ class Shape:
         return Shape(self._changed(min(places), max(places), change), self.tail)
 
     def _changed(self, low: int, high: int, change: Callable[[Sequence[Run]], Sequence[Run]]) -> Node:
-        """The root after `change` was applied to the runs between two positions, and to one run before them.
+        """The root after `change` is applied to the runs between two positions, and to one run before them.
 
-        Goes down level by level, keeps the parts on both sides of these runs, and builds the nodes above the
-        changed runs anew. A summary comes before what begins at its place, and may be the last part of the
+        It goes down level by level, keeps the parts on both sides of these runs, and builds new nodes above
+        the changed runs. The run before is included because a summary at `low` may be the last part of the
         node before.
         """
         beside: list[tuple[Sequence[Part], Sequence[Part]]] = []
@@ -173,7 +173,7 @@ class Shape:
 
 
 def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
-    """What remains of a run without an area; an empty interval divides it."""
+    """What remains of a run outside an area; an empty interval divides it."""
     if run.start == run.stop or not area or run.stop <= area[0][0] or run.start >= area[-1][1]:
         return [run]
     pieces = list(subtracted((run.start, run.stop), area))
@@ -183,7 +183,7 @@ def _pieces(run: Run, area: Sequence[Interval]) -> list[Run]:
 
 
 def _joined(runs: Iterable[Run]) -> list[Run]:
-    """Runs with neighbours that are shown word for word in one piece."""
+    """Runs, with neighbours that are shown word for word joined to one."""
     joined: list[Run] = []
     for run in runs:
         start, stop, by, pinned = joined[-1] if joined else (0, -1, -1, False)
@@ -210,7 +210,7 @@ def _root_of(nodes: Sequence[Node]) -> Node:
 
 
 def _nodes(parts: Sequence[Part]) -> list[Node]:
-    """Parts in nodes of about the same length."""
+    """Nodes of about the same length over some parts."""
     count = -(-len(parts) // _MAX_PARTS)
     step = -(-len(parts) // count) if count else 1
     return [Node(parts[index : index + step]) for index in range(0, len(parts), step)]
@@ -223,7 +223,7 @@ def contains(area: Sequence[Interval], position: int) -> bool:
 
 
 def subtracted(interval: Interval, area: Sequence[Interval]) -> Iterator[Interval]:
-    """What remains of an interval without an area."""
+    """What remains of an interval outside an area."""
     start, stop = interval
     index = max(bisect_right(area, start, key=_start) - 1, 0)
     while index < len(area) and area[index][0] < stop:
@@ -236,7 +236,7 @@ def subtracted(interval: Interval, area: Sequence[Interval]) -> Iterator[Interva
 
 
 def united(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same positions as sorted intervals that lie apart."""
+    """The positions of some intervals as an area: sorted intervals that do not touch."""
     area: list[Interval] = []
     for start, stop in sorted(intervals):
         if area and start <= area[-1][1]:
@@ -247,12 +247,12 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def singles(positions: Iterable[int]) -> list[Interval]:
-    """Positions as an area."""
+    """The area of some positions."""
     return united((position, position + 1) for position in positions)
 
 
 def without(area: Iterable[Interval], other: Sequence[Interval]) -> list[Interval]:
-    """What remains of an area without another."""
+    """What remains of an area outside another."""
     return [part for interval in area for part in subtracted(interval, other)]
 
 

@@ -1,7 +1,7 @@
 """The transcript: what happened, in order of arrival. It only grows.
 
-Edits are items too, and the view is the log with them applied. Appending, forking and taking the view cost
-the same for ten items and for a hundred thousand.
+Edits are items too, and the view is the log with its edits applied. Appends, forks and views cost the same
+for ten items as for a hundred thousand.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from quire.state.view import View
 from quire.tokens import whole
 
 CLOSED = "quire.closed"
-"""The key of `extras` that marks a result no tool gave; its value says what closed the call."""
+"""The key of `extras` that marks a result without a tool; its value says what closed the call."""
 
 
 class Tip(NamedTuple):
-    """Length, shape and open groups: what `resume` needs to continue."""
+    """The length, shape and grouping of a transcript, from which `resume` continues."""
 
     end: int
     shape: Shape
@@ -32,14 +32,17 @@ _EMPTY = Shape()
 
 
 class Transcript:
-    """An append-only log with a view. One writer at a time; views and forks may be read from any thread."""
+    """An append-only log with a view.
+
+    One writer at a time may append; any thread may read views and forks.
+    """
 
     __slots__ = ("_end", "_grouping", "_log", "_owned", "_segment", "_shape")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._segment = Segment(0)
         self._log = Log((self._segment,))
-        self._owned = True  # whether the last segment may grow by what is appended here
+        self._owned = True  # whether this transcript may append to the last segment
         self._end = 0
         self._shape = _EMPTY
         self._grouping = Grouping()
@@ -47,7 +50,7 @@ class Transcript:
 
     @classmethod
     def resume(cls, log: Log, tip: Tip) -> "Transcript":
-        """A transcript over an existing log. It does not write to the log."""
+        """A transcript over an existing log, to which it never writes."""
         transcript = cls.__new__(cls)
         transcript._segment, transcript._log, transcript._owned = log.segments[-1], log, False
         transcript._end, transcript._shape, transcript._grouping = tip
@@ -66,7 +69,7 @@ class Transcript:
 
     @property
     def revision(self) -> int:
-        """How many items have been recorded; `at` takes it."""
+        """The number of recorded items; see `at`."""
         return self._end
 
     @property
@@ -76,7 +79,7 @@ class Transcript:
 
     @property
     def tip(self) -> Tip:
-        """What `resume` needs beside the log."""
+        """The state from which `resume` continues."""
         return Tip(self._end, self._shape, self._grouping.copy())
 
     def get(self, item_id: str) -> Item:
@@ -84,7 +87,7 @@ class Transcript:
         return self.view.get(item_id)
 
     def recorded(self, since: int = 0) -> list[Item]:
-        """All items in the order they arrived, edits included, from a revision on."""
+        """All items since a revision, in order of arrival, edits included."""
         self._check_revision(since)
         return self._log.items(since, self._end)
 
@@ -94,7 +97,7 @@ class Transcript:
         return View(self._log, self._log.shape_at(revision), revision)
 
     def past(self, revision: int) -> "Transcript":
-        """A transcript that goes on from an earlier revision."""
+        """A transcript that continues from an earlier revision."""
         self._check_revision(revision)
         tip = Tip(revision, self._log.shape_at(revision), self._log.grouping_at(revision))
         return Transcript.resume(self._log, tip)
@@ -141,13 +144,13 @@ class Transcript:
             for item in items:
                 self.append(item)
         except BaseException:
-            # Forks and views may share the segment, so what was added is left behind in it, unseen.
+            # Forks and views may share the segment, so the new items stay in it, out of reach.
             self._owned = self._owned and self._end == kept.end
             self._end, self._shape, self._grouping = kept
             raise
 
     def fork(self) -> "Transcript":
-        """A transcript with the same past and a future of its own. Open calls are closed in it."""
+        """An independent transcript with the same past, in which open calls are closed."""
         child = self.copy()
         if not self._grouping.open_calls():
             return child
@@ -157,13 +160,13 @@ class Transcript:
         return child
 
     def copy(self) -> "Transcript":
-        """A transcript with the same past, open calls included: to try what would become of it."""
+        """An independent transcript with the same past, open calls included."""
         return Transcript.resume(self._log, self.tip)
 
-    __copy__ = copy  # Python's own would have two writers of one segment
+    __copy__ = copy  # the default copy would give one segment two writers
 
     def __deepcopy__(self, _memo: object) -> "Transcript":
-        return self.copy()  # items do not change, so they may be shared
+        return self.copy()  # items never change
 
 
 class Config(NamedTuple):
@@ -174,10 +177,10 @@ class Config(NamedTuple):
 
 
 def config_at(view: View, item_id: str | None = None, *, separator: str = "\n") -> Config:
-    """The configuration after an item, by default at the end. A summary is where the first item it covers is.
+    """The configuration after an item, by default at the end; for a summary, after the first item it covers.
 
-    The log decides, not the view: an edit does not change what was in force. `separator` stands between the
-    text parts of a message.
+    It is read from the log and not from the view, so edits do not change it. `separator` joins the text parts
+    of a message.
     """
     end = view.end
     if item_id is not None:
@@ -188,8 +191,8 @@ def config_at(view: View, item_id: str | None = None, *, separator: str = "\n") 
     for position in view.log.positions("marks", 0, end):
         item = view.log.item(position)
         if isinstance(item, ConfigChange):
-            said = config.instructions if item.instructions is None else item.instructions
-            config = Config(said, config.tools if item.tools is None else item.tools)
+            instructions = config.instructions if item.instructions is None else item.instructions
+            config = Config(instructions, config.tools if item.tools is None else item.tools)
         elif isinstance(item, Message):
             texts = (part for part in item.parts if isinstance(part, str))
             config = config._replace(instructions=separator.join(texts))

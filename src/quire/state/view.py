@@ -1,7 +1,7 @@
-"""The view: what is shown of a log at one revision. It never changes; a transcript makes a new one.
+"""The view: the part of a log that is shown at one revision. It never changes; a transcript makes new ones.
 
-Also what readers of views share: the positions that no cut may take, memos that let a reader continue from an
-earlier view, and scrolls.
+Readers of views share three things here: the positions that no cut may remove, memos with which a reader
+continues from an earlier view, and scrolls.
 """
 
 from abc import abstractmethod
@@ -32,18 +32,18 @@ from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
 _FIRST_AT_ONCE, _MAX_AT_ONCE = 16, 256
-"""Items that are loaded for whoever reads from the end: a few, because most look for the last of a kind."""
+"""Items that are loaded at once for a reader from the end: few at first, as most need one of the last."""
 
 
 class Fate(NamedTuple):
-    """What became of an item, and the id of the edit that did it."""
+    """The state of an item in a view, and the id of the edit that caused it."""
 
     state: Literal["shown", "pinned", "masked", "summarised", "hidden", "edit"]
     by: str | None = None
 
 
 class ItemRow(Sequence[Item]):
-    """A sequence of items that need not be held as a list: a subclass gives stretches of it."""
+    """A sequence of items that is not a list in memory: a subclass returns slices of it."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class EditsInForce:
     def __init__(
         self, log: Log, end: int, undoing: int | None = None, before: "EditsInForce | None" = None
     ) -> None:
-        """Those of an earlier revision, `before`, are continued where nothing was undone since."""
+        """`undoing` is the position of an edit to undo too; `before` are those of an earlier revision."""
         self.end = end
         self.undone = set[int]() if undoing is None else {undoing}
         new = _edits(log, 0 if before is None else before.end, end)
@@ -88,25 +88,25 @@ class EditsInForce:
             self.undone = before.undone
 
     def over(self, position: int) -> Hide | Summary:
-        """The last edit that covers a position which is not shown."""
+        """The last edit that covers a position that is not shown."""
         bounds, last = self._last_covers
         return self.covers[last[bisect_right(bounds, position) - 1]][0]
 
     @cached_property
     def _last_covers(self) -> tuple[list[int], list[int]]:
-        """The positions where covers begin and end, and from each on the last cover.
+        """The positions where areas begin and end, and for each the number of the last cover there.
 
-        A sweep over these positions: a heap has the covers that have begun, the last one on top. One that has
-        ended goes once it is on top.
+        A sweep over these positions with a heap of the covers that have begun, the last on top. A cover that
+        has ended is removed when it is on top.
         """
-        begun: dict[int, list[tuple[int, int]]] = {}
+        begins: dict[int, list[tuple[int, int]]] = {}
         for number, (_, area) in enumerate(self.covers):
             for start, stop in area:
-                begun.setdefault(start, []).append((-number, stop))
-                begun.setdefault(stop, [])
-        bounds, last, heap = sorted(begun), list[int](), list[tuple[int, int]]()
+                begins.setdefault(start, []).append((-number, stop))
+                begins.setdefault(stop, [])
+        bounds, last, heap = sorted(begins), list[int](), list[tuple[int, int]]()
         for bound in bounds:
-            for cover in begun[bound]:
+            for cover in begins[bound]:
                 heappush(heap, cover)
             while heap and heap[0][1] <= bound:
                 heappop(heap)
@@ -123,8 +123,8 @@ def _edits(log: Log, start: int, end: int) -> list[tuple[int, Item]]:
 class View(ItemRow):
     """Items as they are shown, oldest first.
 
-    `log`, `shape` and `end` are internal to Quire: the view shows `log` by `shape`, and `end` bounds what it
-    reads, because the log may have grown since.
+    `log`, `shape` and `end` are internal to Quire: the view shows `log` by `shape`, and reads up to `end`,
+    because the log may have grown since.
     """
 
     __slots__ = ("_edits_in_force", "_open_calls", "_pins", "_summaries", "end", "log", "shape")
@@ -133,14 +133,14 @@ class View(ItemRow):
         self.log = log
         self.shape = shape
         self.end = end
-        self._open_calls = open_calls  # computed on demand for a revision of the past
+        self._open_calls = open_calls  # computed on demand for an earlier revision
         self._edits_in_force: EditsInForce | None = None
         self._pins: set[int] | None = None
-        self._summaries: set[int] | None = None  # the positions of those that are shown
+        self._summaries: set[int] | None = None  # the positions of the shown ones
 
     @property
     def revision(self) -> int:
-        """How many items, edits included, had been recorded."""
+        """The number of recorded items, edits included."""
         return self.end
 
     @property
@@ -149,11 +149,11 @@ class View(ItemRow):
         return self.shape.tail > 0
 
     def recorded(self) -> list[Item]:
-        """All items up to this revision in the order they arrived, edits and hidden ones included."""
+        """All items up to this revision in order of arrival, edits and hidden ones included."""
         return self.log.items(0, self.end)
 
     def added_since(self, earlier: "View") -> list[Item] | None:
-        """What is shown after all that an earlier view showed; `None` if this is not just longer."""
+        """The items after those of an earlier view; `None` if more differs than new items at the end."""
         same_log = earlier.log.segments[-1] is self.log.segments[-1]
         if not same_log or earlier.shape is not self.shape or not self.shape.tail <= earlier.end <= self.end:
             return None
@@ -176,7 +176,7 @@ class View(ItemRow):
         return f"<View of {len(self)} items at revision {self.end}>"
 
     def _loaded(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """The runs one by one; what they show is loaded for many at once."""
+        """The runs one by one; their items are loaded for many runs at once."""
         rest = iter(runs)
         while some := list(islice(rest, _RUNS_AT_ONCE)):
             self.log.load(some)
@@ -188,17 +188,17 @@ class View(ItemRow):
         return [*runs, Run(self.shape.tail, self.end)] if self.end > self.shape.tail else runs
 
     def shown_at(self, position: int) -> Item | None:
-        """The item at a position as it is shown; None if it is not."""
+        """The item at a position as it is shown; None if it is not shown."""
         run = self.run_at(position)
         return None if run is None else self.log.item(position) if run.by < 0 else self.log.shown(run)[0]
 
     def summaries(self) -> list[Summary]:
-        """The summaries that are shown in place of what they cover."""
+        """The summaries that are shown."""
         items = [self.log.item(run.by) for run in self.shape.summaries()]
         return [item for item in items if isinstance(item, Summary)]
 
     def shows_summary(self, position: int) -> bool:
-        """Whether the edit at a position is a summary that is shown."""
+        """Whether the item at a position is a shown summary."""
         if self._summaries is None:
             self._summaries = {run.by for run in self.shape.summaries()}
         return position in self._summaries
@@ -216,23 +216,23 @@ class View(ItemRow):
         return [item for run in parts for item in self.log.shown(run)]
 
     def up_to(self, index: int) -> "View | None":
-        """The view as it was before the item at an index was appended; None if an edit came between."""
+        """The view before the item at an index was appended; None if an edit came later."""
         earlier = View(self.log, self.shape, self.position_at(index))
         return earlier if len(earlier) == index else None
 
     def last_position(self) -> int | None:
-        """The position of the last item that is shown and is no summary."""
+        """The position of the last shown item that is not a summary."""
         last = (run for index in range(len(self) - 1, -1, -1) for _, run in self._runs_from(index))
         return next((run.stop - 1 for run in last if run.stop > run.start), None)
 
     def _runs_from(self, index: int) -> Iterator[tuple[int, Run]]:
-        """The runs from the one on that shows an index, each with the index of its first item."""
+        """The runs that show an index and all after it, each with the index of its first item."""
         yield from self.shape.runs(index)
         if self.end > self.shape.tail:
             yield self.shape.size, Run(self.shape.tail, self.end)
 
     def get(self, item_id: str) -> Item:
-        """The item with this id as it was recorded, shown or not."""
+        """The item with this id as it was recorded, even if it is not shown."""
         return self.log.item(self.position(item_id))
 
     def position(self, item_id: str) -> int:
@@ -244,25 +244,25 @@ class View(ItemRow):
         return self.shape.run_at(position, self.end)
 
     def position_at(self, index: int) -> int:
-        """The position of the item at an index, for a summary that of its place; the end after the last."""
+        """The position of the item at an index; for a summary, of the first item it covers."""
         at, run = next(self._runs_from(index), (index, Run(self.end, self.end)))
         return run.start + index - at
 
     def index_of(self, position: int) -> int:
-        """How many items are shown before a position; its index, if it is shown."""
+        """The number of items that are shown before a position: its index, if it is shown."""
         return self.shape.index_of(position)
 
     def tokens(self, counter: Counter) -> int:
-        """The tokens of all that is shown. Each item is counted once in its life."""
+        """The tokens of the view. Each item is counted only once, by all views together."""
         counted = self.counted(counter)
         return counter.total(counted)
 
     def counted(self, counter: Counter) -> int:
-        """The counts of all that is shown, added up."""
+        """The sum of the counts of all items."""
         return self.counted_before(len(self), checked_counter(counter))
 
     def counted_before(self, index: int, counter: Counter) -> int:
-        """The counts of the items before an index, added up."""
+        """The sum of the counts of the items before an index."""
         if isinstance(counter, AsSent) and self.log.has_late:
             return self._summed(index, counter) + self._summed(index, counter.late)
         return self._summed(index, counter)
@@ -292,12 +292,12 @@ class View(ItemRow):
     def _size(self, part: Part, counter: Counter) -> int:
         if isinstance(part, Node):
             return self._sums(part, counter)[-1]
-        if part.by < 0 or isinstance(counter, Late):  # a stub is as late as what it stands for
+        if part.by < 0 or isinstance(counter, Late):  # a stub is late if its item is
             return self.log.tokens(part.start, part.stop, counter)
         return counter.count(self.log.shown(part)[0])
 
     def groups(self) -> list[Group]:
-        """What is shown, in the smallest pieces that may be dropped or moved."""
+        """The items as groups."""
         return gathered(
             (self.log.head(position) if run.start < run.stop else -1 - position, item)
             for run in self._loaded(self.runs())
@@ -305,18 +305,18 @@ class View(ItemRow):
         )
 
     def open_calls(self) -> tuple[int, ...]:
-        """The positions of the calls that still wait for their result."""
+        """The positions of the calls without a result."""
         if self._open_calls is None:
             self._open_calls = self.log.grouping_at(self.end).open_calls()
         return self._open_calls
 
     def pending(self) -> list[ToolCall]:
-        """Calls that still wait for their result, in the order they were made."""
+        """The calls without a result, in order."""
         calls = map(self.log.item, self.open_calls())
         return [call for call in calls if isinstance(call, ToolCall)]
 
     def late_among(self, items: Iterable[Item]) -> list[ToolResult]:
-        """Those of some items that are results which came after the model had gone on without them."""
+        """The late results among some items: they arrived after the model had moved on."""
         if not self.log.has_late:
             return []
         results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
@@ -330,12 +330,12 @@ class View(ItemRow):
         return self._pins
 
     def held_groups(self) -> set[int]:
-        """The heads of the groups that no edit takes away: pinned ones, and those with open calls."""
+        """The heads of the groups that no edit removes: pinned ones, and those with open calls."""
         return self.pins().union(map(self.log.head, self.open_calls()))
 
     @property
     def edits_in_force(self) -> EditsInForce:
-        """The edits that were not undone by then."""
+        """The edits that were not undone at this revision."""
         if self._edits_in_force is None:
             known: EditsInForce | None = memos(self).get(EditsInForce)
             before = known if known is not None and known.end <= self.end else None
@@ -347,11 +347,11 @@ class View(ItemRow):
         return self._edits_in_force
 
     def fate(self, item_id: str) -> Fate:
-        """What became of an item, and by which edit."""
+        """The state of an item, and the edit that caused it."""
         return self.fate_at(self.position(item_id))
 
     def fate_at(self, position: int) -> Fate:
-        """What became of the item at a position, and by which edit."""
+        """The state of the item at a position, and the edit that caused it."""
         head = self.log.head(position)
         if head == EDIT:
             return Fate("shown" if self.shows_summary(position) else "edit")
@@ -368,10 +368,10 @@ class View(ItemRow):
 
 
 def protected_positions(view: View) -> Iterator[int]:
-    """The positions that no cut takes away, shown or not; the rule is here alone.
+    """The positions that no cut removes, shown or not.
 
     These are instructions, configuration, handoffs and plain summaries; pinned groups and groups with open
-    calls; the last message of the user and, where a tool answered last, the group of that result.
+    calls; the last user message and, if the last item is a result, the group of that.
     """
     log, end = view.log, view.end
     yield from log.positions("marks", 0, end)
@@ -386,7 +386,7 @@ def protected_positions(view: View) -> Iterator[int]:
 
 
 def undone_groups(view: View) -> set[int]:
-    """The heads of the groups that are shown, or under an earlier summary, because a person undid an edit."""
+    """The heads of groups that a person's undo has brought back, or uncovered under an earlier summary."""
     log, end, heads = view.log, view.end, set[int]()
     summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
     for undo in view.edits_in_force.edits.values():
@@ -409,9 +409,9 @@ def _positions(area: Iterable[Interval]) -> Iterator[int]:
 
 
 def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
-    """As few spans as possible over these items and no others; a shown summary brings all that it covers."""
+    """The fewest spans over these items and no others; for a summary, over all that it covers."""
     log, end = view.log, view.end
-    area = singles(log.positions("edits", 0, end))  # edits between two items part no span
+    area = singles(log.positions("edits", 0, end))  # edits between two items do not split a span
     for item in items:
         if isinstance(item, Summary) and item.spans:
             area += log.area(item, end)
@@ -422,19 +422,19 @@ def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
 
 
 _MEMOS = 4
-"""Memos kept of one type: one for each provider and model in use at a time."""
+"""Memos of one type, at most: one for each provider and model in use at a time."""
 
 
 def memos(view: View) -> dict[Hashable, Any]:
-    """What readers computed from views of this transcript, each under a key of its own."""
+    """The memos of readers of this transcript's views, each under its own key."""
     return view.log.segments[-1].memos
 
 
-def keep_memo(view: View, key: Hashable, found: object) -> None:
-    """Keep what a reader computed, to continue from; of each type the latest few are kept."""
+def keep_memo(view: View, key: Hashable, memo: object) -> None:
+    """Store what a reader computed, so that it can continue from there; old memos of its type are dropped."""
     kept = memos(view)
-    kept[key] = found
-    alike = [known for known, value in list(kept.items()) if type(value) is type(found)]
+    kept[key] = memo
+    alike = [known for known, value in list(kept.items()) if type(value) is type(memo)]
     for older in alike[:-_MEMOS]:
         kept.pop(older, None)
 
@@ -442,8 +442,8 @@ def keep_memo(view: View, key: Hashable, found: object) -> None:
 class Scroll(ItemRow):
     """A few items, then a view from the index `start` on, then a few volatile items.
 
-    A request to a model is nearly always that. The history is not copied, and a reader of one scroll can
-    continue where the next has grown.
+    Nearly every request to a model has this form. The history is not copied, and a reader of one scroll can
+    continue with a later one that is longer.
     """
 
     __slots__ = ("after", "before", "start", "view")
@@ -469,16 +469,16 @@ class Scroll(ItemRow):
 
     @property
     def stable_length(self) -> int:
-        """How many items come before `after`: all but the volatile ones."""
+        """The number of items before `after`: all but the volatile ones."""
         return len(self.before) + (0 if self.view is None else len(self.view) - self.start)
 
     @property
     def was_edited(self) -> bool:
-        """Whether something that preceded these items was left out or changed."""
+        """Whether something before these items was left out or changed."""
         return self.view is not None and (self.start > 0 or self.view.was_edited)
 
     def counted(self, counter: Counter) -> int:
-        """The counts of all items, added up; those of the view are known."""
+        """The sum of the counts of all items."""
         counted = sum(map(counter.count, (*self.before, *self.after)))
         if self.view is None:
             return counted
@@ -487,7 +487,7 @@ class Scroll(ItemRow):
         return counted + self.view.counted(counter) - self.view.counted_before(self.start, counter)
 
     def added_since(self, earlier: "Scroll") -> list[Item] | None:
-        """What follows the stable items of an earlier scroll; `None` if this is not just longer."""
+        """The items after those of an earlier scroll; `None` if more differs than new items at the end."""
         if self.view is None or earlier.view is None or self.start != earlier.start:
             return None
         return None if self.before != earlier.before else self.view.added_since(earlier.view)

@@ -2,7 +2,7 @@
 
 from quire.tokens.budget import Budget, Share, share_out as share_out
 from quire.tokens.counter import (
-    MOST as MOST,
+    MAX_COUNT as MAX_COUNT,
     Counter,
     Definition,
     Tally as Tally,
@@ -22,20 +22,20 @@ from quire.tokens.measured import (
     Late as Late,
     Measured,
     answer_tokens as answer_tokens,
-    as_quoted as as_quoted,
     counter_for,
     described as described,
+    file_frame as file_frame,
     framed as framed,
-    in_file as in_file,
     is_native as is_native,
     late_result as late_result,
+    note_frame as note_frame,
     note_text as note_text,
-    noted as noted,
+    placeholder_tokens as placeholder_tokens,
+    quoted_content as quoted_content,
     read_definition as read_definition,
     schema_tokens,
     single_definitions as single_definitions,
-    summarized as summarized,
-    unanswered_tokens as unanswered_tokens,
+    summary_frame as summary_frame,
 )
 from quire.tokens.media import is_text as is_text, media_costs, media_tokens, size_of
 from quire.tokens.models import (

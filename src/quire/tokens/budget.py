@@ -1,4 +1,4 @@
-"""A token window and how it is shared out, in integer arithmetic: equal requests get equal tokens."""
+"""A token window and its shares, in integer arithmetic: equal requests get equal tokens."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -19,7 +19,7 @@ class Share(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """What one section may have: `minimum` if it asks for that much, then by `weight` up to `maximum`."""
+    """The tokens of one section: `minimum` if it asks for that much, then by `weight` up to `maximum`."""
 
     minimum: int = 0
     maximum: int | None = None
@@ -44,7 +44,7 @@ class Budget(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """The window of a model, the part of it that is kept free for the answer, and the shares of sections."""
+    """The window of a model, the `reserve` of it for the answer, and the shares of sections."""
 
     reserve: int = 0
     shares: Mapping[str, Share] = freeze({})
@@ -77,23 +77,25 @@ _OPEN = Share()
 
 def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, Share]) -> dict[str, int]:
     """Tokens for each name: minimums first, in order as far as they go, then by weight up to the maximums."""
-    most: dict[str, int] = {}
+    ceilings: dict[str, int] = {}
     granted: dict[str, int] = {}
     left = available
     for name, wanted in requests.items():
         share = shares.get(name, _OPEN)
-        most[name] = min(wanted, available if share.maximum is None else share.maximum)
-        granted[name] = min(most[name], share.minimum, left)
+        ceilings[name] = min(wanted, available if share.maximum is None else share.maximum)
+        granted[name] = min(ceilings[name], share.minimum, left)
         left -= granted[name]
-    weights = {name: shares.get(name, _OPEN).weight for name in most}
-    open_names: list[str] = [name for name in most if granted[name] < most[name] and weights[name] > 0]
+    weights = {name: shares.get(name, _OPEN).weight for name in ceilings}
+    open_names: list[str] = [
+        name for name, ceiling in ceilings.items() if granted[name] < ceiling and weights[name] > 0
+    ]
     while left > 0 and open_names:
         parts = _parts(left, [weights[name] for name in open_names])
         for name, part in zip(open_names, parts, strict=True):
-            given = min(part, most[name] - granted[name])
-            granted[name] += given
-            left -= given
-        open_names = [name for name in open_names if granted[name] < most[name]]
+            more = min(part, ceilings[name] - granted[name])
+            granted[name] += more
+            left -= more
+        open_names = [name for name in open_names if granted[name] < ceilings[name]]
     return granted
 
 

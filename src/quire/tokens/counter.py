@@ -1,4 +1,4 @@
-"""What a counter is, and the checks of numbers and names that callers pass in. Nothing here counts tokens."""
+"""The protocol of counters, and checks of the numbers and names that callers pass in."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from quire.items import Item
 Definition = Mapping[str, Any]
 """One tool as a provider takes it: a name, a description and a JSON schema of its parameters."""
 
-MOST = 2**53
+MAX_COUNT = 2**53
 """More than any count of tokens or items, and exact as a float."""
 
 
@@ -23,7 +23,7 @@ class Counter(Protocol):
 
     @property
     def key(self) -> str:
-        """Names what is counted: counts cached under a key hold for every counter with that key."""
+        """Names the way of counting: counts cached under a key are valid for every counter with that key."""
         ...
 
     def count(self, item: Item) -> int:
@@ -31,13 +31,13 @@ class Counter(Protocol):
         ...
 
     def total(self, counted: int) -> int:
-        """Tokens of a request whose items add up to `counted`; never less for more."""
+        """Tokens of a request whose items add up to `counted`; never decreases as that grows."""
         ...
 
 
 def checked_counter(counter: Any) -> Counter:
     """The counter, or an error if the object has no `key`, `count` and `total`."""
-    # Not by `isinstance`: for a protocol that takes longer than counting the new items of a long view.
+    # `isinstance` with a protocol takes longer than counting the new items of a long view.
     if isinstance(counter, type) or not (hasattr(counter, "count") and hasattr(counter, "total")):
         what = "a class" if isinstance(counter, type) else type(counter).__name__
         raise WrongType(f"a counter has key, count and total, as that of counter_for(model) has; not {what}")
@@ -47,14 +47,14 @@ def checked_counter(counter: Any) -> Counter:
 
 
 class Tally:
-    """A counter whose total is the sum of a function of items."""
+    """A counter that adds up a function of items."""
 
     def __init__(self, key: str, count: Callable[[Item], int]) -> None:
         self.key = key
         self._count = count
 
     def count(self, item: Item) -> int:
-        """Return what the function returns, as a number."""
+        """Return the function's value as a whole number."""
         return int(self._count(item))
 
     def total(self, counted: int) -> int:
@@ -63,21 +63,21 @@ class Tally:
 
 
 def largest_sum(tokens: int, counter: Counter) -> int:
-    """The largest sum of counts whose total is within so many tokens; -1 if there is none."""
-    enough = max(tokens, 1)
-    while enough < MOST and counter.total(enough) <= tokens:
-        enough *= 2
-    return bisect_right(range(min(enough, MOST) + 1), tokens, key=counter.total) - 1
+    """The largest sum of counts whose total is at most `tokens`; -1 if there is none."""
+    bound = max(tokens, 1)
+    while bound < MAX_COUNT and counter.total(bound) <= tokens:
+        bound *= 2
+    return bisect_right(range(min(bound, MAX_COUNT) + 1), tokens, key=counter.total) - 1
 
 
-def whole(value: Any, what: str, least: int = -MOST) -> int:
+def whole(value: Any, what: str, least: int = -MAX_COUNT) -> int:
     """The value, or an error that names it if it is not a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise WrongType(f"{what} is a whole number, not {type(value).__name__}")
     if value < least:
         raise InvalidLimit(f"{what} is {value:,}; it is at least {least}")
-    if value > MOST:
-        raise InvalidLimit(f"{what} is above {MOST:,}")
+    if value > MAX_COUNT:
+        raise InvalidLimit(f"{what} is above {MAX_COUNT:,}")
     return value
 
 
@@ -85,8 +85,8 @@ def number(value: Any, what: str, least: float) -> float:
     """The value, or an error that names it if it is not a number of at least `least`."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise WrongType(f"{what} is a number, not {type(value).__name__}")
-    if not least <= value <= MOST:  # so that NaN fails too
-        raise InvalidLimit(f"{what} is not between {least} and {MOST:,}")
+    if not least <= value <= MAX_COUNT:  # so that NaN fails too
+        raise InvalidLimit(f"{what} is not between {least} and {MAX_COUNT:,}")
     return value
 
 

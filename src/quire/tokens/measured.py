@@ -52,8 +52,8 @@ from quire.tokens.models import facts_for, table
 NEAREST = "o200k_base"
 """The vocabulary that stands in for those that are not public."""
 
-# What a model reads in place of an item without words, or around text that is not the user's own. It is here
-# because it takes tokens. It is constant, so that the same items give the same request.
+# Texts that Quire adds to a request, in place of an item without words or around text that is not the user's
+# own. They are here because they cost tokens, and constant so that equal items give equal requests.
 
 NO_OUTPUT = "(no output)"
 FAILED = "Error: "
@@ -62,12 +62,12 @@ NO_RESULT = MAY_HAVE_RUN.format(why="the call was interrupted")
 
 
 def late_result(name: str, parts: Sequence[Part]) -> Content:
-    """A result that came after the model had gone on without it, as it stands in a turn of the user."""
+    """A result that arrived after the model had moved on, in the frame in which a user turn carries it."""
     return framed("late-result", parts, tool=name)
 
 
-def in_file(name: str | None, data: bytes) -> str:
-    """The text of a file in a frame with its name; text that is no UTF-8 is read as Latin-1."""
+def file_frame(name: str | None, data: bytes) -> str:
+    """The text of a file in a frame with its name; bytes that are not UTF-8 are decoded as Latin-1."""
     text = data.decode("utf-8" if is_utf8(data) else "latin-1")
     return frame("file", text, name=name) if text else text
 
@@ -85,7 +85,7 @@ def described(part: Image | Audio | File, problem: str | None = None) -> str:
 
 
 def framed(tag: str, parts: Sequence[Part], **attributes: str | None) -> Content:
-    """Content in a frame; media stand between its tags."""
+    """Content in a frame, with media between its tags."""
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) == len(parts):
         return frame(tag, "\n".join(texts), **attributes)
@@ -93,7 +93,7 @@ def framed(tag: str, parts: Sequence[Part], **attributes: str | None) -> Content
 
 
 def _in_frame(part: Part) -> Part:
-    """A part as it stands in a frame: a recording may be shown as its transcript."""
+    """A part escaped for a frame, with its transcript: a recording may be shown as that."""
     if isinstance(part, str):
         return escape(part)
     if isinstance(part, Audio) and part.transcript:
@@ -101,20 +101,20 @@ def _in_frame(part: Part) -> Part:
     return part
 
 
-def as_quoted(item: Message) -> Content:
-    """The content of a message as a model reads it: in a frame, if less is to be trusted than its role."""
+def quoted_content(item: Message) -> Content:
+    """The content of a message, in a frame if its origin is trusted less than its role."""
     origin = own_origin(item)
     if not is_below(origin, usual_origin(replace(item, address=None))):
         return item.content
     return framed("message", item.parts, **{"from": item.agent_id, "origin": origin})
 
 
-def summarized(text: str) -> str:
+def summary_frame(text: str) -> str:
     """The text of a summary in its frame."""
     return frame("summary", text)
 
 
-def noted(note: Note) -> str:
+def note_frame(note: Note) -> str:
     """The text of a note in its frame."""
     return frame("note", note_text(note.content), key=note.key, about=note.description)
 
@@ -153,7 +153,7 @@ def _counter(vocabulary: str, scale: float, framing: str, media: str) -> "Measur
 
 @prepared
 class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Tokens that one provider adds around items, requests and tools."""
+    """Tokens that a provider adds to items, requests and tools."""
 
     message: int
     call: int
@@ -170,8 +170,8 @@ class Measured:
     `scale` is for models with other vocabularies; `framing` and `media` are names of rows in `models.toml`.
     It counts the text and media of messages and tool results, the names and arguments of calls, the text of
     reasoning, summaries and new instructions, and the description and content of notes (as JSON unless it is
-    a text). What no request has counts nothing: handoffs, names of tools, edits, kinds from a newer version.
-    Neither does state that only its own model can read.
+    a text). Items that no request contains count 0: handoffs, names of tools, edits, kinds of a newer
+    version. So does state that only its own model can read.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Measured:
         match item:
             case Message():
                 is_plain = item.origin is None and item.address is None
-                return framing.message + self._content(item.content if is_plain else as_quoted(item))
+                return framing.message + self._content(item.content if is_plain else quoted_content(item))
             case ToolCall():
                 return framing.call + self.text(item.name) + self.text(item.arguments)
             case ToolResult():
@@ -205,11 +205,11 @@ class Measured:
             case Reasoning():
                 return self.text(item.text)
             case Summary():
-                return framing.message + self.text(summarized(item.text))
+                return framing.message + self.text(summary_frame(item.text))
             case ConfigChange():
                 return framing.message + self.text(item.instructions) if item.instructions else 0
             case Note():
-                return framing.message + self.text(noted(item))
+                return framing.message + self.text(note_frame(item))
             case Handoff() | Mask() | Hide() | Pin() | Distrust() | Undo() | Unknown():
                 return 0
             case _:
@@ -221,11 +221,11 @@ class Measured:
 
     def count_tools(self, tools: Sequence[Definition]) -> int:
         """Tokens that tool definitions add to a request."""
-        framing, several = self._framing, single_definitions(tools)
-        if not several:
+        framing, definitions = self._framing, single_definitions(tools)
+        if not definitions:
             return 0
         return framing.tools + sum(
-            framing.tool + _definition_tokens(tool, self.text, framing.typed) for tool in several
+            framing.tool + _definition_tokens(tool, self.text, framing.typed) for tool in definitions
         )
 
     def _content(self, content: Content) -> int:
@@ -240,7 +240,7 @@ class Measured:
             case Audio() if self._media.second is None:
                 return self.text(part.transcript or "")
             case File(data=bytes(data)) if is_text(part.media_type, part.name, data):
-                return self.text(in_file(part.name, data))
+                return self.text(file_frame(part.name, data))
             case Image() | Audio() | File():
                 return media_tokens(part, self._media)
             case _:
@@ -248,7 +248,7 @@ class Measured:
 
 
 def _count(vocabulary: str, text: str) -> int:
-    encode = _loaded(vocabulary)
+    encode = _encoder_of(vocabulary)
     try:
         return len(encode(text))
     except UnicodeEncodeError:
@@ -256,16 +256,16 @@ def _count(vocabulary: str, text: str) -> int:
 
 
 @cache
-def _loaded(vocabulary: str) -> Callable[[str], list[int]]:
+def _encoder_of(vocabulary: str) -> Callable[[str], list[int]]:
     from splintr import Tokenizer
 
-    # Not `encode`: it takes <|endoftext|> in a user's text for the control token, and counts one for seven.
+    # `encode` would read <|endoftext|> in a user's text as the control token, and count one token for seven.
     return Tokenizer.from_pretrained(vocabulary).encode_ordinary
 
 
-# Tools. Definitions are read in the shapes that providers take, and never validated.
+# Tools. Definitions are read in the shape of any provider, and never validated.
 
-# What OpenAI's rewriting of a schema adds, by its published recipe.
+# The tokens that OpenAI's rewriting of a schema adds, by its published recipe.
 _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
 _NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
 
@@ -274,78 +274,75 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_sc
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
-    """Tokens that tool definitions add to a request; of their JSON, if the counter does not count tools."""
+    """Tokens that tool definitions add to a request; of their JSON if the counter has no `count_tools`."""
     if hasattr(checked_counter(counter), "count_tools"):
         return int(cast(Any, counter).count_tools(tools))
     texts = [_json(tool) for tool in single_definitions(tools)]
     return sum(counter.count(Message(role="system", content=text)) for text in texts)
 
 
-def unanswered_tokens(call: ToolCall | ToolResult, count: Callable[[Item], int]) -> int:
-    """Tokens of the result that stands for one that is not there, or came late."""
+def placeholder_tokens(call: ToolCall | ToolResult, count: Callable[[Item], int]) -> int:
+    """Tokens of the placeholder for a result that is missing or late."""
     return count(ToolResult(call.call_id, call.name, NO_RESULT, id="no result", created_at=0.0))
 
 
 class Late(Tally):
-    """Counts what a request has beside a result that came late: one that stands for it, and a heading.
+    """Counts the tokens that a late result adds: a placeholder in its place, and the frame around it.
 
-    A log knows which did. Other items count nothing in it.
+    A result is late if it arrived after the model had moved on. The caller knows which are; other items
+    count 0.
     """
 
     def count(self, item: Item) -> int:
-        """Tokens that a result adds if it came late."""
+        """Tokens that a result adds because it is late."""
         if not isinstance(item, ToolResult):
             return 0
         late = Message("user", late_result(item.name, item.parts), id="late", created_at=0.0)
         more = super().count(late) - super().count(item)
-        return unanswered_tokens(item, super().count) + max(more, 0)
+        return placeholder_tokens(item, super().count) + max(more, 0)
 
 
 class AsSent(Tally):
-    """Counts items as a request has them: what is beside those that came late counts with them in a view."""
+    """Counts items as they are sent: a view adds the tokens of `late` for its late results."""
 
     def __init__(self, key: str, count: Callable[[Item], int]) -> None:
         super().__init__(key, count)
         self.late = Late(f"{key}/late", count)
-        """What a view adds for the results that its log knows to have come late."""
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
-    """Tokens that an output schema adds to a request: those of its JSON."""
+    """Tokens of the JSON of an output schema, which a request adds."""
     if not schema:
         return 0
     return checked_counter(counter).count(Message(role="system", content=_json(schema)))
 
 
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
-    """The tools one by one: Gemini takes many functions in one entry, beside tools of its own."""
+    """One definition per tool: an entry for Gemini may hold many functions, and tools of its own."""
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools are a list of definitions, not {type(cast(object, tools)).__name__}")
-    found: list[Definition] = []
+    definitions: list[Definition] = []
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
         declared = [one for name in _DECLARED if name in tool for one in single_definitions(tool[name])]
         own = {name: value for name, value in tool.items() if name not in _DECLARED} if declared else tool
-        found += [*declared, own] if own or not declared else declared
-    return found
+        definitions += [*declared, own] if own or not declared else declared
+    return definitions
 
 
 def is_native(tool: Definition) -> bool:
-    """Whether a definition is a tool that a provider brings, and not a function of the caller."""
+    """Whether a definition is a built-in tool of a provider, and not a function of the caller."""
     if tool.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
         return bool(tool) and tool.get("type") not in ("function", "custom")
     if tool.get("type") == "custom":
-        # Anthropic's word for a function, which has a schema; OpenAI's for a tool that takes any text.
+        # To Anthropic a function, which has a schema; to OpenAI a tool that takes any text.
         return not any(key in tool for key in ("function", "parameters", "input_schema"))
     return tool.get("type") not in (None, "function")
 
 
 def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
-    """The name, the description and the schema of one definition in any provider's shape.
-
-    The description and the schema are empty where there is none; a function has to have a name.
-    """
+    """The name, the description and the schema of a definition; the last two may be empty."""
     if is_native(tool):  # there may be several MCP servers, all of one type
         own = _mapping(tool.get("custom")) or tool
         name = own.get("name") or tool.get("server_label") or tool.get("type") or next(iter(tool))
@@ -387,26 +384,24 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-# A counter that learns from the usage that a provider reports. It corrects totals and never counts again.
+# A counter that learns from the usage that a provider reports. It corrects totals, and never counts again.
 
 WINDOW = 16
-"""How many of the latest reports are used: enough to be steady, few enough to follow a change."""
+"""The number of latest reports in use: enough to be steady, few enough to follow a change."""
 
 LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
-"""A report beyond these is of a request with parts that nobody counted; nothing is learned from it."""
+"""Factors outside this range come from requests with parts that were not counted, and are ignored."""
 
-_FIRST_GUESS = 500  # tokens: with fewer reported, the counter is believed as it is
+_PRIOR = 500  # the weight in tokens of the first factor, 1.0
 
 
 class Calibrated:
     """Wraps a counter and multiplies its totals by a factor, learned from what a provider reports.
 
-    The factor is the median of what was reported over what was expected, where a large request weighs more
-    than a small one: one odd report changes nothing, and what a provider adds to every request matters less
-    the longer requests are.
+    The factor is the median of reported over expected tokens, weighted by the size of the request: one odd
+    report changes nothing, and the constant overhead of a request hardly counts.
 
-    `error` is how far off the totals were at most, as a share of them, when the latest reports came; None
-    before the first report.
+    `error` is the largest relative error of the latest totals; None before the first report.
     """
 
     def __init__(self, counter: Counter) -> None:
@@ -418,11 +413,11 @@ class Calibrated:
 
     @property
     def key(self) -> str:
-        """That of the wrapped counter: its counts stay valid."""
+        """The key of the wrapped counter: its cached counts stay valid."""
         return self.counter.key
 
     def count(self, item: Item) -> int:
-        """Tokens of one item, as the wrapped counter counts them: cached counts stay valid."""
+        """Tokens of one item, as the wrapped counter counts them."""
         return self.counter.count(item)
 
     def total(self, counted: int) -> int:
@@ -434,14 +429,14 @@ class Calibrated:
         return round(self.factor * schema_tokens(tools, self.counter))
 
     def learn(self, counted: int, reported: int) -> None:
-        """Learn what a provider reported, all input, for a request whose parts added up to `counted`."""
+        """Learn from the input tokens reported for a request whose parts add up to `counted`."""
         expected = self.counter.total(whole(counted, "counted", least=1))
         factor = whole(reported, "reported", least=0) / max(1, expected)
         self._errors = [*self._errors, abs(factor / self.factor - 1)][-WINDOW:]
         self.error = max(self._errors)
         if LEAST_FACTOR <= factor <= MOST_FACTOR:
             self._reports = [*self._reports, (factor, expected)][-WINDOW:]
-            self.factor = _weighted_median([(1.0, _FIRST_GUESS), *self._reports])
+            self.factor = _weighted_median([(1.0, _PRIOR), *self._reports])
 
 
 def _weighted_median(rows: Sequence[tuple[float, int]]) -> float:

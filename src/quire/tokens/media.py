@@ -1,8 +1,9 @@
 """Tokens of images, recordings and documents, by each provider's own formula; and which files are text.
 
-The figures are in `models.toml`. Checked against the providers' guides or public quotations of them: OpenAI's
-tiles and patches, Anthropic's patches, Gemini's crops and levels. Not confirmed: OpenAI's recordings and low
-detail, the square to which Gemini shrinks images before it crops them, and the pages, except Gemini's.
+The figures are in `models.toml`. These were checked against the providers' guides or public quotations of
+them: OpenAI's tiles and patches, Anthropic's patches, Gemini's crops and levels. These are not confirmed:
+OpenAI's recordings and low detail, the square to which Gemini shrinks images before it crops them, and the
+costs of pages, except Gemini's.
 """
 
 from functools import cache
@@ -15,22 +16,22 @@ from quire.items import Audio, File, Image, prepared
 from quire.tokens.models import table
 
 USUAL_SIZE = (1024, 1024)  # of an image whose size is not known
-USUAL_SECONDS, USUAL_PAGES = 30, 10  # of media that are given by address and do not say how long they are
+USUAL_SECONDS, USUAL_PAGES = 30, 10  # of media with a URL and no length
 BYTES_PER_SECOND = 16_000  # compressed speech at 128 kbit/s
 BYTES_PER_PAGE = 50_000
 
 # Formulas for images
 
 
-class _Limits(msgspec.Struct, frozen=True, array_like=True):
-    """What an image is shrunk to: the longest side in pixels, and how many patches may cover it."""
+class _Size(msgspec.Struct, frozen=True, array_like=True):
+    """The size to which an image is shrunk: its longest side in pixels, and the patches that cover it."""
 
     side: int
     patches: int
 
 
 class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
-    """A base, and `each` for every tile of the image, which is first shrunk to a square and a short side."""
+    """`base`, and `each` for every tile. The image is first shrunk to a square, then to a short side."""
 
     base: int
     each: int
@@ -44,12 +45,12 @@ class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
 
 
 class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
-    """A factor for every square patch; an image over the limits of its detail is shrunk to fit."""
+    """`factor` for every square patch; an image above the limits of its detail is shrunk to fit."""
 
     factor: float
-    auto: _Limits
-    high: _Limits
-    low: _Limits = _Limits(512, 256)
+    auto: _Size
+    high: _Size
+    low: _Size = _Size(512, 256)
     patch: int = 32
 
     def tokens(self, width: float, height: float, detail: str) -> int:
@@ -64,7 +65,7 @@ class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
 
 
 class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
-    """The same for every crop: a small image is one, a larger one is cut by two thirds of its short side."""
+    """`each` for every crop. A large image is cut by two thirds of its short side."""
 
     each: int
 
@@ -77,7 +78,7 @@ class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
 
 
 class _Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
-    """A figure for each level of detail, whatever the size."""
+    """A fixed number for each level of detail, whatever the size."""
 
     auto: int
     high: int
@@ -88,7 +89,7 @@ class _Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
 
 
 def _pieces(width: float, height: float, piece: int) -> int:
-    """How many squares cover an image; rounding errors do not add a row."""
+    """The number of squares that cover an image; a rounding error does not add a row."""
     columns, rows = (max(1, ceil(side / piece - 1e-6)) for side in (width, height))
     return columns * rows
 
@@ -102,10 +103,10 @@ def _within(width: float, height: float, side: int) -> tuple[float, float]:
 
 
 @prepared
-class Media(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MediaCosts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a family of models charges for media.
 
-    `second` is None where recordings are not taken; then only the transcript counts.
+    `second` is None for models that take no recordings; then only the transcript counts.
     """
 
     image: _Tiles | _Patches | _Crops | _Levels
@@ -114,26 +115,26 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 @cache
-def media_costs(name: str) -> Media:
+def media_costs(name: str) -> MediaCosts:
     """The costs of one name in the table."""
     rows = table()["media"]
     if name not in rows:
         raise InvalidValue(f"no media costs {name!r}; there are {', '.join(rows)}")
-    return msgspec.convert(rows[name], Media)
+    return msgspec.convert(rows[name], MediaCosts)
 
 
-def media_tokens(part: Image | Audio | File, media: Media) -> int:
-    """Tokens of one part that is not text; a transcript is text and is counted by the caller."""
+def media_tokens(part: Image | Audio | File, costs: MediaCosts) -> int:
+    """Tokens of one part that is not text; the caller counts a transcript."""
     match part:
         case Image():
             width, height = part.width, part.height
             if not (width and height):
                 width, height = size_of(part.data or b"") or USUAL_SIZE
-            return media.image.tokens(width, height, part.detail)
+            return costs.image.tokens(width, height, part.detail)
         case Audio():
-            return 0 if media.second is None else round(media.second * _seconds(part))
+            return 0 if costs.second is None else round(costs.second * _seconds(part))
         case File():
-            return media.page * _pages(part)
+            return costs.page * _pages(part)
 
 
 def _seconds(audio: Audio) -> float:
@@ -154,7 +155,7 @@ _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height from the header of a PNG, GIF, WebP or JPEG; None where the bytes do not tell."""
+    """Width and height from the header of a PNG, GIF, WebP or JPEG; None if there is none."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) >= 24:
         size = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     elif data.startswith((b"GIF87a", b"GIF89a")) and len(data) >= 10:
@@ -197,7 +198,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def is_text(media_type: str | None, name: str | None, data: bytes) -> bool:
-    """Whether a file is text, by its media type or, where that tells nothing, by its name and its bytes."""
+    """Whether a file is text, by its media type or, if that is unspecific, by its name and bytes."""
     rows = table()["text_files"]
     media_type = (media_type or "").partition(";")[0].strip().lower()
     if media_type and media_type not in rows["any_types"]:

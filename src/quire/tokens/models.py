@@ -28,7 +28,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
 
     `input` is all input: read from the cache, written to it, and the rest. `output` is all output,
     `reasoning` included. Anthropic reports input without its cached parts and Gemini output without its
-    thoughts: add them up first. A part above its whole is refused, so that this is not forgotten.
+    thoughts: add them up first. A part larger than its whole raises an error.
     """
 
     input: int = 0
@@ -56,7 +56,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
 
 
 class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """USD for a million tokens of each sort; None where a price is not known or not billed separately."""
+    """USD per million tokens; None where a price is unknown or not billed separately."""
 
     input: float | None = None
     output: float | None = None
@@ -64,14 +64,14 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
     cache_write: float | None = None
 
     def for_all_input(self) -> "Prices":
-        """The same, with the price of input for cached input that has no price of its own: an upper bound."""
+        """An upper bound: cached input without a price of its own gets the price of input."""
         read = self.input if self.cache_read is None else self.cache_read
         written = self.input if self.cache_write is None else self.cache_write
         return replace(self, cache_read=read, cache_write=written)
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Images of a request, base64 bytes of one, pixels of its longer side (fewer beyond `many` images)."""
+    """Images of a request, base64 bytes of one, pixels of its longer side (`many_side` above `many`)."""
 
     count: int | None = None
     bytes: int | None = None
@@ -82,12 +82,12 @@ class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @prepared
 class ModelFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of the models whose names begin with `prefix`; None is not known.
+    """The facts of models whose names begin with `prefix`; None means unknown.
 
-    `window` is all the context, with the answer where the provider counts it. `cache_minimum` is the shortest
-    prefix that is cached, `cache_seconds` the least time for which it is. A prompt beyond `flat_until` costs
-    more than `prices`; None is no such step. Text is counted exactly where a `vocabulary` is named, otherwise
-    estimated with `scale`; `framing` and `media` are the names of rows. `models.toml` explains the features.
+    `window` includes the answer where the provider counts it. `cache_minimum` is the shortest prefix that is
+    cached, for at least `cache_seconds`. A prompt longer than `flat_until` costs more than `prices`; None
+    means no such step. Text is counted exactly with a `vocabulary`, otherwise estimated with `scale`;
+    `framing` and `media` name rows of `models.toml`, which explains the features.
     """
 
     prefix: str
@@ -107,31 +107,30 @@ class ModelFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 UNKNOWN = ModelFacts("")
-"""The facts of every model that no row fits."""
+"""The facts of a model that matches no row."""
 
 
 @lru_cache(256)  # every turn asks for the same few models
 def facts_for(model: str) -> ModelFacts:
-    """The facts of a model, by its name with or without a provider before it; `UNKNOWN` if no row fits.
+    """The facts of a model, by its name with or without a provider before it; `UNKNOWN` if no row matches.
 
-    A dated or otherwise longer name has the facts of the longest prefix, so a fine-tuned model has those of
-    its base model.
+    The row with the longest prefix applies, so a dated or fine-tuned model has the facts of its base model.
     """
-    return _longest(model_named(model))
+    return _longest_match(model_named(model))
 
 
 def model_named(model: str) -> str:
-    """The name of a model as the table spells it; for a name that moves on, the model that it is now."""
+    """The name of a model as the table spells it; an alias such as `-latest` gives the current model."""
     name = bare_name(model)
     aliases: dict[str, str] = table()["aliases"]
     return aliases.get(name, name)
 
 
 def cost(facts: ModelFacts, usage: Usage) -> float | None:
-    """USD for a usage, or None if tokens were used whose price is not known.
+    """USD for a usage, or None if tokens were used whose price is unknown.
 
-    Cache entries that live longer than usual cost more, which is left out. The higher price of prompts beyond
-    `facts.flat_until` is left out too: a sum of usages does not show how long each prompt was.
+    It ignores the surcharge of long-lived cache entries and of prompts longer than `facts.flat_until`: a sum
+    of usages does not show how long each prompt was.
     """
     prices, total = facts.prices, 0.0
     for tokens, price in (
@@ -151,7 +150,7 @@ def cost(facts: ModelFacts, usage: Usage) -> float | None:
 
 @cache
 def table() -> dict[str, Any]:
-    """What `models.toml` holds."""
+    """The content of `models.toml`."""
     import tomllib
     from importlib.resources import files
 
@@ -171,8 +170,8 @@ def _rows_of(prefixes: Sequence[str] = (), models: Mapping[str, Any] = {}, **com
 
 # Names
 
-# Where a name may begin: after regions and vendors that end with a dot, and after the names of some hosts.
-# Databricks takes few roles, so only what it serves of these makers has their facts.
+# Where a name may begin: after a region or vendor that ends with a dot, and after the names of some hosts.
+# Databricks accepts few roles, so only its models of these vendors have their facts.
 _START = re.compile(r"(?:^|\.)(?:labs-|xiaomi-|databricks-(?=claude|(?:meta-)?llama|qwen))?")
 _PROVIDER = re.compile("^(?:openai|anthropic|gemini):")
 
@@ -180,24 +179,24 @@ _PROVIDER = re.compile("^(?:openai|anthropic|gemini):")
 def bare_name(model: str) -> str:
     """The name in lower case, without `provider:`, `vendor/`, `region.vendor.` or `ft:`, and without tags."""
     name = named(model, "the name of a model").strip().lower()
-    named(name, "the name of a model")  # not of spaces alone
+    named(name, "the name of a model")  # spaces alone are empty too
     last = _PROVIDER.sub("", name.rpartition("/")[2])
     for piece in last.split(":"):
         for start in reversed([match.end() for match in _START.finditer(piece)]):
-            found = piece[start:].strip()
-            if _longest(found) is not UNKNOWN:
-                # Routers write versions with a dot; without this, claude-opus-4.8 would be taken for Opus 4.
-                return found.replace(".", "-") if found.startswith("claude") else found
+            bare = piece[start:].strip()
+            if _longest_match(bare) is not UNKNOWN:
+                # Routers write versions with a dot, and the dotted claude-opus-4.8 would match Opus 4.
+                return bare.replace(".", "-") if bare.startswith("claude") else bare
     return name
 
 
-@lru_cache(maxsize=256)  # looked up several times in a turn
-def _longest(name: str) -> ModelFacts:
+@lru_cache(maxsize=256)
+def _longest_match(name: str) -> ModelFacts:
     rows = (row for row in known_models() if _begins(name, row.prefix))
     return max(rows, key=lambda row: len(row.prefix), default=UNKNOWN)
 
 
 def _begins(name: str, prefix: str) -> bool:
-    """Whether a name begins with a prefix, and not inside a number: gemini-10 is not a gemini-1."""
+    """Whether a name begins with a prefix that does not end inside a number: gemini-10 is not gemini-1."""
     inside = prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit()
     return name.startswith(prefix) and not inside

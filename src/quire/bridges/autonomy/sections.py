@@ -23,7 +23,7 @@ from quire.sections import Ask, History, Section, Settings, checked_function, ma
 from quire.session import Metrics, Session, parts_of
 from quire.state import View
 from quire.stores import Place
-from quire.tokens import MOST, Tally, named
+from quire.tokens import MAX_COUNT, Tally, named
 
 logger = logging.getLogger("quire.bridges.autonomy")
 
@@ -156,7 +156,7 @@ class ConversationHistorySection(_HistorySection):
 # Summaries
 
 
-_ROOM = Room(MOST, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
+_ROOM = Room(MAX_COUNT, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
 """Room for everything, since the number of messages decides; a summary must be shorter than what it is about,
 and a rough count is enough to tell."""
 

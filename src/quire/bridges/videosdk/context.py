@@ -31,7 +31,7 @@ from quire.state import (
     View,
     brief,
     config_at,
-    instructions,
+    is_instruction,
     is_user_message,
     merge_result,
     plan_summary,
@@ -350,7 +350,7 @@ class ChatContext:
             return not (
                 (filter_agent_id not in (None, item.agent_id) and convert.is_dialogue(item))
                 or (exclude_system_messages and isinstance(item, Message) and item.role == "system")
-                or (exclude_instructions and instructions(item))
+                or (exclude_instructions and is_instruction(item))
                 or (exclude_empty_messages and isinstance(item, Message) and _is_empty(item))
                 or (exclude_handoffs and isinstance(item, Handoff))
                 or (exclude_config_updates and isinstance(item, ConfigChange))
@@ -370,12 +370,12 @@ class ChatContext:
         items = list(scoped.transcript.view)
         users = [index for index, item in enumerate(items) if is_user_message(item)]
         start = users[-recent_turns] if len(users) > recent_turns else 0
-        last = max((index for index, item in enumerate(items) if instructions(item)), default=-1)
+        last = max((index for index, item in enumerate(items) if is_instruction(item)), default=-1)
         # An update before the last instructions goes first with them, so that these stay in force.
         first = [
             item
             for index, item in enumerate(items)
-            if instructions(item) or (isinstance(item, ConfigChange) and index < max(start, last))
+            if is_instruction(item) or (isinstance(item, ConfigChange) and index < max(start, last))
         ]
         moved = {item.id for item in first}
         selected = [*first, *(item for item in items[start:] if item.id not in moved)]

@@ -18,7 +18,7 @@ from quire.items import (
     parts_of,
 )
 from quire.providers import Downgrade, content_for_model, json_text, unpack
-from quire.state import instructions
+from quire.state import is_instruction
 
 
 def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
@@ -27,7 +27,7 @@ def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, 
         item = Message("system", item.instructions or "", origin=item.origin)
     if not isinstance(item, Message | Note | Summary):
         return "system", ("",)
-    is_quoted = instructions(item) and own_origin(item) != "system"
+    is_quoted = is_instruction(item) and own_origin(item) != "system"
     role = item.role if isinstance(item, Message) and not is_quoted else "user"
     lost += state_left_out(item) if isinstance(item, Message) else []
     return "system" if role == "developer" else role, parts_of(content_for_model(item))

@@ -1,4 +1,4 @@
-"""A document: blocks in order, whatever format they came in, and the chunks that it is cut into."""
+"""Documents: blocks in order, independent of the format, and the chunks into which they are cut."""
 
 import re
 from bisect import bisect_left
@@ -15,7 +15,7 @@ from quire.items import Note
 from quire.tokens import Counter, Measured, checked_counter, whole
 
 Kind = Literal["heading", "paragraph", "item", "code", "row"]
-"""A heading, a paragraph, an item of a list, lines that stay as they are, or a row of a table."""
+"""A heading, a paragraph, an item of a list, lines of code, or a row of a table."""
 
 _LONGEST_HEADING = 300
 _DEEPEST_ITEM = 20
@@ -24,7 +24,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Block(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A piece of a document. `level` is that of a heading from 1 on, or the depth of an item in its list.
+    """A piece of a document. `level` is that of a heading, from 1 on, or the depth of an item in its list.
 
     `is_header` marks the row that names the columns of a table; `page` is for documents that have pages.
     """
@@ -37,7 +37,7 @@ class Block(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A document as it was read. `notes` say what was odd: a guessed encoding, pages without text."""
+    """A document as it was read. `notes` are warnings: a guessed encoding, pages without text."""
 
     source: str
     title: str
@@ -47,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Draft(msgspec.Struct):
-    """What a reader has found so far."""
+    """An unfinished document."""
 
     blocks: list[Block] = msgspec.field(default_factory=list[Block])
     title: str = ""
@@ -56,7 +56,7 @@ class Draft(msgspec.Struct):
     def add(
         self, kind: Kind, text: str, *, level: int = 0, is_header: bool = False, page: int | None = None
     ) -> None:
-        """Add a block, unless it is blank. A very long heading is a paragraph in large type."""
+        """Add a block, unless it is blank. A very long heading becomes a paragraph."""
         text = text.strip("\n").rstrip() if kind == "code" else text.strip()
         if kind == "heading" and len(text) > _LONGEST_HEADING:
             kind, level = "paragraph", 0
@@ -67,7 +67,7 @@ class Draft(msgspec.Struct):
 
 
 def cleaned(text: str) -> str:
-    """A text with plain line ends, without byte order mark, control characters and lone surrogates."""
+    """A text with plain line ends, without a byte order mark, control characters and lone surrogates."""
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -77,25 +77,25 @@ def cleaned(text: str) -> str:
 # Chunks
 
 _LEAST_TOKENS = 32
-"""Tokens that a chunk must have room for, beside what is wrapped around it."""
+"""The least tokens of a chunk, without its frame."""
 
 _SHARE = 4
-"""The headings above a chunk may take one in so many of its tokens, and so may the head of a table."""
+"""The headings above a chunk take at most one token in this many, and so does the head of a table."""
 _LONGEST_TOKEN = 128
-"""Characters of the longest tokens there are. No text of more is looked at for one chunk."""
+"""The most characters of a token; no longer text is measured for one chunk."""
 _NUMBERED = re.compile(r"-?\d{1,9}[.)] ")
 _LINE, _WORD = re.compile(r"\n"), re.compile(r"\s+")
-# After a mark, what closes it, and blanks; in scripts without blanks after the mark alone. Before a small
-# letter the mark was that of an abbreviation.
+# A sentence ends after a mark, closing quotes and blanks; in scripts without blanks, after the mark. Before a
+# small letter the mark is that of an abbreviation.
 _SENTENCE = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?![a-z])|(?<=[。！？])["'”’」』）]*\s*""")  # noqa: RUF001
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A piece of a document, with the headings it stands under.
+    """A piece of a document, with the headings above it.
 
-    Each character of a document is in the `text` of one chunk. `lead` is the head of a table that the text
-    goes on with; `own` says how many of the headings in `path` the text itself begins with. `title` is that
-    of the document, where no heading says it.
+    Each character of a document is in the `text` of one chunk. `lead` is the head of the table that the text
+    continues; `own` is the number of headings in `path` with which the text itself begins. `title` is that of
+    the document, if no heading has it.
     """
 
     id: str
@@ -110,25 +110,25 @@ class Chunk(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def heading(self) -> str:
-        """The headings it stands under, as one line: `Guide > Install > Linux`."""
+        """The headings above it and its own, as one line: `Guide > Install > Linux`."""
         return " > ".join(self.path)
 
     @property
     def above(self) -> str:
-        """The headings it stands under that its text does not begin with, as one line."""
+        """The headings above it, without its own, as one line."""
         return " > ".join(self.path[: max(len(self.path) - self.own, 0)])
 
     @property
     def shown(self) -> str:
-        """The text as it is read by itself: under its headings, each said once, a table with its head."""
+        """The text under its headings, each of them once, and a table with its head."""
         return "\n".join(filter(None, (self.above, self.lead, self.text)))
 
 
 def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = None) -> list[Chunk]:
-    """The chunks of a document, in order, each of at most so many tokens, counted as a note that shows it.
+    """The chunks of a document, in order, each of at most `tokens` tokens, counted as a note.
 
-    No chunk goes past the end of a section, or of a page. Paragraphs, items, rows and code stay whole where
-    they fit. The same text under the same headings of a source has the same id, whatever else changed.
+    A chunk ends with its section and with its page. Paragraphs, items, rows and code stay whole if they fit.
+    Equal texts under the same headings of a source have the same id, whatever else changes.
     """
     count = checked_counter(Measured() if counter is None else counter).count
 
@@ -138,13 +138,13 @@ def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = N
     least = measure("") + _LEAST_TOKENS
     if whole(tokens, "the tokens of a chunk") < least:
         raise InvalidLimit(f"a chunk has at least {least} tokens, not {tokens}")
-    found: list[Chunk] = []
+    pieces: list[Chunk] = []
     for section in _sections(document.blocks):
-        found += _Filling(document.source, section, measure, tokens).chunks()
-    said = {document.source, file_name(document.source)}.union(*(chunk.path for chunk in found))
-    title = "" if document.title in said else document.title
+        pieces += _Filling(document.source, section, measure, tokens).chunks()
+    names = {document.source, file_name(document.source)}.union(*(chunk.path for chunk in pieces))
+    title = "" if document.title in names else document.title
     seen: dict[bytes, int] = {}
-    return [replace(chunk, id=_id_of(chunk, seen), title=title) for chunk in found]
+    return [replace(chunk, id=_id_of(chunk, seen), title=title) for chunk in pieces]
 
 
 def file_name(source: str) -> str:
@@ -153,14 +153,14 @@ def file_name(source: str) -> str:
 
 
 def _id_of(chunk: Chunk, seen: dict[bytes, int]) -> str:
-    """An id of what a chunk says and where, and of how many before it say the same."""
-    said = msgspec.json.encode((chunk.source, chunk.path, chunk.lead, chunk.text))
-    seen[said] = seen.get(said, 0) + 1
-    return blake2b(said + b"%d" % seen[said], digest_size=14).hexdigest()
+    """A digest of the content and the headings of a chunk, and of the number of equal chunks before it."""
+    content = msgspec.json.encode((chunk.source, chunk.path, chunk.lead, chunk.text))
+    seen[content] = seen.get(content, 0) + 1
+    return blake2b(content + b"%d" % seen[content], digest_size=14).hexdigest()
 
 
 class _Section(msgspec.Struct):
-    """What stands under a heading, up to the next of any level; headings that follow each other are one."""
+    """The blocks under a heading, up to the next of any level; consecutive headings share a section."""
 
     path: tuple[str, ...] = ()
     headings: list[Block] = msgspec.field(default_factory=list[Block])
@@ -186,7 +186,7 @@ def _sections(blocks: Iterable[Block]) -> Iterator[_Section]:
 
 
 class _Filling:
-    """The chunks of one section. The last one is open, and takes whole blocks as long as they fit."""
+    """The chunks of one section. The last one is open, and takes whole blocks while they fit."""
 
     def __init__(self, source: str, section: _Section, measure: Callable[[str], int], limit: int) -> None:
         self._measure, self._limit = measure, limit
@@ -217,7 +217,7 @@ class _Filling:
 
     def _add(self, block: Block) -> None:
         text = _written(block)
-        if block.page != self._open.page:  # a chunk ends with its page; a heading goes along
+        if block.page != self._open.page:  # a chunk ends with its page, but a heading moves on
             if self._has_body:
                 self._close()
             self._open = replace(self._open, page=block.page)
@@ -244,7 +244,7 @@ class _Filling:
         return True
 
     def _pour(self, block: Block, text: str) -> None:
-        """Spread a block that no chunk holds whole over several; headings go with its beginning."""
+        """Split a block that no chunk can hold; headings stay with its beginning."""
         start = 0
         while start < len(text):
             if self._has_body:
@@ -270,20 +270,20 @@ class _Filling:
 
 
 def _written(block: Block) -> str:
-    """A block as it stands in a chunk; an item that is numbered needs no other mark."""
+    """A block as text of a chunk; an item without a number gets a dash."""
     if block.kind != "item":
         return block.text
     return f"{'  ' * block.level}{'' if _NUMBERED.match(block.text) else '- '}{block.text}"
 
 
 def _cut(text: str, start: int, fits: Callable[[str], bool], longest: int, is_code: bool) -> int:
-    """Where a piece from `start` on ends that fits: after a sentence, else a line, a word, a character.
+    """The end of the longest piece from `start` on that fits: a sentence, else a line, a word, a character.
 
-    Code is cut after lines. One character is cut off in any case.
+    Code is cut after lines. A piece has at least one character.
     """
     furthest = min(start + longest, len(text))
     for end in (_LINE, _WORD) if is_code else (_SENTENCE, _LINE, _WORD):
-        stops = [found.end() for found in end.finditer(text, start, furthest) if found.end() < furthest]
+        stops = [match.end() for match in end.finditer(text, start, furthest) if match.end() < furthest]
         stop = _furthest(text, start, [*stops, furthest] if furthest == len(text) else stops, fits)
         if stop > start:
             return stop
@@ -291,13 +291,14 @@ def _cut(text: str, start: int, fits: Callable[[str], bool], longest: int, is_co
 
 
 def _furthest(text: str, start: int, stops: Sequence[int], fits: Callable[[str], bool]) -> int:
-    """The last stop that fits. It is looked for by doubling: a long text is not counted whole."""
+    """The last stop that fits, searched by doubling, so that a long text is never measured whole."""
 
     def is_too_far(at: int) -> bool:
         return not fits(text[start : stops[at]])
 
-    far = 1
-    while far < len(stops) and not is_too_far(far - 1):
-        far *= 2
-    good = bisect_left(range(min(far, len(stops))), True, lo=far // 2 if far > 1 else 0, key=is_too_far)
-    return stops[good - 1] if good else start
+    bound = 1
+    while bound < len(stops) and not is_too_far(bound - 1):
+        bound *= 2
+    low = bound // 2 if bound > 1 else 0
+    fitting = bisect_left(range(min(bound, len(stops))), True, lo=low, key=is_too_far)
+    return stops[fitting - 1] if fitting else start

@@ -1,4 +1,4 @@
-"""HTML, parsed by `selectolax`: what a reader of the page sees, in blocks, without navigation."""
+"""HTML, parsed by `selectolax`: the visible text of a page in blocks, without navigation."""
 
 import re
 from collections import Counter
@@ -19,14 +19,14 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _ITEMS = frozenset(("li", "dt", "dd"))
 _CELLS = frozenset(("td", "th"))
-_UNSEEN = "script, style, noscript, template, svg, iframe, object, [hidden]"
+_INVISIBLE = "script, style, noscript, template, svg, iframe, object, [hidden]"
 _NAVIGATION = "nav, footer, select, dialog, [role=navigation]"
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _BREAK = "\x00"
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _SELF_CLOSING = _ITEMS | _CELLS | {"p", "tr", "option", "br", "img", "hr", "input", "meta", "link", "wbr"}
-_DEEPEST = 4_000
-"""The parser takes time by the square of the depth."""
+_MAX_DEPTH = 4_000
+"""The parser takes time in proportion to the square of the depth."""
 
 
 def read_html(text: str) -> Draft:
@@ -48,8 +48,8 @@ def _check_depth(text: str) -> None:
     opened = Counter[str]()
     for slash, tag in _TAG.findall(text):
         opened[tag.lower()] += -1 if slash else 1
-    if sum(count for tag, count in opened.items() if tag not in _SELF_CLOSING and count > 0) > _DEEPEST:
-        raise InvalidValue(f"a page opens more than {_DEEPEST:,} tags that it does not close")
+    if sum(count for tag, count in opened.items() if tag not in _SELF_CLOSING and count > 0) > _MAX_DEPTH:
+        raise InvalidValue(f"a page opens more than {_MAX_DEPTH:,} tags that it does not close")
 
 
 def _read_body(body: Any, draft: Draft) -> None:
@@ -61,7 +61,7 @@ def _read_body(body: Any, draft: Draft) -> None:
             page.leave(tag)
         elif node.mem_id in left_out and tag not in _INLINE:
             page.part()
-        elif node.mem_id not in left_out and not tag.startswith("-"):  # those of comments do
+        elif node.mem_id not in left_out and not tag.startswith("-"):  # comments do
             page.enter(node, tag)
             children = [*node.iter(include_text=True)]
             stack.append((node, tag, True))
@@ -70,24 +70,24 @@ def _read_body(body: Any, draft: Draft) -> None:
 
 
 def _left_out(body: Any) -> set[int]:
-    """Nodes that are not text, not shown, or there to get about. An unclosed one may hold the page."""
-    found = {node.mem_id for node in body.css(_UNSEEN)}
-    found |= {node.mem_id for node in body.css(_NAVIGATION) if node.css_first("main, article, h1") is None}
-    return found - {body.mem_id}
+    """Nodes that are invisible or navigation, except unclosed navigation that contains the page itself."""
+    nodes = {node.mem_id for node in body.css(_INVISIBLE)}
+    nodes |= {node.mem_id for node in body.css(_NAVIGATION) if node.css_first("main, article, h1") is None}
+    return nodes - {body.mem_id}
 
 
 class _Page:
-    """Collects words, and adds them as a block where one ends.
+    """Collects words, and adds them as a block at its end.
 
-    `_kind`, `_level` and `_number` are those of the block that words belong to. `_row` has the cells of a
-    row of a table so far.
+    `_kind`, `_level` and `_number` are those of the present block. `_row` has the cells of an unfinished row
+    of a table.
     """
 
     def __init__(self, draft: Draft) -> None:
         self._draft, self._words = draft, list[str]()
         self._kind: Kind = "paragraph"
         self._level, self._number = 0, ""
-        self._numbers: list[int | None] = []  # for each open list, that of its next item
+        self._numbers: list[int | None] = []  # for each open list, the number of its next item
         self._row: list[str] | None = None
         self._is_header = False
 
@@ -127,7 +127,7 @@ class _Page:
         if tag in _LISTS:
             self._numbers.pop()
         if tag in _CELLS and self._row is not None:
-            self._row.append(self._said().replace("\n", " "))
+            self._row.append(self._text().replace("\n", " "))
         elif tag in ("table", "tr"):
             self.end()
         elif (tag == "pre" and self._row is None) or self.part():
@@ -136,7 +136,7 @@ class _Page:
                 self._kind, self._level, self._number = "paragraph", 0, ""
 
     def part(self) -> bool:
-        """End a block where one may end: in a cell or in code, what comes before only stands apart."""
+        """End the block if one may end here; in a cell or in code, only add a space or a line break."""
         if self._row is None and self._kind != "code":
             self.end()
             return True
@@ -144,19 +144,19 @@ class _Page:
         return False
 
     def end(self) -> None:
-        """Add what was said as a block; what follows it is a paragraph. Without words, the block goes on."""
-        said = self._said()
+        """Add the words as a block, and begin a paragraph. Without words, the block continues."""
+        text = self._text()
         if self._row is not None:
-            self._draft.add("row", " | ".join([*self._row, said]).rstrip(" |"), is_header=self._is_header)
+            self._draft.add("row", " | ".join([*self._row, text]).rstrip(" |"), is_header=self._is_header)
             self._row = None
-        elif said.strip():
-            self._draft.add(self._kind, self._number + said, level=self._level)
+        elif text.strip():
+            self._draft.add(self._kind, self._number + text, level=self._level)
             self._kind, self._level, self._number = "paragraph", 0, ""
 
-    def _said(self) -> str:
-        said = "".join(self._words)
+    def _text(self) -> str:
+        text = "".join(self._words)
         self._words.clear()
         if self._kind == "code" and self._row is None:
-            return said.replace(_BREAK, "\n")
-        lines = (_BLANKS.sub(" ", line).strip() for line in said.split(_BREAK))
+            return text.replace(_BREAK, "\n")
+        lines = (_BLANKS.sub(" ", line).strip() for line in text.split(_BREAK))
         return "\n".join(filter(None, lines))

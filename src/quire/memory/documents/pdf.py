@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else Python prints its warnings
 
 _FULL_LINE = 0.7
-"""The share of the widest line below which a line that ends a sentence ends its paragraph."""
+"""A shorter line, as a share of the widest, that ends a sentence also ends its paragraph."""
 _BROKEN_WORD = re.compile(r"[^\W\d_]-$")
 
 
 def read_pdf(data: bytes, name: str) -> Draft:
-    """The blocks of a PDF, with their pages. A page that cannot be read is named in a note."""
+    """The blocks of a PDF, with their pages. A note names the pages that cannot be read."""
     reader, draft, size = _opened(data, name), Draft(), 0
     draft.title, without = _title(reader), list[str]()
     for number, page in enumerate(reader.pages, 1):
@@ -69,7 +69,7 @@ def _add_page(draft: Draft, text: str, page: int) -> None:
     paragraph = ""
     for line in (*map(str.strip, lines), ""):
         if _BROKEN_WORD.match(paragraph[-2:]) and line[:1].islower():
-            paragraph = paragraph[:-1] + line  # a word that was broken at the end of the line
+            paragraph = paragraph[:-1] + line  # a word that was hyphenated at the end of the line
         else:
             paragraph = f"{paragraph} {line}" if paragraph else line
         if not line or (line.endswith((".", "!", "?", ":")) and len(line) < _FULL_LINE * widest):

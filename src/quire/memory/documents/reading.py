@@ -1,4 +1,4 @@
-"""Reading a document: its format and encoding, the limits, and the readers of plain text and Markdown."""
+"""The readers of documents: detection of format and encoding, limits, plain text and Markdown."""
 
 import codecs
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The largest file that is read. Of text, at most `quire.items.MAX_TEXT` characters are."""
+"""The most bytes of a file. A text has at most `quire.items.MAX_TEXT` characters."""
 
 _PLAIN, _MARKDOWN, _HTML, _PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
 _ENDINGS = {
@@ -33,9 +33,9 @@ _LOOKS_LIKE_HTML = re.compile(
 
 
 def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None = None) -> Document:
-    """A document from a file (a `Path`), from bytes, or from a text itself.
+    """Read a document from a file (a `Path`), from bytes, or from a text.
 
-    The format is that of the content, else of the ending of `name`.
+    The format is detected from the content, else from the ending of `name`.
     """
     if isinstance(content, os.PathLike):
         name = os.fspath(content) if name is None else name
@@ -65,7 +65,7 @@ def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None
 
 
 def content_of(path: "str | os.PathLike[str]") -> bytes:
-    """The bytes of a regular file within the limit. A pipe is refused and not waited for."""
+    """Read a regular file within the limit. A pipe is refused without waiting."""
     shown = cut(os.fspath(path))
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -99,11 +99,11 @@ _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
 _SAMPLE = 64 * 1024
 _MOST_CONTROLS = 0.01
 _MOST_BROKEN = 0.25
-"""The share of characters beyond ASCII that may be broken in what is read as UTF-8."""
+"""The greatest share of invalid characters, of those beyond ASCII, in a text that is read as UTF-8."""
 
 
 def _decoded(data: bytes, shown: str) -> tuple[str, list[str]]:
-    """The text of some bytes, and a note where its encoding is in doubt."""
+    """The text of some bytes, and a note if its encoding is in doubt."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace"), []
     sample = data[:_SAMPLE]
@@ -129,9 +129,9 @@ def _read_plain(text: str) -> Draft:
     return draft
 
 
-# Markdown, parsed by `markdown-it-py` into blocks. What is inside a line stays as it is written.
+# Markdown, parsed by `markdown-it-py` into blocks. Inline markup stays as it is.
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _CELL_MARK = re.compile(r"(?<!\\)\|")
 _KEY = re.compile(r"[^\s:#-][^:]*:(?!//)")
 
@@ -141,14 +141,14 @@ def _read_markdown(text: str) -> Draft:
     front = _front_matter(lines)
     draft, body = Draft(), lines[len(front) + 2 :] if front else lines
     _read_tokens(_parser().parse("\n".join(body)), body, draft)
-    if front:  # it goes with the first words of the text: by itself it says little
+    if front:  # it joins the first paragraph, because alone it says little
         first = next((at for at, block in enumerate(draft.blocks) if block.kind != "heading"), 0)
         draft.blocks.insert(first, Block("code", "\n".join(front)))
     return draft
 
 
 def _front_matter(lines: list[str]) -> list[str]:
-    """What stands between a first line `---` and the next, if it begins with a key."""
+    """The lines between a first line `---` and the next, if they begin with a key."""
     ends = (at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "..."))
     inner = lines[1 : next(ends, 1)] if lines[0].rstrip() == "---" else []
     return inner if inner and _KEY.match(inner[0]) else []
@@ -159,7 +159,7 @@ def _parser() -> "MarkdownIt":
         from markdown_it import MarkdownIt
     except ImportError as missing:
         raise MissingExtra("markdown-it-py", "documents") from missing
-    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table").disable("reference")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable("table").disable("reference")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from quire.errors import QuireError
 from quire.items import JSON, Hide, Message, Note, Reasoning, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import Leaf, Memory
-from quire.memory.following import Follower
+from quire.memory.follower import Follower
 from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
 from quire.session import Session

@@ -1,6 +1,6 @@
-"""Evidence: what a call and its result say, as fields with values, and how some of these read in one line.
+"""Fields: the labelled values in a call and its result, and their text in one line.
 
-Arguments and results are usually JSON, which is taken apart. Of any other text the identifiers are found:
+Arguments and results are usually JSON, which is flattened. From any other text the identifiers are taken:
 paths, addresses, dates, and names with digits.
 """
 
@@ -14,13 +14,13 @@ import msgspec
 
 from quire.items import Item, Message, ToolCall, ToolResult
 
-MOST_FIELDS = 400
-"""So many fields of one item are read."""
+_MAX_FIELDS = 400
+"""The fields that are read of one item, at most."""
 
 _LONGEST_VALUE = 80
-"""A longer value is told by its beginning."""
+"""Characters after which a value is cut."""
 
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 _IDENTIFIER = re.compile(
     r"""(?<![\w@/.-])(?:
@@ -45,9 +45,10 @@ _OPAQUE = re.compile(
 
 
 class Field(NamedTuple):
-    """One value of an item, by its label. `owner` names the object it is in, and `parent` the field of that.
+    """One labelled value of an item.
 
-    `nth` counts the objects of a list.
+    `owner` is the path of the object that holds it, `parent` the label of that object, and `nth` its place in
+    a list.
     """
 
     owner: str
@@ -58,7 +59,7 @@ class Field(NamedTuple):
 
     @property
     def is_identifier(self) -> bool:
-        """Whether the value looks like the name of one thing: a key, a date, a path, an address."""
+        """Whether the value looks like an identifier: a key, a date, a path, an address."""
         return _is_identifier(self.value)
 
 
@@ -67,24 +68,24 @@ def _is_identifier(value: str) -> bool:
     return _OPAQUE.fullmatch(value) is not None
 
 
-def stands(value: str, text: str) -> bool:
-    """Whether a value stands in a text as a word of its own: `bk-12` does not in `bk-120` or `bk-12-3`."""
+def is_word_in(value: str, text: str) -> bool:
+    """Whether a text has a value as a whole word: `bk-12` is none in `bk-120` or `bk-12-3`."""
     at = text.find(value)
     while at >= 0:
         before, after = text[max(at - 1, 0) : at], text[at + len(value) : at + len(value) + 1]
-        if not (_continues(before) or _continues(after)):
+        if not (_is_in_words(before) or _is_in_words(after)):
             return True
         at = text.find(value, at + 1)
     return False
 
 
-def _continues(sign: str) -> bool:
-    return sign.isalnum() or sign in ("_", "-")
+def _is_in_words(character: str) -> bool:
+    return character.isalnum() or character in ("_", "-")
 
 
 def call_key(call: ToolCall) -> tuple[str, object]:
-    """Return what is equal for calls of one tool with equal arguments, however these are written."""
-    value = _decoded(call.arguments)
+    """Return a key that is equal for calls of one tool with equal arguments, however these are formatted."""
+    value = _parsed(call.arguments)
     return call.name, call.arguments if value is None else msgspec.json.encode(value, order="sorted")
 
 
@@ -100,13 +101,13 @@ def fields_of(item: Item) -> list[Field]:
 
 @lru_cache(maxsize=2048)
 def _fields(text: str) -> list[Field]:
-    value = _decoded(text)
-    found = _identified(text) if value is None else _taken_apart(value)
-    return list(islice(found, MOST_FIELDS))
+    value = _parsed(text)
+    fields = _identifiers_in(text) if value is None else _flattened(value)
+    return list(islice(fields, _MAX_FIELDS))
 
 
-def _decoded(text: str) -> object | None:
-    """Return the object or the list that a text is in JSON, else None."""
+def _parsed(text: str) -> object | None:
+    """Return the JSON object or list in a text, or None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -115,58 +116,58 @@ def _decoded(text: str) -> object | None:
         return None
 
 
-def _taken_apart(
+def _flattened(
     value: object, owner: str = "", parent: str = "", label: str = "", nth: int = 0
 ) -> Iterator[Field]:
-    """Yield the values in an object or a list, and those in a text that is JSON."""
-    if owner.count("/") > _DEEPEST:
+    """Yield the values in an object or a list, and in texts that are JSON themselves."""
+    if owner.count("/") > _MAX_DEPTH:
         return
-    members = _members(value)
+    members = _as_object(value)
     if members is not None:
         for key, inner in members.items():
-            yield from _member(key, inner, f"{owner}/{label}.{nth}", label, nth)
+            yield from _flattened_member(key, inner, f"{owner}/{label}.{nth}", label, nth)
     elif isinstance(value, list):
         for number, inner in enumerate(cast("list[object]", value)):
-            yield from _taken_apart(inner, owner, parent, label, number)
-    elif isinstance(value, str) and (nested := _decoded(value)) is not None:
-        yield from _taken_apart(nested, owner, parent, label, nth)
-    elif value is not None and (text := _plain(value)):
+            yield from _flattened(inner, owner, parent, label, number)
+    elif isinstance(value, str) and (nested := _parsed(value)) is not None:
+        yield from _flattened(nested, owner, parent, label, nth)
+    elif value is not None and (text := _value_text(value)):
         yield Field(owner, parent, label, text, nth)
 
 
-def _members(value: object) -> dict[str, object] | None:
+def _as_object(value: object) -> dict[str, object] | None:
     return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
-def _member(key: str, value: object, owner: str, label: str, nth: int) -> Iterator[Field]:
-    """Yield the values of one member of an object; a key that names one thing is a value of its own."""
-    if _members(value) is None or not _is_identifier(key):
-        yield from _taken_apart(value, owner, label, key, nth)
+def _flattened_member(key: str, value: object, owner: str, label: str, nth: int) -> Iterator[Field]:
+    """Yield the values of one member of an object; a key that is an identifier is a value too."""
+    if _as_object(value) is None or not _is_identifier(key):
+        yield from _flattened(value, owner, label, key, nth)
         return
     own = f"{owner}/{key}"
     yield Field(own, label, "", key, nth)
-    for field in _taken_apart(value, owner, label, key, nth):
+    for field in _flattened(value, owner, label, key, nth):
         if field.value != key:
             yield field._replace(owner=own, parent=label) if field.parent == key else field
 
 
-def _plain(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     first, *rest = str(value).strip().splitlines() or [""]
     return f"{first[:_LONGEST_VALUE]}…" if rest or len(first) > _LONGEST_VALUE else first
 
 
-def _identified(text: str) -> Iterator[Field]:
+def _identifiers_in(text: str) -> Iterator[Field]:
     """Yield the identifiers in a text, each once."""
-    for found in dict.fromkeys(match[0].rstrip(".,:;") for match in _IDENTIFIER.finditer(text[:20_000])):
-        yield Field("", "", "", found)
+    for identifier in dict.fromkeys(match[0].rstrip(".,:;") for match in _IDENTIFIER.finditer(text[:20_000])):
+        yield Field("", "", "", identifier)
 
 
-def told(fields: Iterable[Field]) -> str:
+def fields_text(fields: Iterable[Field]) -> str:
     """Return fields in one line: `label: value, label: value; parent.label: value`.
 
-    Of objects that are alike, only the first has its labels.
+    Of objects with the same labels, only the first shows them.
     """
     pieces: list[str] = []
     shape: tuple[str, ...] = ()
@@ -179,13 +180,13 @@ def told(fields: Iterable[Field]) -> str:
         elif labels == shape:
             pieces[-1] += f", {values[0]}"
         else:
-            pieces.append(_labelled(row))
+            pieces.append(_object_text(row))
         shape = labels
     return "; ".join(pieces)
 
 
-def _labelled(row: Sequence[Field]) -> str:
-    """Return the fields of one object."""
+def _object_text(row: Sequence[Field]) -> str:
+    """Return the fields of one object as text."""
     parent, last, text = row[0].parent, None, ""
     for field in row:
         if field.label == last:
