@@ -1,4 +1,4 @@
-"""The request and response formats of providers, and the rules by which providers refuse requests.
+"""The request and response formats of providers, and the rules that their requests must follow.
 
 A wire is one provider's request and response format (JSON). Use `provider_for("anthropic")` or
 `PROVIDERS["anthropic"]`.

@@ -9,9 +9,9 @@ from quire.items import replace_surrogates
 from quire.providers.importers import clean_block
 from quire.providers.parts import content_from, read_output, read_part, short_json
 from quire.providers.state import ANTHROPIC
-from quire.providers.stream import Items, Placed, ReplyReader, placed
+from quire.providers.stream import ItemBuilder, ReplyReader, WithPath, objects_at
 from quire.providers.types import Rendered
-from quire.providers.values import Json, decoded, entries_in, fields_in, object_at, text_at, text_in
+from quire.providers.values import Json, decode_json, entries_in, fields_in, object_at, text_at, text_in
 
 _OWN_ITEMS = {"text": "text", "tool_use": "call", "thinking": "thought", "redacted_thinking": "thought"}
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
@@ -20,30 +20,32 @@ _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 # --- blocks as items -------------------------------------------------------------------------------------
 
 
-def _add_blocks(blocks: Sequence[Placed], made: Items) -> None:
+def _add_blocks(blocks: Sequence[WithPath], builder: ItemBuilder) -> None:
     """Add the blocks of a turn of the model as items, in their order."""
     for kind, run in groupby(blocks, lambda pair: _OWN_ITEMS.get(text_in(pair[1].get("type")), "other")):
         found = list(run)
         if kind == "text":
-            _add_text(found, made)
+            _add_text(found, builder)
         elif kind == "other":
-            made.keep([block for _, block in found], found[0][0])
+            builder.add_opaque([block for _, block in found], found[0][0])
         for path, block in found:
             if kind == "call":
-                made.call(block.get("id"), block.get("name"), block.get("input"), path)
+                builder.add_call(block.get("id"), block.get("name"), block.get("input"), path)
             elif kind == "thought":
                 # Services that sign nothing want an empty signature back.
-                made.think([{"signature": "", **block} if block["type"] == "thinking" else block], path)
+                builder.add_thoughts(
+                    [{"signature": "", **block} if block["type"] == "thinking" else block], path
+                )
 
 
-def _add_text(found: list[Placed], made: Items) -> None:
+def _add_text(found: list[WithPath], builder: ItemBuilder) -> None:
     """Add consecutive texts as one message. Texts with citations are pieces of one text, kept as state."""
     blocks = [block for _, block in found]
     texts = [text for path, block in found if (text := text_at(block, "text", path))]
     if texts and any(block.get("citations") for block in blocks):
-        made.say("".join(texts), made.state(blocks, found[0][0]))
+        builder.add_message("".join(texts), builder.pack_state(blocks, found[0][0]))
     else:
-        made.say(content_from(texts))
+        builder.add_message(content_from(texts))
 
 
 # --- a reply ---------------------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ class _Block:
     def joined(self) -> Json:
         if self.input.strip():
             text = replace_surrogates(self.input)  # a pair may come in two pieces
-            value = decoded(text)
+            value = decode_json(text)
             self.fields["input"] = value if isinstance(value, dict) else text
         return self.fields
 
@@ -89,22 +91,24 @@ class MessagesReader(ReplyReader):
         self._blocks: list[_Block] = []
         self._places: dict[Any, _Block] = {}
 
-    def take(self, event: Json) -> str:
+    def read_event(self, event: Json) -> str:
         kind = text_in(event.get("type"))
         if kind.startswith("content_block"):
-            return self._take_piece(kind, event, event.get("index"))
+            return self._read_piece(kind, event, event.get("index"))
         if kind == "message_start":
             message = object_at(event.get("message"), "$.message")
             self.model = text_in(message.get("model"))
-            self.count(message.get("usage"))
+            self.add_usage(message.get("usage"))
         elif kind == "message_delta":
-            self.reason = text_in(fields_in(event.get("delta")).get("stop_reason")) or self.reason
-            self.count(event.get("usage"))
+            self.finish_reason = (
+                text_in(fields_in(event.get("delta")).get("stop_reason")) or self.finish_reason
+            )
+            self.add_usage(event.get("usage"))
         elif kind == "message_stop":
-            self.reason = self.reason or ""
+            self.finish_reason = self.finish_reason or ""
         return ""
 
-    def _take_piece(self, kind: str, event: Json, index: Any) -> str:
+    def _read_piece(self, kind: str, event: Json, index: Any) -> str:
         if not isinstance(index, int):
             raise Damaged("an event of a block has an index", "$.index")
         known = self._places.get(index)
@@ -122,32 +126,32 @@ class MessagesReader(ReplyReader):
         known.grow(delta)
         return text_in(delta.get("text")) if delta.get("type") == "text_delta" else ""
 
-    def take_whole(self, body: Json) -> None:
-        self.model, self.reason = text_in(body.get("model")), text_in(body.get("stop_reason"))
-        self.count(body.get("usage"))
+    def read_whole(self, body: Json) -> None:
+        self.model, self.finish_reason = text_in(body.get("model")), text_in(body.get("stop_reason"))
+        self.add_usage(body.get("usage"))
         if not isinstance(body.get("content"), list):
             raise Damaged("the response has no list of blocks", "$.content")
-        self._blocks = [_Block(block, is_open=False) for _, block in placed(body["content"], "$.content")]
+        self._blocks = [_Block(block, is_open=False) for _, block in objects_at(body["content"], "$.content")]
 
-    def make_items(self) -> None:
+    def build_items(self) -> None:
         """Of blocks that are still open where the stream broke off, the beginning of a text is enough."""
-        has_ended = self.reason is not None
+        has_ended = self.finish_reason is not None
         whole = [
             block.joined()
             for block in self._blocks
             if has_ended or not block.is_open or block.fields.get("type") in _OWN_ITEMS
         ]
-        _add_blocks(placed(whole, "$.content"), self.made)
+        _add_blocks(objects_at(whole, "$.content"), self.builder)
 
 
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def add_history(body: Json, made: Items) -> None:
+def add_history(body: Json, builder: ItemBuilder) -> None:
     """Add the messages of a payload."""
-    _add_instructions(body.get("system"), made, "$.system")
+    _add_instructions(body.get("system"), builder, "$.system")
     before = None  # the role of the message before: neighbours of the model are one turn
-    for path, message in placed(body["messages"], "$.messages"):
+    for path, message in objects_at(body["messages"], "$.messages"):
         role, content, place = message.get("role"), message.get("content"), f"{path}.content"
         if role not in ("user", "assistant", "system"):
             raise Damaged("the role is not user, assistant or system", f"{path}.role")
@@ -155,42 +159,42 @@ def add_history(body: Json, made: Items) -> None:
             raise Damaged("the message has no content", place)
         if role == "assistant":
             if before != role:
-                made.begin_reply()
-            _add_blocks([(place, clean_block(block)) for place, block in _blocks(content, place)], made)
+                builder.begin_reply()
+            _add_blocks([(place, clean_block(block)) for place, block in _blocks(content, place)], builder)
         elif role == "user":
-            _add_user_blocks(_blocks(content, place), made)
+            _add_user_blocks(_blocks(content, place), builder)
         else:
-            _add_instructions(content, made, place)
+            _add_instructions(content, builder, place)
         before = role
 
 
-def _add_instructions(content: Any, made: Items, path: str) -> None:
+def _add_instructions(content: Any, builder: ItemBuilder, path: str) -> None:
     for place, block in _blocks(content, path):
         if block.get("type") != "text":
             raise Damaged("instructions are text", place)
-        made.hear("system", text_at(block, "text", place))
+        builder.add_input("system", text_at(block, "text", place))
 
 
-def _add_user_blocks(blocks: list[Placed], made: Items) -> None:
+def _add_user_blocks(blocks: list[WithPath], builder: ItemBuilder) -> None:
     for is_result, run in groupby(blocks, lambda pair: pair[1].get("type") == "tool_result"):
         if is_result:
             for path, block in run:
-                _add_result(block, made, path)
+                _add_result(block, builder, path)
             continue
         parts = [(path, block, read_part(block)) for path, block in run]
         said = [short_json(clean_block(block), path) if part is None else part for path, block, part in parts]
-        made.hear("user", content_from(said))
+        builder.add_input("user", content_from(said))
 
 
-def _add_result(block: Json, made: Items, path: str) -> None:
+def _add_result(block: Json, builder: ItemBuilder, path: str) -> None:
     if not text_at(block, "tool_use_id", path):
         raise Damaged("a result names its call", f"{path}.tool_use_id")
     content = read_output(block.get("content"), f"{path}.content")
-    made.result(block["tool_use_id"], "", content, block.get("is_error") is True)
+    builder.add_result(block["tool_use_id"], "", content, block.get("is_error") is True)
 
 
-def _blocks(content: Any, path: str) -> list[Placed]:
+def _blocks(content: Any, path: str) -> list[WithPath]:
     """The blocks of a content with their paths; a text is one block."""
     if isinstance(content, str):
         return [(path, {"type": "text", "text": content})] if content else []
-    return placed(content, path)
+    return objects_at(content, path)

@@ -28,17 +28,17 @@ from quire.providers.media import (
     Media,
     as_text,
     base64_of,
-    begun,
     file_id,
     inline_bytes,
     media_type,
-    sound_type,
-    split,
+    sendable_type,
+    split_media,
+    type_at_start,
 )
 from quire.providers.profiles import Profile
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool
-from quire.providers.turns import Step, Writer
+from quire.providers.turns import CallAndResult, Writer
 from quire.providers.types import FOUND_TOOLS, CachePlan
 from quire.providers.values import Json, entries_in
 from quire.state import Output
@@ -106,19 +106,21 @@ class MessagesWriter(Writer):
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
-            self.draft.note(None, "turn_added", "the last message has to be one of the user")
+            self.draft.report(None, "turn_added", "the last message has to be one of the user")
             self._write_user([self._text_part(rules.CONTINUE)])
         messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = messages
         if self._tools:
             payload["tools"] = [self._loaded(one) for one in self._tools]
-        elif self.draft.names.given:
+        elif self.draft.names.by_own_name:
             # The API has refused a history with calls in a request without tools.
-            self.draft.note(None, "tools_added", "the tools of the calls in a history have to be defined")
+            self.draft.report(None, "tools_added", "the tools of the calls in a history have to be defined")
             schema: Json = {"type": "object", "properties": {}}
             about: Json = {"description": "Not at hand any more.", "input_schema": schema}
-            payload["tools"] = [{"name": name, **about} for name in sorted(self.draft.names.given.values())]
+            payload["tools"] = [
+                {"name": name, **about} for name in sorted(self.draft.names.by_own_name.values())
+            ]
             payload["tool_choice"] = {"type": "none"}
         if plan:
             _set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
@@ -136,7 +138,7 @@ class MessagesWriter(Writer):
             return
         if last == "system":
             for item in self._trailing_instructions:
-                self.draft.note(item, "instructions_moved", "they apply from the end of the user's turn on")
+                self.draft.report(item, "instructions_moved", "they apply from the end of the user's turn on")
             self._trailing_instructions = ()
             messages.insert(-1, {"role": "user", "content": parts})
             self.draft.first_mutable = len(messages)
@@ -162,7 +164,7 @@ class MessagesWriter(Writer):
         messages = self.draft.messages
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
             for item in self._trailing_instructions:
-                self.draft.note(item, "instructions_as_text", "they follow a turn of the user here")
+                self.draft.report(item, "instructions_as_text", "they follow a turn of the user here")
             texts = [instructions_in_turn(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
             self.draft.first_mutable = len(messages)
@@ -174,7 +176,7 @@ class MessagesWriter(Writer):
             self.draft.open_message()["content"].extend(blocks)
             return
         if last is None:
-            self.draft.note(None, "turn_added", "the first message has to be one of the user")
+            self.draft.report(None, "turn_added", "the first message has to be one of the user")
             self._write_user([self._text_part(rules.BEGIN)])
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
@@ -207,7 +209,7 @@ class MessagesWriter(Writer):
         if "tool_references" not in self.profile.features or self.profile.cloud is not None:
             return frozenset()
         names = {one["name"] for one in self._tools if one.get("defer_loading")}
-        return frozenset(own for own, name in self.draft.names.given.items() if name in names)
+        return frozenset(own for own, name in self.draft.names.by_own_name.items() if name in names)
 
     def _loaded(self, tool: Json) -> Json:
         """A tool as it is sent: what neither a result nor a search of the provider loads is not deferred."""
@@ -247,21 +249,21 @@ class MessagesWriter(Writer):
                 continue
             blocks = self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
             if not _is_paired(blocks):
-                self.draft.note(output, "reasoning_left_out", "a server tool's call or result is missing")
+                self.draft.report(output, "reasoning_left_out", "a server tool's call or result is missing")
                 is_changed = True
             elif blocks and not _is_thinking(blocks[0]):
                 if since and not is_changed:
-                    self.draft.note(output, "text_moved", "no text may follow a call here")
+                    self.draft.report(output, "text_moved", "no text may follow a call here")
                 is_changed = is_changed or bool(since)
                 before += [(output, block) for block in blocks]
             elif blocks and is_changed:
-                self.draft.note(output, "state_stale", "what came before it in its reply has changed")
+                self.draft.report(output, "state_stale", "what came before it in its reply has changed")
             else:
                 (since or before).extend((output, block) for block in blocks)
         written = before + since
         while written and _is_thinking(written[-1][1]):
             item, _ = written.pop()
-            self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
+            self.draft.report(item, "reasoning_left_out", "nothing was said or called after it")
         return [block for _, block in written]
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
@@ -269,7 +271,7 @@ class MessagesWriter(Writer):
         if all(block.get("signature") != "" for block in blocks):
             return blocks
         if "unsigned_thinking" not in self.profile.features:
-            self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
+            self.draft.report(item, "reasoning_left_out", "its thinking is not signed")
             return []
         blank = {"thinking": rules.BLANK_THOUGHT}
         return [block | blank if block.get("thinking") == "" else block for block in blocks]
@@ -280,14 +282,16 @@ class MessagesWriter(Writer):
         blocks = raw or [self._text_part(text) for text in texts]
         written = [block for block in blocks if block["text"].strip()]
         if len(written) < len(blocks) or not item.parts:
-            self.draft.note_empty(item)
+            self.draft.report_empty(item)
         return written
 
     def _call(self, call: ToolCall) -> Json:
         self.draft.usable_blocks(call)  # notes why its state is not sent
         return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _call_and_result(
+        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
+    ) -> CallAndResult:
         call = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
         result: Json = {"type": "tool_result", "tool_use_id": call_id, "content": output}
         return call, {**result, "is_error": True} if is_error else result
@@ -296,11 +300,11 @@ class MessagesWriter(Writer):
         """A result; the API takes nothing but text in one that is an error."""
         found = [name for name in result.extras.get(FOUND_TOOLS, ()) if name in self._deferred]
         if found and not result.is_error:
-            names = [self.draft.names.give(name) for name in found]
+            names = [self.draft.names.wire_name(name) for name in found]
             self._referenced |= {*names}
             references = [{"type": "tool_reference", "tool_name": name} for name in names]
             return self._result_part(call_id, "", references, False)
-        parts = (split(result.parts)[0],) if result.is_error else result.parts
+        parts = (split_media(result.parts)[0],) if result.is_error else result.parts
         blocks = self.input_parts(result, parts)
         is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
         content = blocks[0]["text"] if is_text else blocks or NO_OUTPUT
@@ -308,7 +312,7 @@ class MessagesWriter(Writer):
 
     # --- parts -------------------------------------------------------------------------------------------
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult) and not item.is_error
 
     def _text_part(self, text: str) -> Json:
@@ -333,7 +337,7 @@ class MessagesWriter(Writer):
         """The bytes of media, the file that the service knows, or the address that it fetches."""
         types = PICTURES if isinstance(part, Image) else frozenset((PDF,))
         if data is not None:
-            kind = begun(data) if isinstance(part, Image) else sound_type(part)
+            kind = type_at_start(data) if isinstance(part, Image) else sendable_type(part)
             most = self.profile.images.bytes if isinstance(part, Image) else None
             is_taken = kind in types and len(data) * 4 // 3 <= (most or self.profile.largest_request)
             return {"type": "base64", "media_type": kind, "data": base64_of(data)} if is_taken else None
@@ -353,10 +357,10 @@ class MessagesWriter(Writer):
         """Copies of the turns without media over the limits, nor thinking bound to what changed."""
         gone = self._excess_media(turns)
         for item in {held.item.id: held.item for held in gone}.values():
-            self.draft.note(item, "media_as_text", "one request takes no more media, or no larger ones")
+            self.draft.report(item, "media_as_text", "one request takes no more media, or no larger ones")
         texts = {id(held.block): self._text_part(held.text) for held in gone}
         fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
-        has_stand_ins = bool(self.draft.names.given) and not self._tools  # they precede all messages
+        has_stand_ins = bool(self.draft.names.by_own_name) and not self._tools  # they precede all messages
         is_changed = bool(gone) or has_stand_ins
         return self._without_thinking(fitted) if self.profile.bound_thinking and is_changed else fitted
 
@@ -383,7 +387,7 @@ class MessagesWriter(Writer):
             {**turn, "content": [one for one in turn["content"] if not _is_thinking(one)]} for turn in turns
         ]
         if kept != turns:
-            self.draft.note(None, "state_stale", "thinking is left out, since what came before it changed")
+            self.draft.report(None, "state_stale", "thinking is left out, since what came before it changed")
         return kept
 
 

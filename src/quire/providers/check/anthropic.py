@@ -8,7 +8,7 @@ from quire.providers.check.core import (
     Field,
     Fields,
     Findings,
-    Pairing,
+    PairCheck,
     Turn,
     check_name,
     check_signature,
@@ -17,7 +17,7 @@ from quire.providers.check.core import (
     version_in,
 )
 from quire.providers.check.schema import check_parameters, check_schema
-from quire.providers.media import begun, bytes_of
+from quire.providers.media import decode_base64, type_at_start
 from quire.providers.profiles import cloud_of
 from quire.tokens import UNKNOWN, facts_for, size_of
 
@@ -29,7 +29,7 @@ _UNREADABLE = ("shape", "role", "block_kind")
 """Faults after which pairing is not checked: what the unreadable block answers is not known."""
 
 
-class Model:
+class ModelRules:
     """What a model takes, by its name; an unknown name is held to no rule of a model."""
 
     def __init__(self, name: str) -> None:
@@ -49,9 +49,9 @@ class Model:
 
 def check_request(body: Fields, model_name: str) -> None:
     """Find what the Messages API refuses or misreads in a request."""
-    findings, model = body.findings, Model(model_name)
+    findings, model = body.findings, ModelRules(model_name)
     body.check("request")
-    messages = [_read_message(message) for message in body.inners("messages")]
+    messages = [_read_message(message) for message in body.children("messages")]
     for block in [block for message in messages for block in message.parts]:
         _check_block(block, model)
     _check_media(body, model)
@@ -61,7 +61,7 @@ def check_request(body: Fields, model_name: str) -> None:
         turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
         _check_pairs(findings, turns)
         _check_server_tools(turns)
-    for block in body.inners("system"):
+    for block in body.children("system"):
         if block.get("text") == "":
             block.add("", "empty_text")
     _check_tools(body)
@@ -78,23 +78,23 @@ def _read_message(message: Fields) -> Turn:
     role, content = str(message.get("role")), message.get("content")
     if isinstance(content, str) and content:
         return Turn(message.place, role, [message.within(message.at("content"), {"text": content}, "text")])
-    return Turn(message.place, role, [block for block in message.inners("content") if block.kind])
+    return Turn(message.place, role, [block for block in message.children("content") if block.kind])
 
 
 # Blocks, each by itself.
 
 
-def _check_block(block: Fields, model: Model) -> None:
+def _check_block(block: Fields, model: ModelRules) -> None:
     if block.kind == "text" and not str(block.get("text")).strip():
         block.add("", "empty_text")
     elif block.kind == "thinking" and model.signs(block):
         block.check("signed thinking")
     elif block.kind == "tool_result" and block.get("is_error") is True:
-        for part in [part for part in block.inners("content") if part.kind in _MEDIA]:
+        for part in [part for part in block.children("content") if part.kind in _MEDIA]:
             part.add("type", "failed_result", f"{short(part.kind)} in a result that is an error")
 
 
-def _check_media(body: Fields, model: Model) -> None:
+def _check_media(body: Fields, model: ModelRules) -> None:
     limits, known, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
     for part in parts:  # the list grows by the parts of documents
         part.check_fields(_FOREIGN)
@@ -106,13 +106,13 @@ def _check_media(body: Fields, model: Model) -> None:
         side = known.many_side or limits["side_of_many"]
     if len(images) > most:
         body.add("messages", "image_count", f"{len(images)} images, more than {most}")
-    for source in [image.inner("source") for image in images]:
+    for source in [image.child("source") for image in images]:
         if source.get("type") == "base64" and isinstance(source.get("data"), str):
             _check_image(source, side, limits["cloud" if model.cloud else "length"])
 
 
-def _check_source(block: Fields, model: Model) -> None:
-    source = block.inner("source")
+def _check_source(block: Fields, model: ModelRules) -> None:
+    source = block.child("source")
     kind = source.get("type")
     if f"{block.kind} {kind}" not in block.findings.shapes:
         block.add("source", "media_source", f"there is no {block.kind} with a source {short(kind)}")
@@ -127,8 +127,8 @@ def _check_source(block: Fields, model: Model) -> None:
 
 def _check_image(source: Fields, side: int, longest: int) -> None:
     data, declared = source.get("data"), source.get("media_type")
-    content = bytes_of(data) or b""
-    found, pixels = begun(content), max(size_of(content) or (0,))
+    content = decode_base64(data) or b""
+    found, pixels = type_at_start(content), max(size_of(content) or (0,))
     if found in rules.ANTHROPIC_IMAGE_TYPES and declared in rules.ANTHROPIC_IMAGE_TYPES and found != declared:
         source.add("media_type", "media_type", f"the bytes are {found}")
     if pixels > side:
@@ -140,12 +140,12 @@ def _check_image(source: Fields, side: int, longest: int) -> None:
 # The order of messages.
 
 
-def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
+def _check_order(body: Fields, messages: list[Turn], model: ModelRules) -> None:
     findings, last = body.findings, messages[-1] if messages else None
     is_prefilled = last is not None and last.role == "assistant"
     if messages and messages[0].role == "assistant" and model.cloud == "bedrock":
         findings.add(messages[0].place, "first_message")
-    for index, message in enumerate(body.inners("messages")):
+    for index, message in enumerate(body.children("messages")):
         is_directive = message.get("role") == "system" and message.has("output_config")
         is_open = is_prefilled and index == len(messages) - 1
         if not (message.get("content") or is_directive or is_open):
@@ -154,11 +154,11 @@ def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
             _check_system_place(findings, messages, index, model)
     if last is not None and is_prefilled:
         _check_prefill(findings, last, model)
-    if body.inner("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
+    if body.child("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
         _check_thinking_first(messages)
 
 
-def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: Model) -> None:
+def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: ModelRules) -> None:
     place, before = messages[index].place, messages[index - 1] if index else None
     last = before.parts[-1].kind if before and before.parts else ""
     is_paused = last == "server_tool_use" or last.endswith("_tool_result")
@@ -171,7 +171,7 @@ def _check_system_place(findings: Findings, messages: list[Turn], index: int, mo
         findings.add(place, "system_place")
 
 
-def _check_prefill(findings: Findings, message: Turn, model: Model) -> None:
+def _check_prefill(findings: Findings, message: Turn, model: ModelRules) -> None:
     # An open call is found as unanswered; a turn that a server tool paused is continued as it is.
     if not {block.kind for block in message.parts} <= {"text", *_THINKING}:
         return
@@ -186,7 +186,7 @@ def _check_thinking_first(messages: list[Turn]) -> None:
     """Check that the assistant's latest turn, with the tool results inside it, begins with thinking."""
     first: Fields | None = None
     for message in reversed(messages):
-        if message.role == "user" and not message.of("tool_result"):
+        if message.role == "user" and not message.parts_of("tool_result"):
             break
         if message.role == "assistant" and message.parts:
             first = message.parts[0]
@@ -199,11 +199,11 @@ def _check_thinking_first(messages: list[Turn]) -> None:
 
 def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
     """Pair each call with the result in the turn after it."""
-    pairing = Pairing(findings)
+    pairing = PairCheck(findings)
     for turn in turns:
         if turn.role == "assistant":
             pairing.end()
-            for call in turn.of("tool_use"):
+            for call in turn.parts_of("tool_use"):
                 pairing.call(call, "id")
             if turn.parts and turn.parts[-1].kind in _THINKING:
                 turn.parts[-1].add("", "thinking_last")
@@ -213,7 +213,7 @@ def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
     pairing.end()
 
 
-def _check_results(pairing: Pairing, blocks: list[Fields]) -> None:
+def _check_results(pairing: PairCheck, blocks: list[Fields]) -> None:
     """Check that results come before other blocks, and stand in one message."""
     message, others = "", False
     for block in blocks:
@@ -243,7 +243,7 @@ def _check_server_tools(turns: list[Turn]) -> None:
                 answered.add(call_id)
                 if call_id not in uses:
                     block.add("", "orphan_server_result")
-        if turn.role == "user" and len(turn.of("tool_result")) < len(turn.parts):
+        if turn.role == "user" and len(turn.parts_of("tool_result")) < len(turn.parts):
             closed.update(uses)
     for call_id in closed - answered:
         uses[call_id].add("", "unanswered_server_call")
@@ -254,7 +254,7 @@ def _check_server_tools(turns: list[Turn]) -> None:
 
 def _check_tools(body: Fields) -> None:
     names = list[Any]()
-    for tool in body.inners("tools"):
+    for tool in body.children("tools"):
         if tool.get("type") in (None, "custom"):
             tool.check("definition")
             _check_input_schema(tool)
@@ -268,7 +268,7 @@ def _check_input_schema(tool: Fields) -> None:
     key = "input_schema"
     if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS):
         return
-    for name in tool.inner(key).inner("properties").values:
+    for name in tool.child(key).child("properties").values:
         if not _PROPERTY.fullmatch(str(name)):
             tool.add(f"{key}.properties.{name}", "tool_property", f"{short(name)} is no name of a property")
     check_schema(tool, key)
@@ -276,7 +276,7 @@ def _check_input_schema(tool: Fields) -> None:
 
 def _check_caching(body: Fields) -> None:
     """Check everything with a cache_control, in the order of the prompt; that of the request counts too."""
-    most, holders = rules.ANTHROPIC_BREAKPOINTS, (*body.inners("tools"), *body.findings.parts, body)
+    most, holders = rules.ANTHROPIC_BREAKPOINTS, (*body.children("tools"), *body.findings.parts, body)
     marked = [holder for holder in holders if holder.has("cache_control")]
     for holder in marked[most : most + 1]:
         holder.add("cache_control", "cache_count", f"this is breakpoint {most + 1} of at most {most}")

@@ -12,15 +12,15 @@ import msgspec
 
 from quire.errors import InvalidValue
 from quire.items import MAX_DEPTH, replace_surrogates
-from quire.providers.media import is_sound, noun_of, start_of
+from quire.providers.media import decode_start, matches_type, type_noun
 from quire.providers.rules import NAMES, RULES, read_section
 from quire.providers.types import Fault
-from quire.providers.values import Json, dumped, entries_in, fields_in
+from quire.providers.values import Json, dump_model, entries_in, fields_in
 
-_SHOWN = 40
+_MAX_QUOTED = 40
 """Characters of an id, a role or a type that a fault repeats; a longer one is most likely content."""
 
-_DEEPEST = 2 * MAX_DEPTH
+_MAX_DEPTH = 2 * MAX_DEPTH
 _LEAVES = (str, int, float, bytes, type(None))
 _TYPES: dict[type, str] = {
     **{type(None): "missing", bool: "a boolean", str: "a string", int: "a number", float: "a number"},
@@ -97,21 +97,21 @@ def type_of(value: object) -> str:
 def short(name: object) -> str:
     """An id, a role or a type in quotes, cut after 40 characters."""
     text = name if isinstance(name, str) else type_of(name)
-    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
+    return f"'{text}'" if len(text) <= _MAX_QUOTED else f"'{text[:_MAX_QUOTED]}…'"
 
 
-def to_json(value: Any, depth: int = _DEEPEST) -> Any:
+def to_json(value: Any, depth: int = _MAX_DEPTH) -> Any:
     """A copy of the payload in dictionaries and lists, with objects of a client as the JSON that it sends."""
     kind = value.__class__
     if issubclass(kind, _LEAVES):
         return value
     if depth == 0:
-        raise InvalidValue(f"the payload nests deeper than {_DEEPEST} levels, or contains itself")
+        raise InvalidValue(f"the payload nests deeper than {_MAX_DEPTH} levels, or contains itself")
     if issubclass(kind, (dict, Mapping)):
         return {key: to_json(inner, depth - 1) for key, inner in value.items()}
     if issubclass(kind, (list, tuple)):
         return [to_json(inner, depth - 1) for inner in value]
-    sent = dumped(value)
+    sent = dump_model(value)
     return value if sent is None else to_json(sent, depth - 1)
 
 
@@ -153,11 +153,11 @@ class Fields:
     def within(self, place: str, values: Json, kind: str = "") -> "Fields":
         return Fields(self.findings, place, values, kind)
 
-    def inner(self, key: str) -> "Fields":
+    def child(self, key: str) -> "Fields":
         """The object in a field; an empty one where it is missing or something else."""
         return self.within(self.at(key), fields_in(self.get(key)))
 
-    def inners(self, key: str) -> "list[Fields]":
+    def children(self, key: str) -> "list[Fields]":
         """The objects of the list in a field, if it has one; an element that is no object is a fault."""
         path, lists = self.at(key), self.findings.lists
         if path not in lists:
@@ -201,7 +201,7 @@ class Fields:
         elif field.selects:
             self.check(value)
         elif field.type == "an object":
-            self.inner(key).check(field.shape)
+            self.child(key).check(field.shape)
         elif field.type == "a list":
             self._check_list(key, value, field)
 
@@ -210,13 +210,13 @@ class Fields:
             self.add(key, field.empty)
         if field.most and len(value) > field.most:
             self.add(key, field.breaks, f"has {len(value)} elements, more than {field.most}")
-        for fields in self.inners(key):
+        for fields in self.children(key):
             fields.check(field.shape)
 
     def _check_parts(self, key: str, field: Field, kinds: re.Pattern[str]) -> None:
         if not isinstance(self.get(key), list):
             self.must_be(key, "a string or a list of parts", field.rule)
-        for part in self.inners(key):
+        for part in self.children(key):
             kind = part.get("type")
             if not isinstance(kind, str):
                 part.must_be("type", "a string")
@@ -235,11 +235,11 @@ class Turn(NamedTuple):
     role: str
     parts: list[Fields]
 
-    def of(self, kind: str) -> list[Fields]:
+    def parts_of(self, kind: str) -> list[Fields]:
         return [part for part in self.parts if part.kind == kind]
 
 
-class Pairing:
+class PairCheck:
     """Pairs calls with results by id; a result answers a call that came before it since the last `end`."""
 
     def __init__(self, findings: Findings) -> None:
@@ -310,8 +310,8 @@ def check_signature(fields: Fields, rule: str, media_type: Any, data: Any, key: 
     """Check that data declared as an image or a PDF begins as one."""
     if isinstance(media_type, str) and isinstance(data, str) and NAMES["base64"].accepted.fullmatch(data):
         kind = media_type.lower().replace("image/jpg", "image/jpeg")
-        if not is_sound(kind, start_of(data)):
-            fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {noun_of(kind)}")
+        if not matches_type(kind, decode_start(data)):
+            fields.add(key, rule, f"type {short(media_type)}, but the bytes are no {type_noun(kind)}")
 
 
 def version_in(name: str, family: str) -> tuple[int, int]:

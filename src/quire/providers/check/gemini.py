@@ -34,7 +34,7 @@ _UNREADABLE = (
 """Faults after which order is not checked: what the unreadable part answers is not known."""
 
 
-class Model:
+class ModelRules:
     """What a model asks for, by its name; an unknown name is held to no rule of a model."""
 
     def __init__(self, name: str) -> None:
@@ -50,15 +50,15 @@ class Model:
 
 def check_request(request: Fields, model_name: str) -> None:
     """Find what generateContent refuses or misreads in a request."""
-    body, model = request.within("", _as_sent(request.values)), Model(model_name)
+    body, model = request.within("", _as_sent(request.values)), ModelRules(model_name)
     body.check("request")
-    contents = [_read_content(content) for content in body.inners("contents")]
+    contents = [_read_content(content) for content in body.children("contents")]
     if not body.findings.any_of(_UNREADABLE):
         is_cached = body.has("cachedContent")
         _check_pairs(contents, after_cache=is_cached)
         _check_signatures(contents, model)
         _check_end(body.findings, contents, model, after_cache=is_cached)
-    for part in _read_content(body.inner("systemInstruction")).parts:
+    for part in _read_content(body.child("systemInstruction")).parts:
         if part.kind != "text":
             part.add("", "system_content", f"{short(part.kind)} in the instructions")
     _check_tools(body, model)
@@ -96,7 +96,7 @@ def _as_contents(value: Any) -> list[Any]:
 
 
 def _read_content(content: Fields) -> Turn:
-    parts, role = content.inners("parts"), content.get("role")
+    parts, role = content.children("parts"), content.get("role")
     for part in parts:
         held = [name for name in part.names() if name in _DATA]
         part.kind = held[0] if held else ""  # newer models may hold something else
@@ -114,13 +114,13 @@ def _read_content(content: Fields) -> Turn:
 
 
 def _check_bytes(part: Fields) -> None:
-    for holder in (part, *part.inner(_RESPONSE).inners("parts")):
-        inline = holder.inner("inlineData")
+    for holder in (part, *part.child(_RESPONSE).children("parts")):
+        inline = holder.child("inlineData")
         check_signature(inline, "media_type", inline.get("mimeType"), inline.get("data"))
 
 
 def _check_roles(content: Turn, role: Any) -> None:
-    calls, responses = content.of(_CALL), content.of(_RESPONSE)
+    calls, responses = content.parts_of(_CALL), content.parts_of(_RESPONSE)
     if role in ("function", "tool") and len(responses) < len(content.parts):
         content.parts[0].add("", "role", f"role {short(role)} is for responses only")
     if calls and (responses or content.role == "user"):
@@ -135,16 +135,16 @@ def _check_roles(content: Turn, role: Any) -> None:
 def _check_pairs(contents: list[Turn], *, after_cache: bool) -> None:
     """Pair calls with the responses in the next content, by name; what a cache holds is not seen."""
     for before, content, after in zip([None, *contents], contents, [*contents[1:], None], strict=False):
-        calls, responses = content.of(_CALL), content.of(_RESPONSE)
+        calls, responses = content.parts_of(_CALL), content.parts_of(_RESPONSE)
         is_first = before is None and not after_cache
         if calls and (is_first or (before and before.role == "model")):
             calls[0].add("", "call_place")
-        if calls and not (after and after.of(_RESPONSE)):
+        if calls and not (after and after.parts_of(_RESPONSE)):
             calls[0].add("", "unanswered_call")
-        if responses and (is_first or (before and not before.of(_CALL))):
+        if responses and (is_first or (before and not before.parts_of(_CALL))):
             responses[0].add("", "orphan_result")
         elif responses and before:
-            _check_responses(before.of(_CALL), responses)
+            _check_responses(before.parts_of(_CALL), responses)
         for other in [part for part in content.parts if responses and part.kind != _RESPONSE][:1]:
             other.add("", "responses_mixed")
 
@@ -161,14 +161,16 @@ def _check_responses(calls: list[Fields], responses: list[Fields]) -> None:
 
 
 def _name(part: Fields) -> str:
-    return short(part.inner(part.kind).get("name"))
+    return short(part.child(part.kind).get("name"))
 
 
-def _check_signatures(contents: list[Turn], model: Model) -> None:
-    users = [at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.of(_RESPONSE)]
+def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
+    users = [
+        at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.parts_of(_RESPONSE)
+    ]
     since_user, follows_calls = contents[users[-1] + 1 :] if users else contents, False
     for content in since_user if model.signs_calls else ():
-        calls = content.of(_CALL)
+        calls = content.parts_of(_CALL)
         # Calls that were split have a fault of their own.
         if calls and not follows_calls and not calls[0].get("thoughtSignature"):
             calls[0].add("", "thought_signature", f"call of {_name(calls[0])} has none")
@@ -181,20 +183,20 @@ def _check_signatures(contents: list[Turn], model: Model) -> None:
                 part.add("", "words_signature")
 
 
-def _check_end(findings: Findings, contents: list[Turn], model: Model, *, after_cache: bool) -> None:
+def _check_end(findings: Findings, contents: list[Turn], model: ModelRules, *, after_cache: bool) -> None:
     is_refused = model.ends_with_user or (len(contents) == 1 and not after_cache)
-    if contents and contents[-1].role == "model" and not contents[-1].of(_CALL) and is_refused:
+    if contents and contents[-1].role == "model" and not contents[-1].parts_of(_CALL) and is_refused:
         findings.add(contents[-1].place, "ends_with_model")
 
 
 # Tools.
 
 
-def _check_tools(body: Fields, model: Model) -> None:
+def _check_tools(body: Fields, model: ModelRules) -> None:
     names, has_others, most = list[Any](), False, rules.GEMINI_FUNCTION_COUNT
-    for tool in body.inners("tools"):
+    for tool in body.children("tools"):
         has_others |= any(name != "functionDeclarations" for name in tool.names())
-        for declaration in tool.inners("functionDeclarations"):
+        for declaration in tool.children("functionDeclarations"):
             check_name(declaration, names)
             check_schema(declaration, "parametersJsonSchema")
             if declaration.has("parameters") and declaration.has("parametersJsonSchema"):
@@ -203,6 +205,6 @@ def _check_tools(body: Fields, model: Model) -> None:
                 check_arrays(declaration, "parameters")
     if len(names) > most:
         body.add("tools", "tool_count", f"{len(names)} functions, more than {most}")
-    is_allowed = body.inner("toolConfig").get("includeServerSideToolInvocations") is True
+    is_allowed = body.child("toolConfig").get("includeServerSideToolInvocations") is True
     if names and has_others and not (is_allowed and model.mixes_tools):
         body.add("tools", "tools_mixed")

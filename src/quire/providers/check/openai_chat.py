@@ -3,7 +3,7 @@
 import re
 
 from quire.providers import rules
-from quire.providers.check.core import Fields, Pairing, check_signature, check_texts, short
+from quire.providers.check.core import Fields, PairCheck, check_signature, check_texts, short
 from quire.providers.check.schema import check_arrays, check_parameters, check_schema
 
 _OPENAI = re.compile(r"(?:^|[/:])(?:gpt-\d|chatgpt-|o\d)")
@@ -13,29 +13,29 @@ _WEB, _DATA_URL = rules.NAMES["web address"].accepted, rules.NAMES["data url"].a
 def check_request(body: Fields, model: str) -> None:
     """Find what the Chat Completions refuse or misread in a request."""
     body.check("request")
-    messages = body.inners("messages")
+    messages = body.children("messages")
     for part in body.findings.parts:
         if part.kind == "image_url":
-            check_image_url(part.inner("image_url"), "url")
+            check_image_url(part.child("image_url"), "url")
         elif part.kind == "thinking" and _OPENAI.search(model):  # others take thinking in an answer
             part.add("type", "part_kind", "is thinking")
     if not body.findings.any_of(("shape", "unknown_role")):
         _check_pairs(body, messages)
-    for tool in body.inners("tools"):
-        check_function(tool.inner("function"))
+    for tool in body.children("tools"):
+        check_function(tool.child("function"))
     check_texts(body)
 
 
 def _check_pairs(body: Fields, messages: list[Fields]) -> None:
     """Pair calls with the tool messages right after them."""
-    pairing = Pairing(body.findings)
+    pairing = PairCheck(body.findings)
     for message in messages:
         if message.get("role") == "tool":
             pairing.result(message, "tool_call_id")
             continue
         pairing.end()
-        pairing = Pairing(body.findings)
-        for call in message.inners("tool_calls") if message.get("role") == "assistant" else ():
+        pairing = PairCheck(body.findings)
+        for call in message.children("tool_calls") if message.get("role") == "assistant" else ():
             pairing.call(call, "id")
     pairing.end()
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from quire.providers import rules
-from quire.providers.check.core import Fields, Pairing, check_texts, short
+from quire.providers.check.core import Fields, PairCheck, check_texts, short
 from quire.providers.check.openai_chat import check_function, check_image_url
 
 _CALLS = ("function_call", "custom_tool_call")
@@ -25,7 +25,7 @@ def check_request(body: Fields, _model: str) -> None:
             body.add("input", "empty_input", "is empty, and there is nothing to continue")
     elif not isinstance(body.get("input"), str):
         _check_items(body)
-    for tool in body.inners("tools"):
+    for tool in body.children("tools"):
         tool.check(f"defined {tool.get('type')}")
         if tool.get("type") == "function":
             check_function(tool)
@@ -39,7 +39,7 @@ def _check_items(body: Fields) -> None:
     items: Items = []
     if not isinstance(body.get("input"), list):
         body.must_be("input", "a string or a list of items")
-    for item in body.inners("input"):
+    for item in body.children("input"):
         is_message = item.get("type") is None and item.has("role")
         kind = "message" if is_message else item.get("type")
         if isinstance(kind, str):
@@ -95,7 +95,7 @@ def _check_reasoning(items: Items) -> None:
 
 def _check_pairs(body: Fields, items: Items) -> None:
     """Pair calls and outputs by call_id; an output comes anywhere after its call."""
-    pairing, called, kinds = Pairing(body.findings), dict[Any, str](), {kind for _, kind in items}
+    pairing, called, kinds = PairCheck(body.findings), dict[Any, str](), {kind for _, kind in items}
     # The call may be in a history that is not seen here.
     is_continued = body.has(*_HISTORIES) or not kinds.isdisjoint(("item_reference", "compaction"))
     for item, kind in items:

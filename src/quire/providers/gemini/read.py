@@ -17,7 +17,14 @@ from quire.items import Part
 from quire.providers.parts import content_from, part_from, short_json
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
-from quire.providers.stream import Items, Placed, ReplyReader, error_text, placed, spelled
+from quire.providers.stream import (
+    ItemBuilder,
+    ReplyReader,
+    WithPath,
+    error_text,
+    normalized_reason,
+    objects_at,
+)
 from quire.providers.types import Rendered
 from quire.providers.values import Json, fields_in, json_text, list_at, object_at, plain_json, text_in
 
@@ -75,12 +82,12 @@ def _text(fields: Json, name: str, path: str) -> str:
     return value
 
 
-def _parts(content: Json, path: str) -> list[Placed]:
+def _parts(content: Json, path: str) -> list[WithPath]:
     """The parts of a content that say something."""
     if "parts" not in content and content.keys() - {"role"}:
         raise Damaged("a content has parts", f"{path}.parts")
-    found: list[Placed] = []
-    for place, part in placed(content.get("parts"), f"{path}.parts"):
+    found: list[WithPath] = []
+    for place, part in objects_at(content.get("parts"), f"{path}.parts"):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
             part.pop("thoughtSignature", None)
         if part.get("thought") is True and part.keys() & _MEDIA:
@@ -90,7 +97,7 @@ def _parts(content: Json, path: str) -> list[Placed]:
     return found
 
 
-def _kind(pair: Placed) -> str:
+def _kind(pair: WithPath) -> str:
     _, part = pair
     if "functionCall" in part:
         return "call"
@@ -99,30 +106,30 @@ def _kind(pair: Placed) -> str:
     return "thought" if part.get("thought") is True else "said"
 
 
-def _add_parts(parts: list[Placed], made: Items) -> None:
+def _add_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
     """Add the parts of a turn of the model as items."""
     for kind, run in groupby(parts, _kind):
         found = list(run)
         if kind == "call":
             for path, part in found:
-                _add_call(part, made, path)
+                _add_call(part, builder, path)
         elif kind == "other":
-            made.keep([part for _, part in found], found[0][0])
+            builder.add_opaque([part for _, part in found], found[0][0])
         else:
-            _add_run(found, made, is_thought=kind == "thought")
+            _add_run(found, builder, is_thought=kind == "thought")
 
 
-def _add_call(part: Json, made: Items, path: str) -> None:
+def _add_call(part: Json, builder: ItemBuilder, path: str) -> None:
     call, place = object_at(part["functionCall"], f"{path}.functionCall"), f"{path}.functionCall"
     if "willContinue" in call or "partialArgs" in call:
         advice = "turn off streamFunctionCallArguments"
         raise Damaged(f"arguments in pieces cannot be read: {advice}", place)
     signature = part.get("thoughtSignature")
-    state = made.state([{"thoughtSignature": signature}], path) if signature else None
-    made.call(call.get("id"), call.get("name"), call.get("args"), place, state)
+    state = builder.pack_state([{"thoughtSignature": signature}], path) if signature else None
+    builder.add_call(call.get("id"), call.get("name"), call.get("args"), place, state)
 
 
-def _add_run(found: list[Placed], made: Items, *, is_thought: bool) -> None:
+def _add_run(found: list[WithPath], builder: ItemBuilder, *, is_thought: bool) -> None:
     """Add consecutive texts and media, with their raw parts if one of these is signed.
 
     The texts of a turn are pieces of one text.
@@ -139,12 +146,12 @@ def _add_run(found: list[Placed], made: Items, *, is_thought: bool) -> None:
         else:
             parts.append(one)
     path = found[0][0]
-    state = made.state(raw, path) if any("thoughtSignature" in part for part in raw) else None
+    state = builder.pack_state(raw, path) if any("thoughtSignature" in part for part in raw) else None
     if is_thought or not any(parts):
         text = "".join(part for part in parts if isinstance(part, str))
-        made.add_reasoning(text, state or made.state((), path))
+        builder.add_reasoning(text, state or builder.pack_state((), path))
     else:
-        made.say(content_from(parts), state)
+        builder.add_message(content_from(parts), state)
 
 
 def _read_media(part: Json, path: str) -> Part | None:
@@ -173,14 +180,14 @@ class GeminiReader(ReplyReader):
 
     def __init__(self, sent: Rendered | None = None, model: str | None = None) -> None:
         super().__init__(sent, model)
-        self._parts: list[Placed] = []
+        self._parts: list[WithPath] = []
 
-    def plain(self, event: Any) -> Json:
+    def as_json(self, event: Any) -> Json:
         return _wire_form(plain_json(event))
 
-    def take(self, event: Json) -> str:
+    def read_event(self, event: Json) -> str:
         added = ""
-        for path, part in self._take_chunk(event):
+        for path, part in self._read_chunk(event):
             added += part.get("text", "") if part.get("thought") is not True else ""
             last = self._parts[-1][1] if self._parts else {}
             # Pieces of a stream are no parts of their own, so texts are joined, up to a signature.
@@ -190,51 +197,53 @@ class GeminiReader(ReplyReader):
                 self._parts.append((path, part))
         return added
 
-    def take_whole(self, body: Json) -> None:
+    def read_whole(self, body: Json) -> None:
         if not body.keys() & _RESPONSE:
             raise Damaged("not a response: it has no candidates, and no reason why", "$.candidates")
-        self._parts = self._take_chunk(body)
+        self._parts = self._read_chunk(body)
 
-    def _take_chunk(self, chunk: Json) -> list[Placed]:
+    def _read_chunk(self, chunk: Json) -> list[WithPath]:
         """Take a chunk; returns the parts of its first candidate."""
         self.model = _text(chunk, "modelVersion", "$") or self.model
-        self.count(chunk.get("usageMetadata"))
+        self.add_usage(chunk.get("usageMetadata"))
         if "blockReason" in fields_in(chunk.get("promptFeedback")):
-            self.reason = "SAFETY"
+            self.finish_reason = "SAFETY"
         candidates = list_at(chunk.get("candidates"), "$.candidates")
         candidate = object_at(candidates[0], "$.candidates[0]") if candidates else {}
         if reason := candidate.get("finishReason"):
-            self.reason = text_in(reason) or "OTHER"
-            if spelled(reason) in MODEL_FAULTS:
+            self.finish_reason = text_in(reason) or "OTHER"
+            if normalized_reason(reason) in MODEL_FAULTS:
                 message = text_in(candidate.get("finishMessage"))
-                self.error = error_text({"code": self.reason, "message": message})
+                self.error = error_text({"code": self.finish_reason, "message": message})
         path = "$.candidates[0].content"
         return _parts(object_at(candidate.get("content", {}), path), path)
 
-    def make_items(self) -> None:
+    def build_items(self) -> None:
         """Leaves out the calls of a model that failed."""
-        has_failed = spelled(self.reason) in MODEL_FAULTS
-        _add_parts([pair for pair in self._parts if not has_failed or _kind(pair) != "call"], self.made)
+        has_failed = normalized_reason(self.finish_reason) in MODEL_FAULTS
+        _add_parts([pair for pair in self._parts if not has_failed or _kind(pair) != "call"], self.builder)
 
 
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def add_history(body: Json, made: Items) -> None:
+def add_history(body: Json, builder: ItemBuilder) -> None:
     """Add the contents of the arguments of the client, or of the JSON of a request."""
     request = _wire_form(body)
     config = object_at(request.get("config", {}), "$.config")
-    _add_instructions(request.get("systemInstruction", {}), made, "$.systemInstruction")
-    _add_instructions(config.get("systemInstruction", {}), made, "$.config.systemInstruction")
+    _add_instructions(request.get("systemInstruction", {}), builder, "$.systemInstruction")
+    _add_instructions(config.get("systemInstruction", {}), builder, "$.config.systemInstruction")
     contents, before = request["contents"], None
-    for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
+    for path, content in objects_at(
+        [_said(contents)] if isinstance(contents, str) else contents, "$.contents"
+    ):
         parts, role = _parts(content, path), content.get("role", "user")
         if role == "model":
             if before != role:  # neighbours of the model are one turn
-                made.begin_reply()
-            _add_parts(parts, made)
+                builder.begin_reply()
+            _add_parts(parts, builder)
         elif role in _CALLERS:
-            _add_user_parts(parts, made)
+            _add_user_parts(parts, builder)
         else:
             raise Damaged("the role is neither user nor model", f"{path}.role")
         before = role
@@ -244,39 +253,39 @@ def _said(text: str) -> Json:
     return {"parts": [{"text": text}]}
 
 
-def _add_instructions(given: Any, made: Items, path: str) -> None:
+def _add_instructions(given: Any, builder: ItemBuilder, path: str) -> None:
     """Instructions: text or a content; each part becomes a message."""
     content = _said(given) if isinstance(given, str) else object_at(given, path)
     for place, part in _parts(content, path):
         if "text" not in part:
             raise Damaged("instructions are text", place)
-        made.hear("system", part["text"])
+        builder.add_input("system", part["text"])
 
 
-def _add_user_parts(parts: list[Placed], made: Items) -> None:
+def _add_user_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
     """Results come first, then the rest as one message."""
     said: list[Part] = []
     for path, part in parts:
         if "functionResponse" in part:
-            _add_result(part["functionResponse"], made, f"{path}.functionResponse")
+            _add_result(part["functionResponse"], builder, f"{path}.functionResponse")
         elif (media := _read_media(part, path)) is not None:
             said.append(media)
         elif part.keys() - _BESIDE:
             said.append(part["text"] if "text" in part else short_json(part, path))
     if said:
-        made.hear("user", content_from(said))
+        builder.add_input("user", content_from(said))
 
 
-def _add_result(answer: Any, made: Items, path: str) -> None:
+def _add_result(answer: Any, builder: ItemBuilder, path: str) -> None:
     fields = object_at(answer, path)
     text, is_error = _output(fields.get("response"), f"{path}.response")
     parts: list[Part] = [text] if text else []
-    for place, part in placed(fields.get("parts"), f"{path}.parts"):
+    for place, part in objects_at(fields.get("parts"), f"{path}.parts"):
         media = _read_media(part, place)
         if media is None:
             raise Damaged("a result holds text and media", place)
         parts.append(media)
-    made.result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
+    builder.add_result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
 
 
 def _output(response: Any, path: str) -> tuple[str, bool]:

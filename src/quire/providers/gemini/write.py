@@ -10,24 +10,24 @@ from typing import Any
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.media import Media, as_text, inline_bytes, inline_data, sound_type, split
+from quire.providers.media import Media, as_text, inline_bytes, inline_data, sendable_type, split_media
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Step, Writer
+from quire.providers.turns import CallAndResult, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
 from quire.state import Output
 
 _SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
-_DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
+_MAX_DEPTH = 64  # levels that arguments may have; the service refuses deeper ones
 
 
 class ContentWriter(Writer):
     """Writes contents."""
 
     wire = GEMINI
-    deepest = _DEEPEST
+    max_depth = _MAX_DEPTH
 
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
@@ -47,7 +47,7 @@ class ContentWriter(Writer):
             start += 1
         contents = messages[start:]
         if not contents or contents[-1]["role"] == "model":
-            self.draft.note(None, "turn_added", "there was nothing to answer")
+            self.draft.report(None, "turn_added", "there was nothing to answer")
             # An answer to nothing comes after the turn that begins a conversation without a user.
             contents.append(
                 {"role": "user", "parts": [{"text": rules.CONTINUE if contents else rules.BEGIN}]}
@@ -95,7 +95,7 @@ class ContentWriter(Writer):
             self.draft.open_message()["parts"].extend(parts)
             return
         if not messages or messages[-1]["role"] == _SYSTEM:
-            self.draft.note(None, "turn_added", "a conversation begins with the user")
+            self.draft.report(None, "turn_added", "a conversation begins with the user")
             self._write_user([{"text": rules.BEGIN}])
         messages.append({"role": "model", "parts": parts})
 
@@ -115,19 +115,19 @@ class ContentWriter(Writer):
             return parts
         for output in outputs if parts else ():
             if isinstance(output, Reasoning):
-                self.draft.note(output, "reasoning_left_out", "nothing that was said goes with it")
+                self.draft.report(output, "reasoning_left_out", "nothing that was said goes with it")
         return []
 
     def _texts(self, item: Message) -> list[Json]:
         """The text of a message of the model and the images that it drew, each as it was signed."""
-        raw, media = self.draft.usable_blocks(item), iter(split(item.parts)[1])
+        raw, media = self.draft.usable_blocks(item), iter(split_media(item.parts)[1])
         signed = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
         for block, part in signed or [({}, part) for part in item.parts]:
             text, signature = as_text(part), block.get("thoughtSignature")
             if text or (text is not None and signature):
                 written: Json = {"text": text}
-            elif not isinstance(part, str) and self._keeps(item, part):
+            elif not isinstance(part, str) and self._carries_media(item, part):
                 written = self._media_part(item, part) or {}
             else:
                 continue
@@ -135,7 +135,7 @@ class ContentWriter(Writer):
         if self.profile.signs_text:
             self._sign(item, parts)
         if not any(item.parts):
-            self.draft.note_empty(item)
+            self.draft.report_empty(item)
         return parts
 
     def _sign(self, item: Message, parts: list[Json]) -> None:
@@ -145,7 +145,7 @@ class ContentWriter(Writer):
         for part in unsigned:
             part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
         if unsigned:
-            self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
+            self.draft.report(item, "state_foreign", "a placeholder stands for this model's signature")
 
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
         raw = self.draft.usable_blocks(call)
@@ -158,7 +158,9 @@ class ContentWriter(Writer):
             self._sign_call(call, part)
         return part
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _call_and_result(
+        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
+    ) -> CallAndResult:
         call = {"functionCall": {"id": call_id, "name": name, "args": arguments}}
         response = {"error" if is_error else "output": output}
         return call, {"functionResponse": {"id": call_id, "name": name, "response": response}}
@@ -170,13 +172,13 @@ class ContentWriter(Writer):
         turn is over would change what was sent before.
         """
         if self.profile.model:
-            self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
+            self.draft.report(call, "state_foreign", "a placeholder stands for this model's signature")
         part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
 
     def _result(self, result: ToolResult, call: Json) -> Json:
-        text, media = split(result.parts)
+        text, media = split_media(result.parts)
         answer = self._result_part(call["id"], call["name"], text, result.is_error)
-        nested = [self._media_part(result, part) for part in media if self._keeps(result, part)]
+        nested = [self._media_part(result, part) for part in media if self._carries_media(result, part)]
         if nested:
             answer["functionResponse"]["parts"] = nested
         return answer
@@ -186,7 +188,7 @@ class ContentWriter(Writer):
     def _text_part(self, text: str) -> Json:
         return {"text": text}
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
             is_kept = "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
@@ -207,7 +209,7 @@ class ContentWriter(Writer):
 
 
 def _type_of(part: Media) -> str | None:
-    kind = sound_type(part)
+    kind = sendable_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
         kind = rules.GEMINI_MEDIA_ENDINGS.get(path.rpartition("/")[2].rpartition(".")[2].lower())

@@ -12,7 +12,7 @@ from typing import Any, cast
 from quire.errors import Damaged, cut
 from quire.items import Audio, Part
 from quire.providers.importers import call_in, chat_messages, thought_in
-from quire.providers.media import bytes_of, file_address
+from quire.providers.media import decode_base64, file_address
 from quire.providers.parts import needed_content, part_from, read_content, read_output, short_json
 from quire.providers.rules import without_failure
 from quire.providers.state import (
@@ -24,7 +24,7 @@ from quire.providers.state import (
     THOUGHT_FIELDS,
     pack,
 )
-from quire.providers.stream import Items, ReplyReader, error_text, placed
+from quire.providers.stream import ItemBuilder, ReplyReader, error_text, objects_at
 from quire.providers.types import Rendered
 from quire.providers.values import Json, entries_in, fields_in, json_text, object_at, text_at, text_in
 
@@ -35,32 +35,36 @@ _FLOWING = ("text", "summary", "thinking")
 # --- a message of the model as items ---------------------------------------------------------------------
 
 
-def _add_reply(message: Json, made: Items, path: str) -> None:
+def _add_reply(message: Json, builder: ItemBuilder, path: str) -> None:
     """Add what the model thought, said and called in a message; blocks of its content stay in their order."""
-    _add_thoughts(message, made, path)
-    calls = placed(message.get("tool_calls"), f"{path}.tool_calls")
+    _add_thoughts(message, builder, path)
+    calls = objects_at(message.get("tool_calls"), f"{path}.tool_calls")
     content: Any = message.get("content")
     found: set[str] = set()  # ids of calls among the blocks of the content
     if isinstance(content, list):
-        content = _add_blocks(entries_in(content), [call for _, call in calls], found, made, path)
+        content = _add_blocks(entries_in(content), [call for _, call in calls], found, builder, path)
     text, media = read_content(content, f"{path}.content"), _media(message, path)
-    made.say(text if not media else (*((text,) if isinstance(text, str) and text else text), *media))
-    made.say(text_in(message.get("refusal")))
+    builder.add_message(
+        text if not media else (*((text,) if isinstance(text, str) and text else text), *media)
+    )
+    builder.add_message(text_in(message.get("refusal")))
     for place, call in calls:
         if text_in(call.get("id")) not in found:
-            _add_call(call, made, place)
+            _add_call(call, builder, place)
 
 
-def _add_thoughts(message: Json, made: Items, path: str) -> None:
+def _add_thoughts(message: Json, builder: ItemBuilder, path: str) -> None:
     """Add thoughts and signatures in the fields of a message, which its service may want back."""
     fields: Json = {name: text for name in THOUGHT_FIELDS if (text := text_in(message.get(name)))}
     fields |= {name: found for name in BLOCK_FIELDS if (found := entries_in(message.get(name)))}
     fields |= _signatures(message)
     if fields:
-        made.think([fields], path)
+        builder.add_thoughts([fields], path)
 
 
-def _add_blocks(content: list[Any], calls: list[Json], found: set[str], made: Items, path: str) -> list[Any]:
+def _add_blocks(
+    content: list[Any], calls: list[Json], found: set[str], builder: ItemBuilder, path: str
+) -> list[Any]:
     """Add thoughts and calls among blocks, as libraries keep them; returns the blocks after the last one."""
     rest: list[Any] = []
     for value in content:
@@ -69,32 +73,34 @@ def _add_blocks(content: list[Any], calls: list[Json], found: set[str], made: It
         if call is None and thought is None:
             rest.append(value)
             continue
-        made.say(read_content(rest, f"{path}.content"))
+        builder.add_message(read_content(rest, f"{path}.content"))
         rest = []
         if thought is not None:
-            _add_thought(thought, made, path)
+            _add_thought(thought, builder, path)
         elif call is not None and call["id"] not in found:
             found.add(call["id"])
-            _add_call(next((one for one in calls if one.get("id") == call["id"]), call), made, path)
+            _add_call(next((one for one in calls if one.get("id") == call["id"]), call), builder, path)
     return rest
 
 
-def _add_thought(block: Json, made: Items, path: str) -> None:
+def _add_thought(block: Json, builder: ItemBuilder, path: str) -> None:
     text = text_in(block.get("thinking"))
     if block.get("signature") == "":
-        made.add_reasoning(text, made.state([{THOUGHT_FIELDS[0]: text}] if text else (), path))
+        builder.add_reasoning(text, builder.pack_state([{THOUGHT_FIELDS[0]: text}] if text else (), path))
     else:
-        made.add_reasoning(text, pack(ANTHROPIC, made.model, [block], path=path))
+        builder.add_reasoning(text, pack(ANTHROPIC, builder.model, [block], path=path))
 
 
-def _add_call(call: Json, made: Items, path: str) -> None:
+def _add_call(call: Json, builder: ItemBuilder, path: str) -> None:
     if custom := fields_in(call.get("custom")):  # a tool that takes any text, sent back as a function
         call = {**call, "name": custom.get("name"), "args": {"input": custom.get("input")}}
     # LangChain keeps all of a call in one object.
     function = call if "name" in call else object_at(call.get("function"), f"{path}.function")
     raw = _signatures(call) or _signatures(function)
     given = function.get("arguments", function.get("args"))
-    made.call(call.get("id"), function.get("name"), given, path, made.state([raw], path) if raw else None)
+    builder.add_call(
+        call.get("id"), function.get("name"), given, path, builder.pack_state([raw], path) if raw else None
+    )
 
 
 def _signatures(holder: Json) -> Json:
@@ -108,7 +114,7 @@ def _media(message: Json, path: str) -> list[Part]:
     parts: list[Part] = []
     audio = fields_in(message.get("audio"))
     transcript = text_in(audio.get("transcript"))
-    if audio and (data := bytes_of(text_in(audio.get("data")))):
+    if audio and (data := decode_base64(text_in(audio.get("data")))):
         parts.append(Audio(data=data, transcript=transcript or None))
     elif transcript:
         parts.append(transcript)
@@ -152,54 +158,54 @@ class ChatReader(ReplyReader):
         chunk = chunk_of(event)
         return "" if chunk is None and event is not None else super().feed(chunk)
 
-    def take_whole(self, body: Json) -> None:
-        choices = placed(body.get("choices"), "$.choices")
+    def read_whole(self, body: Json) -> None:
+        choices = objects_at(body.get("choices"), "$.choices")
         choice = choices[0][1] if choices else {}
-        self._take_beside(body, choice)
+        self._read_metadata(body, choice)
         if not choices:
             raise Damaged("the response has no choices", "$.choices")
         self._message = object_at(choice.get("message"), "$.choices[0].message")
 
-    def take(self, event: Json) -> str:
+    def read_event(self, event: Json) -> str:
         choices = [object_at(choice, "$.choices[0]") for choice in entries_in(event.get("choices"))]
         choice = next((choice for choice in choices if not choice.get("index")), Json())
-        self._take_beside(event, choice)
-        return self._take_delta(object_at(choice.get("delta") or {}, "$.choices[0].delta"))
+        self._read_metadata(event, choice)
+        return self._read_delta(object_at(choice.get("delta") or {}, "$.choices[0].delta"))
 
-    def _take_beside(self, body: Json, choice: Json) -> None:
+    def _read_metadata(self, body: Json, choice: Json) -> None:
         """Take what stands beside the message of a response or a chunk."""
         self.model = text_in(body.get("model")) or self.model
-        self.reason = text_in(choice.get("finish_reason")) or self.reason
+        self.finish_reason = text_in(choice.get("finish_reason")) or self.finish_reason
         self.error = error_text(choice.get("error")) or self.error
-        self.count(body.get("usage") or choice.get("usage"))  # OpenAI, Moonshot
+        self.add_usage(body.get("usage") or choice.get("usage"))  # OpenAI, Moonshot
 
-    def _take_delta(self, delta: Json) -> str:
+    def _read_delta(self, delta: Json) -> str:
         path, content = "$.choices[0].delta", delta.get("content")
         if isinstance(content, str) and len(delta) == 1:
             self._texts["content"].append(content)
             return content
         texts = {name: text_in(delta.get(name)) for name in ("refusal", *THOUGHT_FIELDS)}
-        texts["content"] = self._take_content(content, f"{path}.content")
+        texts["content"] = self._read_content(content, f"{path}.content")
         texts["content"] += text_in(fields_in(delta.get("audio")).get("transcript"))
         for name, text in texts.items():
             if text:
                 self._texts[name].append(text)
         for name in BLOCK_FIELDS:
-            for _, block in placed(delta.get(name), f"{path}.{name}"):
+            for _, block in objects_at(delta.get(name), f"{path}.{name}"):
                 _join_block(self._message.setdefault(name, []), block)
         self._message |= _signatures(delta)
         if images := entries_in(delta.get("images")):
             self._message.setdefault("images", []).extend(images)
-        for place, piece in placed(delta.get("tool_calls"), f"{path}.tool_calls"):
-            self._take_call(piece, place)
+        for place, piece in objects_at(delta.get("tool_calls"), f"{path}.tool_calls"):
+            self._read_call(piece, place)
         return texts["content"] + texts["refusal"]
 
-    def _take_content(self, content: Any, path: str) -> str:
+    def _read_content(self, content: Any, path: str) -> str:
         """The text of a piece of the content; thoughts among its chunks (Mistral) are taken apart."""
         if content is None or isinstance(content, str):
             return content or ""
         said = ""
-        for place, chunk in placed(content, path):
+        for place, chunk in objects_at(content, path):
             if thought := thought_in(chunk):
                 self._texts[THOUGHT_FIELDS[0]].append(text_in(thought.get("thinking")))
             else:
@@ -208,7 +214,7 @@ class ChatReader(ReplyReader):
                 )
         return said
 
-    def _take_call(self, piece: Json, path: str) -> None:
+    def _read_call(self, piece: Json, path: str) -> None:
         function = object_at(piece.get("function") or {}, f"{path}.function")
         name, given = text_in(function.get("name")), function.get("arguments")
         call = self._call_of(piece, name, path)
@@ -235,12 +241,12 @@ class ChatReader(ReplyReader):
         call["id"] = call["id"] or wire_id
         return call
 
-    def make_items(self) -> None:
+    def build_items(self) -> None:
         message = self._message | {name: "".join(pieces) for name, pieces in self._texts.items()}
         if self._calls:
             message["tool_calls"] = self._calls
         self.is_refusal = bool(message.get("refusal"))
-        _add_reply(message, self.made, "$.choices[0].message")
+        _add_reply(message, self.builder, "$.choices[0].message")
 
 
 def _join_block(joined: list[Json], piece: Json) -> None:
@@ -266,34 +272,34 @@ def _join_block(joined: list[Json], piece: Json) -> None:
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def add_history(body: Json, made: Items) -> None:
+def add_history(body: Json, builder: ItemBuilder) -> None:
     """Add the messages of a payload, also those of LangChain and the AI SDK."""
-    for path, message in placed(body["messages"], "$.messages"):
+    for path, message in objects_at(body["messages"], "$.messages"):
         for one in chat_messages(message, path):
-            _add_message(one, made, path)
+            _add_message(one, builder, path)
 
 
-def _add_message(message: Json, made: Items, path: str) -> None:
+def _add_message(message: Json, builder: ItemBuilder, path: str) -> None:
     role: Any = message.get("role")
     if role == "assistant":
-        made.begin_reply()
-        _add_reply(message, made, path)
+        builder.begin_reply()
+        _add_reply(message, builder, path)
     elif role == "tool":
-        _add_result(message, made, path)
+        _add_result(message, builder, path)
     elif role in ("system", "developer", "user"):
         if message.get("images"):
             raise Damaged("images stand in the content", f"{path}.images")
         name = text_in(message.get("name"))
         state = pack(OPENAI, ANY_MODEL, [{"name": name}]) if name else None
-        made.hear(role, needed_content(message, path), state)
+        builder.add_input(role, needed_content(message, path), state)
     else:
         raise Damaged(f"no such role: {cut(text_in(role))!r}", f"{path}.role")
 
 
-def _add_result(message: Json, made: Items, path: str) -> None:
+def _add_result(message: Json, builder: ItemBuilder, path: str) -> None:
     wire_id = message.get("tool_call_id")
     if not isinstance(wire_id, str | None):
         raise Damaged("the id of a call is text", f"{path}.tool_call_id")
     content, is_error = without_failure(read_output(message.get("content"), f"{path}.content"))
     has_failed = is_error or message.get("status") == "error"  # LangChain
-    made.result(wire_id or "", text_in(message.get("name")), content, has_failed)
+    builder.add_result(wire_id or "", text_in(message.get("name")), content, has_failed)

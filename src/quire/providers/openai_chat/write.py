@@ -6,11 +6,20 @@ from typing import Any, ClassVar
 
 from quire.items import Audio, File, Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.media import PDF, Media, file_id, image_url, inline_data, media_type, sound_type, split
+from quire.providers.media import (
+    PDF,
+    Media,
+    file_id,
+    image_url,
+    inline_data,
+    media_type,
+    sendable_type,
+    split_media,
+)
 from quire.providers.profiles import Profile
 from quire.providers.state import OPENAI, SIGNATURE_FIELDS
 from quire.providers.tools import Tool
-from quire.providers.turns import Step, Writer
+from quire.providers.turns import CallAndResult, Writer
 from quire.providers.types import HISTORY, CachePlan
 from quire.providers.values import Json, text_in
 from quire.state import Output
@@ -39,7 +48,7 @@ class OpenAIWriter(Writer):
         if not profile.instructions_anywhere:
             unanswerable.add(profile.instructions)
         if not messages or messages[-1].get("role") in unanswerable - {"user"}:
-            self.draft.note(None, "turn_added", "there was nothing to answer")
+            self.draft.report(None, "turn_added", "there was nothing to answer")
             self._write_user([self._text_part(rules.CONTINUE)])
         if plan and "cache_breakpoints" in profile.features:
             # A static item is one message.
@@ -70,13 +79,13 @@ class OpenAIWriter(Writer):
 
     def _text(self, item: Message) -> str:
         if not any(item.parts):
-            self.draft.note_empty(item)
-        return split(item.parts)[0]
+            self.draft.report_empty(item)
+        return split_media(item.parts)[0]
 
     def _output_text(self, result: ToolResult) -> str:
-        text, media = split(result.parts)
+        text, media = split_media(result.parts)
         if not text and not media:
-            self.draft.note_empty(result)
+            self.draft.report_empty(result)
         return text or NO_OUTPUT
 
     def _text_part(self, text: str) -> Json:
@@ -112,22 +121,22 @@ class ChatWriter(OpenAIWriter):
     def _write_user(self, parts: list[Json]) -> None:
         messages = self.draft.messages
         if self._answers_results and messages and messages[-1]["role"] == "tool":
-            self.draft.note(None, "turn_added", "the message after a result has to be one of the assistant")
+            self.draft.report(None, "turn_added", "the message after a result has to be one of the assistant")
             messages.append({"role": "assistant", "content": rules.UNDERSTOOD})
         super()._write_user(parts)
 
-    def _add_state(self, item: Item, place: int) -> None:
+    def _write_state(self, item: Item, place: int) -> None:
         """Put the name of the speaker on the message that was written from a place on, if there is one."""
         fields = self.draft.usable_blocks(item) if isinstance(item, Message) else []
         name = text_in(fields[0].get("name")) if fields else ""
         if not name or place >= len(self.draft.messages):
             return
         if not self.profile.takes_all:
-            self.draft.note(item, "fields_left_out", "the service may refuse the name of a speaker")
+            self.draft.report(item, "fields_left_out", "the service may refuse the name of a speaker")
             return
-        if not rules.SPEAKER_NAMES.takes(name):
-            self.draft.note(item, "name_renamed", "a speaker's name has other characters here")
-            name = rules.SPEAKER_NAMES.renamed(name)
+        if not rules.SPEAKER_NAMES.accepts(name):
+            self.draft.report(item, "name_renamed", "a speaker's name has other characters here")
+            name = rules.SPEAKER_NAMES.rename(name)
         self.draft.messages[place]["name"] = name
 
     # --- outputs of the model ----------------------------------------------------------------------------
@@ -154,7 +163,7 @@ class ChatWriter(OpenAIWriter):
                 messages.append(self._result_part(call["id"], "", self._output_text(result), result.is_error))
             text, beside = "", {}
         for item in said:
-            self._add_state(item, place)
+            self._write_state(item, place)
 
     def _fields(self, output: Output, *, has_calls: bool) -> Json:
         """The fields that go back beside a thought or a call."""
@@ -169,7 +178,7 @@ class ChatWriter(OpenAIWriter):
             )
         if is_taken or not blocks:
             return blocks[0] if blocks else {}
-        self.draft.note(output, "thoughts_left_out", "its service takes none back, or only beside calls")
+        self.draft.report(output, "thoughts_left_out", "its service takes none back, or only beside calls")
         return {}
 
     def _last_thoughts(self, outputs: list[Output], fields: list[Json], *, has_message: bool) -> Json:
@@ -177,7 +186,7 @@ class ChatWriter(OpenAIWriter):
         pairs = zip(outputs, fields, strict=True)
         found = [(item, beside) for item, beside in pairs if beside and isinstance(item, Reasoning)]
         for thought, _ in found[:-1] if has_message else found:
-            self.draft.note(thought, "reasoning_left_out", "no message goes with it, or later thoughts do")
+            self.draft.report(thought, "reasoning_left_out", "no message goes with it, or later thoughts do")
         return found[-1][1] if found else {}
 
     def _wanted_fields(self, fields: Json, *, has_calls: bool) -> Json:
@@ -195,7 +204,7 @@ class ChatWriter(OpenAIWriter):
     def _tool_calls(self, calls: list[ToolCall], signs: list[Json]) -> list[Json]:
         """Calls of one message, each with its signature; the first has one where the service wants it."""
         if self.profile.signs_calls and not signs[0].keys() & {*SIGNATURE_FIELDS}:
-            self.draft.note(calls[0], "state_foreign", "a placeholder stands for this model's signature")
+            self.draft.report(calls[0], "state_foreign", "a placeholder stands for this model's signature")
             placeholder = {"google": {"thought_signature": rules.SIGNATURE_PLACEHOLDER}}
             signs = [{**signs[0], "extra_content": placeholder}, *signs[1:]]
         return [self._tool_call(call, sign) for call, sign in zip(calls, signs, strict=True)]
@@ -205,13 +214,15 @@ class ChatWriter(OpenAIWriter):
         call_id = self.draft.call_id(call)
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | beside
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _call_and_result(
+        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
+    ) -> CallAndResult:
         call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
         text = rules.failed_text(output) if is_error else output
         return call, {"role": "tool", "tool_call_id": call_id, "content": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        data, kind = inline_data(part), sound_type(part)
+        data, kind = inline_data(part), sendable_type(part)
         if isinstance(part, Audio):
             form = _AUDIO_FORMATS.get(media_type(part) or "") if data else None
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}} if form else None

@@ -8,7 +8,7 @@ from quire.errors import Damaged, cut
 from quire.providers.parts import needed_content, part_from, read_content, read_output
 from quire.providers.rules import without_failure
 from quire.providers.state import ANY_MODEL, RESPONSES, pack
-from quire.providers.stream import Items, Placed, ReplyReader, error_text, placed
+from quire.providers.stream import ItemBuilder, ReplyReader, WithPath, error_text, objects_at
 from quire.providers.types import Rendered
 from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
 
@@ -45,7 +45,7 @@ def _kind(item: Json, path: str = "$") -> str:
     return kind or "message"
 
 
-def _is_own(pair: Placed) -> bool:
+def _is_own(pair: WithPath) -> bool:
     """Whether an item stands for an output item: text, a thought, an image, or a call for the caller."""
     path, item = pair
     kind = _kind(item, path)
@@ -59,35 +59,35 @@ def _is_call(item: Json) -> bool:
     return text_in(item.get("type")).endswith("_call") and isinstance(item.get("call_id"), str)
 
 
-def _add_output(output: Sequence[Placed], made: Items) -> None:
+def _add_output(output: Sequence[WithPath], builder: ItemBuilder) -> None:
     """Add output items; consecutive ones that no item stands for become one `Reasoning`."""
     for is_own, run in groupby(output, _is_own):
         found = list(run)
         if not is_own:
-            made.keep([item for _, item in found], found[0][0])
+            builder.add_opaque([item for _, item in found], found[0][0])
             continue
         for path, item in found:
-            _add_own(item, made, path)
+            _add_own(item, builder, path)
 
 
-def _add_own(item: Json, made: Items, path: str) -> None:
+def _add_own(item: Json, builder: ItemBuilder, path: str) -> None:
     kind = _kind(item)
     if kind == "message":
         phase = item.get("phase")
-        state = made.state([{"phase": phase}], path) if isinstance(phase, str) else None
-        made.say(read_content(item.get("content"), f"{path}.content"), state)
+        state = builder.pack_state([{"phase": phase}], path) if isinstance(phase, str) else None
+        builder.add_message(read_content(item.get("content"), f"{path}.content"), state)
     elif kind == "reasoning":
-        made.think([{k: v for k, v in item.items() if k != "status" and v is not None}], path)
+        builder.add_thoughts([{k: v for k, v in item.items() if k != "status" and v is not None}], path)
     elif kind == "image_generation_call":
         image = part_from(item["result"], family="image")
         if image is None:
             raise Damaged("the image is not base64", f"{path}.result")
-        made.say((image,))
+        builder.add_message((image,))
     else:
-        _add_call(item, kind, made, path)
+        _add_call(item, kind, builder, path)
 
 
-def _add_call(item: Json, kind: str, made: Items, path: str) -> None:
+def _add_call(item: Json, kind: str, builder: ItemBuilder, path: str) -> None:
     """Add a call of a function, of a custom tool, or of a tool of the service that the caller runs."""
     name, beside = item.get("name"), {field: item[field] for field in _CALL_FIELDS if item.get(field)}
     if kind == "function_call":
@@ -98,7 +98,7 @@ def _add_call(item: Json, kind: str, made: Items, path: str) -> None:
         given = {field: value for field, value in item.items() if field not in _ITEM_FIELDS}
         name, beside = item.get("name", kind), {}
     state = pack(RESPONSES, ANY_MODEL, [{"type": kind, **beside}], path=path) if beside else None
-    made.call(item.get("call_id"), name, given, path, state)
+    builder.add_call(item.get("call_id"), name, given, path, state)
 
 
 # --- a reply ---------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class ResponsesReader(ReplyReader):
         self._places: dict[int | str, _Arriving] = {}
         self._final: list[Any] = []
 
-    def take(self, event: Json) -> str:
+    def read_event(self, event: Json) -> str:
         kind = text_in(event.get("type"))
         part, _, stage = kind.rpartition(".")
         if part in _PIECES:
@@ -150,24 +150,26 @@ class ResponsesReader(ReplyReader):
             arriving = self._at(event, item, begins=stage == "added")
             arriving.fields, arriving.is_done = item, stage == "done"
         elif kind and event.get("response") is not None:
-            self._take_response(object_at(event["response"], "$.response"), _ENDS.get(kind))
+            self._read_response(object_at(event["response"], "$.response"), _ENDS.get(kind))
         return ""
 
-    def take_whole(self, body: Json) -> None:
-        self._take_response(body, "completed")  # other services than OpenAI's leave the status out
+    def read_whole(self, body: Json) -> None:
+        self._read_response(body, "completed")  # other services than OpenAI's leave the status out
         if not isinstance(body.get("output"), list):
             raise Damaged("the response has no output", "$.output")
 
-    def _take_response(self, body: Json, status: str | None) -> None:
+    def _read_response(self, body: Json, status: str | None) -> None:
         self.model = text_in(body.get("model")) or self.model
         self.error = error_text(body.get("error")) or self.error
-        self.count(body.get("usage"))
+        self.add_usage(body.get("usage"))
         if status is None:
             return
         self._final = list_at(body.get("output"), "$.output")
-        self.reason = text_in(body.get("status")) or status
-        if self.reason == "incomplete":
-            self.reason = text_in(fields_in(body.get("incomplete_details")).get("reason")) or self.reason
+        self.finish_reason = text_in(body.get("status")) or status
+        if self.finish_reason == "incomplete":
+            self.finish_reason = (
+                text_in(fields_in(body.get("incomplete_details")).get("reason")) or self.finish_reason
+            )
 
     def _at(self, event: Json, item: Json, *, begins: bool = False) -> _Arriving:
         """The item that an event names; some services send text without adding its item."""
@@ -183,35 +185,35 @@ class ResponsesReader(ReplyReader):
         self._places |= dict.fromkeys(keys, known)
         return known
 
-    def make_items(self) -> None:
+    def build_items(self) -> None:
         """Takes the items that arrived, or those that the final response lists, if these are more.
 
         Services leave items out of the final response, or all of them (bytedance/deer-flow#1928).
         """
         arrived = [item for arriving in self._items if (item := arriving.whole()) is not None]
-        output = placed(max(arrived, self._final, key=len), "$.output")
+        output = objects_at(max(arrived, self._final, key=len), "$.output")
         blocks = [fields_in(block) for _, item in output for block in entries_in(item.get("content"))]
         self.is_refusal = any(block.get("type") == "refusal" for block in blocks)
-        _add_output(output, self.made)
+        _add_output(output, self.builder)
 
 
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def add_history(body: Json, made: Items) -> None:
+def add_history(body: Json, builder: ItemBuilder) -> None:
     """Add the input of a payload."""
     for role, field in (("system", "instructions"), ("user", "input")):
         given = body.get(field)
         if isinstance(given, str):
             given = [{"role": role, "content": given}] if given else []
-        _add_input(placed(given, f"$.{field}"), made)
+        _add_input(objects_at(given, f"$.{field}"), builder)
 
 
-def _add_input(items: list[Placed], made: Items) -> None:
+def _add_input(items: list[WithPath], builder: ItemBuilder) -> None:
     """Add input items; output items in a row are read together."""
     calls = {item["call_id"] for _, item in items if _is_call(item)}
 
-    def role_of(pair: Placed) -> str:
+    def role_of(pair: WithPath) -> str:
         """Who made an item: the model, a tool of the caller, or somebody else."""
         path, item = pair
         kind = _kind(item, path)
@@ -229,27 +231,27 @@ def _add_input(items: list[Placed], made: Items) -> None:
                     "a message of a user interface: read it as a history of openai", f"{path}.parts"
                 )
             if role == "tool":
-                _add_result(item, made, path)
+                _add_result(item, builder, path)
             elif role == "user":
-                _add_said(item, made, path)
+                _add_said(item, builder, path)
         if role == "model":
-            _add_output(found, made)
+            _add_output(found, builder)
 
 
-def _add_said(item: Json, made: Items, path: str) -> None:
+def _add_said(item: Json, builder: ItemBuilder, path: str) -> None:
     role: Any = item.get("role")
     if _kind(item) != "message":
-        made.hear("user", json_text(item, path, ordered=True))
+        builder.add_input("user", json_text(item, path, ordered=True))
     elif role in ("system", "developer", "user"):
-        made.hear(role, needed_content(item, path))
+        builder.add_input(role, needed_content(item, path))
     elif role is None and not item.get("type"):
         raise Damaged("an item has a type or a role", f"{path}.type")
     else:
         raise Damaged(f"no such role: {cut(text_in(role))!r}", f"{path}.role")
 
 
-def _add_result(item: Json, made: Items, path: str) -> None:
+def _add_result(item: Json, builder: ItemBuilder, path: str) -> None:
     if not text_in(item.get("call_id")):
         raise Damaged("a result names its call", f"{path}.call_id")
     content, is_error = without_failure(read_output(item.get("output"), f"{path}.output"))
-    made.result(item["call_id"], text_in(item.get("name")), content, is_error)
+    builder.add_result(item["call_id"], text_in(item.get("name")), content, is_error)

@@ -3,11 +3,11 @@
 from typing import Any
 
 from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.media import Media, file_id, image_url, inline_data, sound_type, split
+from quire.providers.media import Media, file_id, image_url, inline_data, sendable_type, split_media
 from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.turns import Step
+from quire.providers.turns import CallAndResult
 from quire.providers.values import Json, fields_in, object_in
 from quire.state import Output
 
@@ -44,7 +44,7 @@ class ResponsesWriter(OpenAIWriter):
             if (blocks := self._blocks(output, state))
         ]
         while written and written[-1][1][-1].get("type") == "reasoning":
-            self.draft.note(written.pop()[0], "reasoning_left_out", "what it led to is not there")
+            self.draft.report(written.pop()[0], "reasoning_left_out", "what it led to is not there")
         messages = self.draft.messages
         messages.extend(block for _, blocks in written for block in blocks)
         made = [blocks[0] for output, blocks in written if isinstance(output, ToolCall)]
@@ -64,7 +64,7 @@ class ResponsesWriter(OpenAIWriter):
             return found
         for output, blocks in pairs:
             if isinstance(output, Reasoning) and blocks and blocks[0].get("type") != "reasoning":
-                self.draft.note(output, "reasoning_left_out", "the reasoning that led to it is not sent")
+                self.draft.report(output, "reasoning_left_out", "the reasoning that led to it is not sent")
                 blocks.clear()
         return found
 
@@ -73,8 +73,8 @@ class ResponsesWriter(OpenAIWriter):
             return self.draft.usable_blocks(output, is_bound=False)  # a phase is true whatever came before
         blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
-        if [self.draft.ids.give(one) for one in ids] != ids:
-            self.draft.note(output, "state_foreign", "the same state was sent before")
+        if [self.draft.ids.next_id(one) for one in ids] != ids:
+            self.draft.report(output, "state_foreign", "the same state was sent before")
             return []
         return blocks
 
@@ -99,24 +99,26 @@ class ResponsesWriter(OpenAIWriter):
             # Such a tool is declared under its own name, whatever that is made of.
             return {"type": _CUSTOM, "call_id": call_id, "name": call.name, "input": given, **more}
         if given is not None:
-            self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
+            self.draft.report(call, "fields_left_out", "a call of another kind is one of a function here")
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | more
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _call_and_result(
+        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
+    ) -> CallAndResult:
         call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
         given = failed_text(output) if is_error and isinstance(output, str) else output
         return call, {"type": "function_call_output", "call_id": call_id, "output": given}
 
     def _output(self, result: ToolResult) -> str | list[Json]:
-        if not split(result.parts)[1]:
+        if not split_media(result.parts)[1]:
             return self._output_text(result)
         return self.input_parts(result, failed_parts(result.parts) if result.is_error else result.parts)
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult)
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        known, data, kind = file_id(part, OPENAI), inline_data(part), sound_type(part)
+        known, data, kind = file_id(part, OPENAI), inline_data(part), sendable_type(part)
         if isinstance(part, Audio):
             return None
         if isinstance(part, Image):
