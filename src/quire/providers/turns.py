@@ -36,7 +36,7 @@ from quire.state import MASKED, Output, ReplySoFar, index_of_call, is_output, me
 from quire.tokens import framed, late_result
 
 Input = Message | Note | Summary | ConfigChange
-CallAndResult = tuple[Json, Json]
+Pair = tuple[Json, Json]
 """A call and its result in the format of a wire."""
 
 
@@ -95,7 +95,7 @@ class Writer:
         names, ids, reads_arguments = self.draft.names, self.draft.ids, not self.takes_any_arguments
         used_ids, max_length = ids.uses_by_id, ids.alphabet.max_length
         write_text, write_turn = self._write_plain_text, self._write_plain_turn
-        call_and_result, max_calls = self._call_and_result, rules.OPENAI_TOOL_CALL_COUNT
+        pair, max_calls = self._pair, rules.OPENAI_TOOL_CALL_COUNT
         while start < stop:
             item: Any = items[start]
             text: Any = None
@@ -152,7 +152,7 @@ class Writer:
                 used_ids[call_id] = 1
                 if "<" in output or not output.isascii():
                     output = plain_text(output)
-                written, answer = call_and_result(call_id, name, arguments, output, result.is_error)
+                written, answer = pair(call_id, name, arguments, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
             if not len(calls) == count <= max_calls:
@@ -256,16 +256,14 @@ class Writer:
         """Write a turn of the model with a text and calls, of which `first` is the first, and the results."""
         raise NotImplementedError
 
-    def _call_and_result(
-        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
-    ) -> CallAndResult:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         raise NotImplementedError
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return self._call_and_result(call_id, name, arguments, "", False)[0]
+        return self._pair(call_id, name, arguments, "", False)[0]
 
     def _result_part(self, call_id: str, name: str, output: Any, is_error: bool) -> Json:
-        return self._call_and_result(call_id, name, "", output, is_error)[1]
+        return self._pair(call_id, name, "", output, is_error)[1]
 
     def _write_state(self, item: Item, start: int) -> None:
         """Add the item's state to the messages from index `start` on; by default report its loss."""

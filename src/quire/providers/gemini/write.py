@@ -1,8 +1,8 @@
-"""Gemini: turns as contents of the user and of the model.
+"""Gemini: writes turns as contents of the user and of the model.
 
-Each message of the user is a content of its own: the wire takes several in a row, and refuses one that mixes
-answers to calls with anything else. What the model says is one content until the user speaks: calls are
-refused when they do not come right after the user or after an answer.
+Each message of the user is a content of its own: the wire accepts several in a row, and refuses a content
+that mixes results with anything else. Consecutive replies of the model are one content: the wire refuses
+calls that do not come directly after a content of the user.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from quire.providers.media import Media, as_text, inline_bytes, inline_data, sen
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import CallAndResult, Writer
+from quire.providers.turns import Pair, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
 from quire.state import Output
 
-_SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
-_MAX_DEPTH = 64  # levels that arguments may have; the service refuses deeper ones
+_SYSTEM = "system"  # a role in the draft only: `finish` moves these instructions into the config
+_MAX_DEPTH = 64  # levels of arguments that the service accepts
 
 
 class ContentWriter(Writer):
@@ -41,17 +41,16 @@ class ContentWriter(Writer):
             self._write_model_parts(parts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
-        """The payload. A prefix that stays the same is all that the cache needs."""
+        """The payload. The service caches stable prefixes without being told, so the plan is not used."""
         messages, start = self.draft.messages, 0
         while start < len(messages) and messages[start]["role"] == _SYSTEM:
             start += 1
         contents = messages[start:]
         if not contents or contents[-1]["role"] == "model":
             self.draft.report(None, "turn_added", "there was nothing to answer")
-            # An answer to nothing comes after the turn that begins a conversation without a user.
-            contents.append(
-                {"role": "user", "parts": [{"text": rules.CONTINUE if contents else rules.BEGIN}]}
-            )
+            # Without contents, the turn is the one with which `_write_model_parts` begins a conversation.
+            text = rules.CONTINUE if contents else rules.BEGIN
+            contents.append({"role": "user", "parts": [{"text": text}]})
         config: Json = {}
         if start:
             parts = [part for message in messages[:start] for part in message["parts"]]
@@ -78,8 +77,10 @@ class ContentWriter(Writer):
         if parts:
             self._write_model_parts(parts)
         if calls:
-            made = [part["functionCall"] for part in parts if "functionCall" in part]
-            self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
+            written = [part["functionCall"] for part in parts if "functionCall" in part]
+            self._write_user(
+                [self._result(result, call) for result, call in zip(results, written, strict=True)]
+            )
 
     def _write_plain_turn(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
@@ -102,13 +103,13 @@ class ContentWriter(Writer):
     # --- outputs of the model ----------------------------------------------------------------------------
 
     def _model_parts(self, outputs: list[Output]) -> list[Json]:
-        """The parts of a turn in their order; thoughts alone are left out."""
+        """The parts of a turn in their order; empty if it has only thoughts."""
         parts: list[Json] = []
-        has_called = False
+        is_first_call = True
         for output in outputs:
             if isinstance(output, ToolCall):
-                parts.append(self._call(output, is_first=not has_called))
-                has_called = True
+                parts.append(self._call(output, is_first=is_first_call))
+                is_first_call = False
             else:
                 parts += self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
         if not all("thought" in part for part in parts):
@@ -119,11 +120,11 @@ class ContentWriter(Writer):
         return []
 
     def _texts(self, item: Message) -> list[Json]:
-        """The text of a message of the model and the images that it drew, each as it was signed."""
+        """The texts and images of a message of the model, with their signatures."""
         raw, media = self.draft.usable_blocks(item), iter(split_media(item.parts)[1])
-        signed = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
+        blocks = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
-        for block, part in signed or [({}, part) for part in item.parts]:
+        for block, part in blocks or [({}, part) for part in item.parts]:
             text, signature = as_text(part), block.get("thoughtSignature")
             if text or (text is not None and signature):
                 written: Json = {"text": text}
@@ -139,9 +140,9 @@ class ContentWriter(Writer):
         return parts
 
     def _sign(self, item: Message, parts: list[Json]) -> None:
-        """Put the placeholder on the first part and on each image that the model did not sign."""
-        wanted = [part for place, part in enumerate(parts) if place == 0 or "inlineData" in part]
-        unsigned = [part for part in wanted if "thoughtSignature" not in part]
+        """Add the placeholder to the first part and to each image, if they have no signature."""
+        signable = [part for index, part in enumerate(parts) if index == 0 or "inlineData" in part]
+        unsigned = [part for part in signable if "thoughtSignature" not in part]
         for part in unsigned:
             part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
         if unsigned:
@@ -158,18 +159,16 @@ class ContentWriter(Writer):
             self._sign_call(call, part)
         return part
 
-    def _call_and_result(
-        self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool
-    ) -> CallAndResult:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         call = {"functionCall": {"id": call_id, "name": name, "args": arguments}}
         response = {"error" if is_error else "output": output}
         return call, {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
     def _sign_call(self, call: ToolCall, part: Json) -> None:
-        """Put the placeholder on a call that the model did not sign.
+        """Add the placeholder to a call without a signature.
 
-        Only calls since the user last spoke are checked. The placeholder is on all: taking it away once the
-        turn is over would change what was sent before.
+        The service checks only the calls after the last message of the user. Earlier calls keep the
+        placeholder, so that the messages sent before do not change.
         """
         if self.profile.model:
             self.draft.report(call, "state_foreign", "a placeholder stands for this model's signature")
@@ -191,10 +190,12 @@ class ContentWriter(Writer):
     def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
         if isinstance(item, ToolResult):
-            is_kept = "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
+            can_carry = (
+                "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
+            )
         else:
-            is_kept = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
-        return is_kept and inline_bytes(part) is not None
+            can_carry = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
+        return can_carry and inline_bytes(part) is not None
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
         url, kind, data = part.url or "", _type_of(part), inline_data(part)
@@ -204,7 +205,7 @@ class ContentWriter(Writer):
             return {"inlineData": {"mimeType": kind, "data": data}} if kind else None
         if not url.startswith(("gs://", "https://") if self.profile.fetches else "gs://"):
             return None
-        # Without a type the service finds out by itself; there is no other way for its own files and videos.
+        # Without a type the service finds it out, as it must for uploaded files and for videos by URL.
         return {"fileData": {"fileUri": url, "mimeType": kind} if kind else {"fileUri": url}}
 
 
