@@ -14,15 +14,7 @@ from quire.items import Content, Item, Message, Note, Opaque, Reasoning, Summary
 from quire.providers.media import split_media
 from quire.providers.names import Alphabet, WireIds, WireNames
 from quire.providers.rules import TOOL_NAMES
-from quire.providers.state import (
-    ANTHROPIC,
-    ANY_MODEL,
-    GEMINI,
-    is_same_model,
-    is_unchanged,
-    is_valid_block,
-    unpack,
-)
+from quire.providers.state import ANTHROPIC, ANY_MODEL, GEMINI, is_unchanged, is_valid, same_model, unpack
 from quire.providers.types import Change, Downgrade
 from quire.providers.values import Json, entries_in
 from quire.state import MASKED
@@ -113,7 +105,7 @@ class Draft:
         state = item.state
         is_own = state is not None and not state.data and state.provider == self.wire
         if is_own and state and self.model is not None:
-            is_own = is_same_model(state.model, self.model)
+            is_own = same_model(state.model, self.model)
         self.report(item, "thoughts_left_out" if is_own else "reasoning_left_out", reason)
 
     # --- ids, names and texts ----------------------------------------------------------------------------
@@ -160,7 +152,7 @@ class Draft:
             is_thought = isinstance(item, Reasoning)
             return "state_foreign" if is_thought else "fields_left_out", f"made by {state.provider}"
         if state.model != ANY_MODEL:
-            if not is_same_model(state.model, self.model or ""):
+            if not same_model(state.model, self.model or ""):
                 maker, target = (name or "a model that is not named" for name in (state.model, self.model))
                 return "state_foreign", f"made by {maker}, and this is for {target}"
             if self.is_masked or state.prefix == MASKED:
@@ -170,7 +162,7 @@ class Draft:
             if state.prefix is not None and is_bound and not self.prefix_matches(state.prefix):
                 return "state_stale", "what came before it has changed since"
         # From the block of a call, the writer takes single fields and checks each.
-        is_readable = isinstance(item, ToolCall) or all(is_valid_block(self.wire, block) for block in blocks)
+        is_readable = isinstance(item, ToolCall) or all(is_valid(self.wire, block) for block in blocks)
         if not blocks or not is_readable:
             return "reasoning_left_out", "its state cannot be read"
         return None if is_unchanged(self.wire, item, blocks) else ("state_stale", "it was changed since")

@@ -42,7 +42,7 @@ _FILE_ID = "file-id:"
 
 def media_type(part: Media) -> str | None:
     """The media type that a part declares; if it declares none, the one that its first bytes show."""
-    declared = part.media_type or split_data_url(part.url or "")[0]
+    declared = part.media_type or read_data_url(part.url or "")[0]
     if declared:
         plain = declared.partition(";")[0].strip().lower()
         return _OTHER_NAMES.get(plain, plain)
@@ -54,7 +54,7 @@ def type_at_start(data: bytes) -> str | None:
     return next((kind for kind, at, mark in _MARKS if data.startswith(mark, at)), None)
 
 
-def type_in_bytes(data: bytes) -> str | None:
+def find_type(data: bytes) -> str | None:
     """The media type that bytes show; a PDF is also found when other bytes come before it."""
     return type_at_start(data) or (PDF if _PDF_MARK in data[:_PDF_START_LIMIT] else None)
 
@@ -63,7 +63,7 @@ def matches_type(kind: str | None, data: bytes) -> bool:
     """Whether bytes may have a media type. Only pictures and PDFs are checked."""
     if kind in PICTURES:  # services look at the bytes, and accept a PNG that is declared as JPEG
         return type_at_start(data) in PICTURES
-    return kind != PDF or type_in_bytes(data) == PDF
+    return kind != PDF or find_type(data) == PDF
 
 
 def sendable_type(part: Media) -> str | None:
@@ -112,7 +112,7 @@ def inline_bytes(part: Media) -> bytes | None:
     if part.data is not None:
         return part.data
     url = part.url or ""
-    return (decode_base64(split_data_url(url)[1]) or None) if url.startswith("data:") else None
+    return (decode_base64(read_data_url(url)[1]) or None) if url.startswith("data:") else None
 
 
 def inline_data(part: Media) -> str | None:
@@ -121,7 +121,7 @@ def inline_data(part: Media) -> str | None:
     return None if data is None else base64_of(data)
 
 
-def split_data_url(data: str) -> tuple[str | None, str]:
+def read_data_url(data: str) -> tuple[str | None, str]:
     """The media type and the base64 of a `data:` URL; any other text is returned whole, without a type."""
     head, found, body = data.partition(";base64,")
     if not found or not head.startswith("data:"):
@@ -129,7 +129,7 @@ def split_data_url(data: str) -> tuple[str | None, str]:
     return head[5:].partition(";")[0].lower() or None, body
 
 
-def file_address(owner: str, file_id: Any) -> str | None:
+def file_url(owner: str, file_id: Any) -> str | None:
     """The URL that items use for an uploaded file of a service; None if the id is empty or no text."""
     return f"{_FILE_ID}{owner}/{file_id}" if isinstance(file_id, str) and file_id else None
 
@@ -187,7 +187,7 @@ def without_bytes(value: Any) -> Any:
 
 
 def _shortened(text: str) -> str:
-    declared, data = split_data_url(text)
+    declared, data = read_data_url(text)
     head = data[:_MIN_BASE64_LENGTH]
     start = decode_base64(head) if " " not in head else None
     return f"[{declared or type_at_start(start) or 'data'}, {len(data) * 3 // 4} bytes]" if start else text

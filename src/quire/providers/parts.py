@@ -16,9 +16,9 @@ from quire.providers.media import (
     PDF,
     Media,
     decode_base64,
-    file_address,
-    split_data_url,
-    type_in_bytes,
+    file_url,
+    find_type,
+    read_data_url,
     without_bytes,
 )
 from quire.providers.state import ANTHROPIC, OPENAI
@@ -142,7 +142,7 @@ def _file_address(fields: Json, source: str, *, is_anthropic: bool) -> str | Non
     file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
     if source.startswith(("file-", "file_")):
         file_id, is_anthropic = source, source.startswith("file_")
-    return file_address(ANTHROPIC if is_anthropic else OPENAI, file_id)
+    return file_url(ANTHROPIC if is_anthropic else OPENAI, file_id)
 
 
 def part_from(
@@ -155,12 +155,12 @@ def part_from(
     """
     if not isinstance(source, str) or not source:
         return None
-    declared, data = split_data_url(source)
+    declared, data = read_data_url(source)
     kind = kind if isinstance(kind, str) and kind and "*" not in kind else declared
     content: dict[str, Any] = {"url": source}
     if not is_address and not source.startswith(_WEB):
         content = {"data": decode_base64(data)}
-        kind = kind or type_in_bytes(content["data"] or b"")
+        kind = kind or find_type(content["data"] or b"")
     family = kind.partition("/")[0] if kind else family
     try:
         if family in ("image", "audio"):

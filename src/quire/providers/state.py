@@ -101,7 +101,7 @@ def is_server_block(kind: str) -> bool:
     return kind in SERVER_CALLS or (kind.endswith("_tool_result") and kind != "tool_result")
 
 
-def is_same_model(one: str, other: str) -> bool:
+def same_model(one: str, other: str) -> bool:
     """Whether two names mean the same model at the same service. Only one of them may have a snapshot date.
 
     Two snapshots are two models. A cloud, region or account in the name must be equal too: a service cannot
@@ -154,7 +154,7 @@ def is_unchanged(wire: str, item: Message | Reasoning | ToolCall, blocks: Sequen
     return has_no_text or text == "".join(part for part in item.parts if isinstance(part, str))
 
 
-def is_valid_block(wire: str, block: Json) -> bool:
+def is_valid(wire: str, block: Json) -> bool:
     """Whether a raw block has the fields that its wire requires; one from a damaged log may lack some."""
     kind = text_in(block.get("type"))
     if wire == ANTHROPIC:

@@ -288,7 +288,7 @@ class ReplyReader(ABC):
         """
         items, finish = (
             self.builder.items,
-            FINISHES[self.wire].get(normalized_reason(self.finish_reason), "other"),
+            FINISHES[self.wire].get(reason_key(self.finish_reason), "other"),
         )
         if finish == "stop" and self.is_refusal:
             finish = "refused"
@@ -311,7 +311,7 @@ class ReplyReader(ABC):
 
     def _failure(self) -> str | None:
         """The error if the finish reason means a failure, or if all events are of another provider."""
-        reason, builder = normalized_reason(self.finish_reason), self.builder
+        reason, builder = reason_key(self.finish_reason), self.builder
         if reason in FAILURE_REASONS:
             # "server_error" means that the caller is not at fault, so the request may be retried.
             message = "the service broke off the answer"
@@ -349,8 +349,8 @@ def _interrupted(items: list[Item]) -> list[Item]:
     return items
 
 
-def normalized_reason(reason: Any) -> str:
-    """A finish reason in the spelling of `rules.FINISHES`."""
+def reason_key(reason: Any) -> str:
+    """A finish reason as a key of `rules.FINISHES`."""
     return text_in(reason).lower().replace("-", "_")
 
 

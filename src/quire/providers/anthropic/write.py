@@ -350,7 +350,7 @@ class MessagesWriter(Writer):
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """The turns, with text in place of media over the limits, and without thinking made invalid by this."""
+        """The turns with text in place of excess media, and without the thinking that this invalidates."""
         excess = self._excess_media(turns)
         for item in {media.item.id: media.item for media in excess}.values():
             self.draft.report(item, "media_as_text", "one request takes no more media, or no larger ones")

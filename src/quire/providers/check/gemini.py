@@ -1,4 +1,4 @@
-"""The checks of Gemini's generateContent, in the spelling of the client or of the wire."""
+"""The checks of Gemini's generateContent, for the arguments of the client or the JSON of a request."""
 
 from collections import Counter
 from typing import Any
@@ -8,8 +8,8 @@ from quire.providers.check.core import (
     Fields,
     Findings,
     Turn,
+    check_file_type,
     check_name,
-    check_signature,
     check_texts,
     short,
     version_in,
@@ -21,31 +21,31 @@ from quire.providers.values import Json, entries_in, fields_in
 from quire.tokens import facts_for
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
-_DATA = (
+_CONTENT_FIELDS = (
     *("text", "inlineData", "fileData", _CALL, _RESPONSE, "executableCode"),
     *("codeExecutionResult", "toolCall", "toolResponse"),
 )
-"""What a part may hold."""
-_BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
+"""The fields of which a part has exactly one."""
+_META_FIELDS = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
 _UNREADABLE = (
     *("shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts"),
     *("call_role", "response_role"),
 )
-"""Faults after which order is not checked: what the unreadable part answers is not known."""
+"""After these faults order is not checked: an unreadable part may be a call or a response."""
 
 
 class ModelRules:
-    """What a model asks for, by its name; an unknown name is held to no rule of a model."""
+    """The rules of one model, found by its name; none of them applies if the name is unknown."""
 
     def __init__(self, name: str) -> None:
-        # `gemini-flash-latest` stands for the version that its row has.
+        # The row in the facts of models has the version of `gemini-flash-latest`.
         row = facts_for(name).prefix if name else ""
         version = max(version_in(name, "gemini"), version_in(row, "gemini"))
         on_vertex = cloud_of(name) == "vertex"
         self.signs_calls = version >= (3, 0) and "image" not in name
-        self.signs_words = version >= (3, 0) and "image" in name and not on_vertex
+        self.signs_text = version >= (3, 0) and "image" in name and not on_vertex
         self.mixes_tools = not (0, 0) < version < (3, 0) and not on_vertex
-        self.ends_with_user = version > (3, 1)
+        self.must_end_with_user = version > (3, 1)
 
 
 def check_request(request: Fields, model_name: str) -> None:
@@ -53,10 +53,10 @@ def check_request(request: Fields, model_name: str) -> None:
     body, model = request.within("", _as_sent(request.values)), ModelRules(model_name)
     body.check("request")
     contents = [_read_content(content) for content in body.children("contents")]
-    if not body.findings.any_of(_UNREADABLE):
+    if not body.findings.has_any(_UNREADABLE):
         is_cached = body.has("cachedContent")
         _check_pairs(contents, after_cache=is_cached)
-        _check_signatures(contents, model)
+        _check_file_types(contents, model)
         _check_end(body.findings, contents, model, after_cache=is_cached)
     for part in _read_content(body.child("systemInstruction")).parts:
         if part.kind != "text":
@@ -69,40 +69,40 @@ def check_request(request: Fields, model_name: str) -> None:
 
 
 def _as_sent(values: Json) -> Json:
-    """The body that the client sends: settings beside the contents, and names in the spelling of the wire."""
-    sent = fields_in(camel_case({**values, **fields_in(values.get("config"))}))
-    if sent.get("contents") is not None:
-        sent["contents"] = _as_contents(sent["contents"])
-    if sent.get("systemInstruction") is not None:
-        contents = _as_contents(sent["systemInstruction"])
+    """The body that the client sends: with the fields of `config` at the top, and names in camel case."""
+    body = fields_in(camel_case({**values, **fields_in(values.get("config"))}))
+    if body.get("contents") is not None:
+        body["contents"] = _as_contents(body["contents"])
+    if body.get("systemInstruction") is not None:
+        contents = _as_contents(body["systemInstruction"])
         parts = [part for content in contents for part in entries_in(fields_in(content).get("parts"))]
-        sent["systemInstruction"] = {"parts": parts} if len(contents) > 1 else (contents or [None])[0]
-    if isinstance(sent.get("tools"), list):  # the client declares functions itself
-        sent["tools"] = [tool for tool in sent["tools"] if not callable(tool)]
-    return sent
+        body["systemInstruction"] = {"parts": parts} if len(contents) > 1 else (contents or [None])[0]
+    if isinstance(body.get("tools"), list):  # the client declares Python functions itself
+        body["tools"] = [tool for tool in body["tools"] if not callable(tool)]
+    return body
 
 
 def _as_contents(value: Any) -> list[Any]:
-    """Contents, or the texts and parts that the client takes for contents."""
+    """A list of contents. Like the client, this accepts texts and parts in place of contents."""
     contents = list[Any]()
-    for one in entries_in(value) or ([] if value == [] else [value]):
-        part = {"text": one} if isinstance(one, str) else fields_in(one)
-        is_part = "parts" not in part and not part.keys().isdisjoint(_DATA)
-        contents.append({"parts": [part]} if is_part else one)
+    for content in entries_in(value) or ([] if value == [] else [value]):
+        part = {"text": content} if isinstance(content, str) else fields_in(content)
+        is_part = "parts" not in part and not part.keys().isdisjoint(_CONTENT_FIELDS)
+        contents.append({"parts": [part]} if is_part else content)
     return contents
 
 
-# Contents, each by itself.
+# Single contents.
 
 
 def _read_content(content: Fields) -> Turn:
     parts, role = content.children("parts"), content.get("role")
     for part in parts:
-        held = [name for name in part.names() if name in _DATA]
-        part.kind = held[0] if held else ""  # newer models may hold something else
-        if len(held) > 1:
-            part.add("", "several_fields", f"the part holds {' and '.join(held)}")
-        elif not held and _BESIDE.issuperset(part.names()):
+        names = [name for name in part.names() if name in _CONTENT_FIELDS]
+        part.kind = names[0] if names else ""  # parts of newer models may have other fields
+        if len(names) > 1:
+            part.add("", "several_fields", f"the part holds {' and '.join(names)}")
+        elif not names and _META_FIELDS.issuperset(part.names()):
             part.add("", "empty_part")
         elif part.get("text") == "" and not part.get("thoughtSignature"):
             part.add("", "empty_text")
@@ -114,9 +114,9 @@ def _read_content(content: Fields) -> Turn:
 
 
 def _check_bytes(part: Fields) -> None:
-    for holder in (part, *part.child(_RESPONSE).children("parts")):
-        inline = holder.child("inlineData")
-        check_signature(inline, "media_type", inline.get("mimeType"), inline.get("data"))
+    for inner in (part, *part.child(_RESPONSE).children("parts")):
+        inline = inner.child("inlineData")
+        check_file_type(inline, "media_type", inline.get("mimeType"), inline.get("data"))
 
 
 def _check_roles(content: Turn, role: Any) -> None:
@@ -133,7 +133,7 @@ def _check_roles(content: Turn, role: Any) -> None:
 
 
 def _check_pairs(contents: list[Turn], *, after_cache: bool) -> None:
-    """Pair calls with the responses in the next content, by name; what a cache holds is not seen."""
+    """Pair calls with the responses in the next content by name. A cache may hold earlier contents."""
     for before, content, after in zip([None, *contents], contents, [*contents[1:], None], strict=False):
         calls, responses = content.parts_of(_CALL), content.parts_of(_RESPONSE)
         is_first = before is None and not after_cache
@@ -164,7 +164,7 @@ def _name(part: Fields) -> str:
     return short(part.child(part.kind).get("name"))
 
 
-def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
+def _check_file_types(contents: list[Turn], model: ModelRules) -> None:
     users = [
         at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.parts_of(_RESPONSE)
     ]
@@ -175,7 +175,7 @@ def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
         if calls and not follows_calls and not calls[0].get("thoughtSignature"):
             calls[0].add("", "thought_signature", f"call of {_name(calls[0])} has none")
         follows_calls = bool(calls)
-    for content in contents if model.signs_words else ():
+    for content in contents if model.signs_text else ():
         parts = [part for part in content.parts if part.get("thought") is not True]
         for index, part in enumerate(parts if content.role == "model" else ()):
             is_signing = part.kind == "inlineData" or (part.kind == "text" and index == 0)
@@ -184,7 +184,7 @@ def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
 
 
 def _check_end(findings: Findings, contents: list[Turn], model: ModelRules, *, after_cache: bool) -> None:
-    is_refused = model.ends_with_user or (len(contents) == 1 and not after_cache)
+    is_refused = model.must_end_with_user or (len(contents) == 1 and not after_cache)
     if contents and contents[-1].role == "model" and not contents[-1].parts_of(_CALL) and is_refused:
         findings.add(contents[-1].place, "ends_with_model")
 

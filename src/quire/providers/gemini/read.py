@@ -17,14 +17,7 @@ from quire.items import Part
 from quire.providers.parts import content_from, part_from, short_json
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
-from quire.providers.stream import (
-    ItemBuilder,
-    ReplyReader,
-    WithPath,
-    error_text,
-    normalized_reason,
-    objects_at,
-)
+from quire.providers.stream import ItemBuilder, ReplyReader, WithPath, error_text, objects_at, reason_key
 from quire.providers.types import Rendered
 from quire.providers.values import Json, fields_in, json_text, list_at, object_at, plain_json, text_in
 
@@ -213,7 +206,7 @@ class GeminiReader(ReplyReader):
         candidate = object_at(candidates[0], "$.candidates[0]") if candidates else {}
         if reason := candidate.get("finishReason"):
             self.finish_reason = text_in(reason) or "OTHER"
-            if normalized_reason(reason) in MODEL_FAULTS:
+            if reason_key(reason) in MODEL_FAULTS:
                 message = text_in(candidate.get("finishMessage"))
                 self.error = error_text({"code": self.finish_reason, "message": message})
         path = "$.candidates[0].content"
@@ -221,7 +214,7 @@ class GeminiReader(ReplyReader):
 
     def build_items(self) -> None:
         """Add the parts; if the model failed, without its calls."""
-        has_failed = normalized_reason(self.finish_reason) in MODEL_FAULTS
+        has_failed = reason_key(self.finish_reason) in MODEL_FAULTS
         _add_parts([pair for pair in self._parts if not has_failed or _kind(pair) != "call"], self.builder)
 
 

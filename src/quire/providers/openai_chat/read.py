@@ -12,7 +12,7 @@ from typing import Any, cast
 from quire.errors import Damaged, cut
 from quire.items import Audio, Part
 from quire.providers.importers import call_in, chat_messages, thought_in
-from quire.providers.media import decode_base64, file_address
+from quire.providers.media import decode_base64, file_url
 from quire.providers.parts import needed_content, part_from, read_content, read_output, short_json
 from quire.providers.rules import without_failure
 from quire.providers.state import (
@@ -116,7 +116,7 @@ def _media(message: Json, path: str) -> list[Part]:
         parts.append(Audio(data=data, transcript=transcript or None))
     elif transcript:
         parts.append(transcript)
-    elif audio and (address := file_address(OPENAI, audio.get("id"))):  # a history may have only the id
+    elif audio and (address := file_url(OPENAI, audio.get("id"))):  # a history may have only the id
         parts.append(Audio(url=address))
     for index, value in enumerate(entries_in(message.get("images"))):
         part = part_from(fields_in(fields_in(value).get("image_url")).get("url"), family="image")
