@@ -20,6 +20,7 @@ from quire.tokens import FAILED
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+_MESSAGE_FIELDS = ("role", "name", "tool_call_id", "refusal")
 _OUTPUTS = ("text", "json", "error-text", "error-json")
 
 
@@ -131,9 +132,7 @@ def strict_messages(message: Json, path: str) -> list[Json]:
 
 def _strict(message: Json, path: str) -> Json:
     role, content = message.get("role"), message.get("content")
-    fields = {
-        name: message[name] for name in ("role", "name", "tool_call_id", "refusal") if message.get(name)
-    }
+    fields = {name: message[name] for name in _MESSAGE_FIELDS if message.get(name)}
     if role == "tool" and message.get("status") == "error":
         content = FAILED + (content if isinstance(content, str) else json_text(content, path))
     if role != "assistant":

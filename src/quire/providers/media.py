@@ -66,9 +66,9 @@ def matches_type(kind: str | None, data: bytes) -> bool:
     return kind != PDF or find_type(data) == PDF
 
 
-def sendable_type(part: Media) -> str | None:
+def sent_type(part: Media) -> str | None:
     """The media type under which a part is sent; None if its bytes are not of that type."""
-    kind, data = media_type(part), inline_bytes(part)
+    kind, data = media_type(part), bytes_in(part)
     if data is None and (part.url or "").startswith("data:"):
         return None if kind in PICTURES or kind == PDF else kind
     if data is None or matches_type(kind, data):
@@ -91,10 +91,7 @@ def base64_of(data: bytes) -> str:
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes of base64 text; None if it is not base64.
-
-    Line breaks, the URL-safe alphabet and missing padding are accepted.
-    """
+    """The bytes of base64, also with line breaks, URL-safe or unpadded; None if it is not base64."""
     plain = "".join(text.split()).translate(_URL_SAFE).rstrip("=")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -107,7 +104,7 @@ def decode_start(text: str) -> bytes:
     return decode_base64("".join(text[: 2 * _PDF_START_LIMIT].split())[:_START_IN_BASE64]) or b""
 
 
-def inline_bytes(part: Media) -> bytes | None:
+def bytes_in(part: Media) -> bytes | None:
     """The bytes of a part or of its `data:` URL; None for another URL or damaged base64."""
     if part.data is not None:
         return part.data
@@ -115,9 +112,9 @@ def inline_bytes(part: Media) -> bytes | None:
     return (decode_base64(read_data_url(url)[1]) or None) if url.startswith("data:") else None
 
 
-def inline_data(part: Media) -> str | None:
+def base64_in(part: Media) -> str | None:
     """The bytes of a part as base64; None if it has only a URL."""
-    data = inline_bytes(part)
+    data = bytes_in(part)
     return None if data is None else base64_of(data)
 
 
@@ -168,9 +165,9 @@ def split_media(parts: tuple[Part, ...]) -> tuple[str, list[Media]]:
 
 def replacement_for(part: Media) -> tuple[str, str]:
     """The text that is sent in place of a part, and the reason for the downgrade."""
-    kind, data = media_type(part), inline_bytes(part)
+    kind, data = media_type(part), bytes_in(part)
     reason = f"{type(part).__name__} ({kind or 'an unknown type'}) cannot be carried"
-    if data is None or sendable_type(part) or not kind:
+    if data is None or sent_type(part) or not kind:
         return described(part), reason
     noun, size = type_noun(kind), len(data)
     text = described(part, f"{size} bytes said to be {kind}, which are no {noun}")
@@ -195,7 +192,7 @@ def _shortened(text: str) -> str:
 
 def image_url(part: Image) -> str | None:
     """The URL of an image, a `data:` URL for its bytes; None if the wires do not take it."""
-    data, kind, url = inline_data(part), sendable_type(part), part.url or ""
+    data, kind, url = base64_in(part), sent_type(part), part.url or ""
     if data is not None and kind in PICTURES:
         return f"data:{kind};base64,{data}"
     return url if url.startswith(("http://", "https://")) else None

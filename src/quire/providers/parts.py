@@ -12,15 +12,7 @@ from msgspec.structs import replace
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, Content, Detail, File, Image, Part
-from quire.providers.media import (
-    PDF,
-    Media,
-    decode_base64,
-    file_url,
-    find_type,
-    read_data_url,
-    without_bytes,
-)
+from quire.providers.media import PDF, Media, decode_base64, file_url, find_type, read_data_url, without_bytes
 from quire.providers.state import ANTHROPIC, OPENAI
 from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
 

@@ -72,12 +72,10 @@ _SERVER_ITEM = re.compile(
 )
 """Responses: types of the service's own items that are sent back; `program` items are not."""
 
-_OTHER_BLOCKS = ("compaction", "fallback", "mcp_tool_listing")
+_OTHERS = ("compaction", "fallback", "mcp_tool_listing")
 """Anthropic: types of the service's blocks that are neither thinking nor part of a tool use."""
 
-_NEVER_RAW = frozenset(
-    ("functionCall", "functionResponse", "fileData", "inlineData", "role", "parts", "type")
-)
+_NOT_RAW = frozenset(("functionCall", "functionResponse", "fileData", "inlineData", "role", "parts", "type"))
 """Gemini: fields that no raw part has, because an item has them or because they belong to another wire."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{2,}={0,2}")
@@ -161,12 +159,10 @@ def is_valid(wire: str, block: Json) -> bool:
         required = _REQUIRED_FIELDS.get(kind, ())
         if is_server_block(kind):
             required = ("id",) if kind in SERVER_CALLS else ("tool_use_id",)
-        return (
-            all(isinstance(block.get(name), str) for name in required) if required else kind in _OTHER_BLOCKS
-        )
+        return all(isinstance(block.get(name), str) for name in required) if required else kind in _OTHERS
     if wire == GEMINI:
         signature = block.get("thoughtSignature")
-        return (signature is None or is_signature(signature)) and not block.keys() & _NEVER_RAW
+        return (signature is None or is_signature(signature)) and not block.keys() & _NOT_RAW
     if wire == OPENAI:
         return all(_is_chat_field(name, value) for name, value in block.items())
     if kind != "reasoning":

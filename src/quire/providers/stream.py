@@ -112,9 +112,7 @@ class ItemBuilder:
         self._is_history = is_history
         self._used_ids: set[str] = set()
         self._calls_by_id: dict[str, ToolCall] = {}  # the latest call for each wire id
-        self._open_calls: list[
-            tuple[str, ToolCall]
-        ] = []  # (wire id, call) without a result in the latest round
+        self._open_calls: list[tuple[str, ToolCall]] = []  # with wire ids; of the latest round
         self._is_round_over = False
 
     def begin_reply(self) -> None:
@@ -149,10 +147,8 @@ class ItemBuilder:
         self.items.append(Message(role, content, state=state))
         self._is_round_over = True
 
-    def add_call(
-        self, wire_id: Any, name: Any, arguments: Any, path: str, state: Opaque | None = None
-    ) -> None:
-        """Add a call. Arguments that are JSON text are kept exactly as the model wrote them."""
+    def add_call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
+        """Add a call with the given arguments; JSON text is kept exactly as the model wrote it."""
         if not isinstance(wire_id, str | None):
             raise Damaged("the id of the call is not text", path)
         if not isinstance(name, str) or not name:
@@ -161,7 +157,7 @@ class ItemBuilder:
             self.has_incomplete_call = True
             return
         tool = self._names.get(name, name)
-        text = self._arguments(tool, arguments, path)
+        text = self._arguments(tool, given, path)
         known = self._calls_by_id.get(wire_id or "")
         if not self._is_history and known is not None and (known.name, known.arguments) == (tool, text):
             return
@@ -286,10 +282,8 @@ class ReplyReader(ABC):
         A complete answer keeps malformed calls, so that their results can tell the model. A refused answer
         loses its calls. An answer with an error is incomplete: its last message is marked as interrupted.
         """
-        items, finish = (
-            self.builder.items,
-            FINISHES[self.wire].get(reason_key(self.finish_reason), "other"),
-        )
+        items, reason = self.builder.items, reason_key(self.finish_reason)
+        finish = FINISHES[self.wire].get(reason, "other")
         if finish == "stop" and self.is_refusal:
             finish = "refused"
         elif finish == "stop" and any(isinstance(item, ToolCall) for item in items):

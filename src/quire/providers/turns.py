@@ -191,9 +191,8 @@ class Writer:
         """Write a turn of the model, the results of its calls, and media that only the user may send."""
         calls = reply.calls
         outputs = [self._spoken(one) if isinstance(one, Message) else one for one in reply.outputs]
-        results = [
-            known or self._missing_result(call) for call, known in zip(calls, reply.results, strict=True)
-        ]
+        pairs = zip(calls, reply.results, strict=True)
+        results = [result or self._missing_result(call) for call, result in pairs]
         self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
@@ -360,12 +359,8 @@ class Turns:
     def branch(self, writer: Writer) -> "Turns":
         """An independent copy that uses another writer."""
         twin = Turns(writer)
-        twin._reply_so_far, twin._is_reply_over, twin._buffered = (
-            self._reply_so_far,
-            self._is_reply_over,
-            self._buffered.copy(),
-        )
-        twin._unanswered_ids = self._unanswered_ids.copy()
+        twin._reply_so_far, twin._is_reply_over = self._reply_so_far, self._is_reply_over
+        twin._buffered, twin._unanswered_ids = self._buffered.copy(), self._unanswered_ids.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
             twin._reply = ModelTurn(outputs.copy(), calls.copy(), results.copy())

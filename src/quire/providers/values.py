@@ -57,9 +57,7 @@ def exact_copy(value: Mapping[str, Any]) -> tuple[Json, bytes]:
     try:
         text = _encode(value)
         copied: Json = _decode(text)
-        if (
-            copied == value
-        ):  # otherwise it has a value that is encoded as JSON but is none: a set, a tuple, bytes
+        if copied == value:  # otherwise it has a set, a tuple or bytes, which are encoded but not equal
             return copied, text
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass

@@ -28,10 +28,10 @@ from quire.providers.media import (
     Media,
     as_text,
     base64_of,
+    bytes_in,
     file_id,
-    inline_bytes,
     media_type,
-    sendable_type,
+    sent_type,
     split_media,
     type_at_start,
 )
@@ -317,7 +317,7 @@ class MessagesWriter(Writer):
     def _media_part(self, item: Item, part: Media) -> Json | None:
         if isinstance(part, Audio):
             return None
-        data, limits = inline_bytes(part), self.profile.images
+        data, limits = bytes_in(part), self.profile.images
         side = _longer_side(part, data) if isinstance(part, Image) else 0
         source = self._source(part, data)
         if source is None or side > (limits.side or side):
@@ -333,7 +333,7 @@ class MessagesWriter(Writer):
         """The source of a media block: bytes, an uploaded file or a URL; None if the service refuses it."""
         types = PICTURES if isinstance(part, Image) else frozenset((PDF,))
         if data is not None:
-            kind = type_at_start(data) if isinstance(part, Image) else sendable_type(part)
+            kind = type_at_start(data) if isinstance(part, Image) else sent_type(part)
             limit = self.profile.images.bytes if isinstance(part, Image) else None
             is_accepted = kind in types and len(data) * 4 // 3 <= (limit or self.profile.largest_request)
             return {"type": "base64", "media_type": kind, "data": base64_of(data)} if is_accepted else None
@@ -379,10 +379,8 @@ class MessagesWriter(Writer):
         return excess + _oldest_until(remaining, lambda blocks: sum(block.size for block in blocks) <= room)
 
     def _without_thinking(self, turns: list[Json]) -> list[Json]:
-        plain = [
-            {**turn, "content": [block for block in turn["content"] if not _is_thinking(block)]}
-            for turn in turns
-        ]
+        contents = ([block for block in turn["content"] if not _is_thinking(block)] for turn in turns)
+        plain = [{**turn, "content": content} for turn, content in zip(turns, contents, strict=True)]
         if plain != turns:
             self.draft.report(None, "state_stale", "thinking is left out, since what came before it changed")
         return plain

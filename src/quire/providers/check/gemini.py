@@ -165,10 +165,10 @@ def _name(part: Fields) -> str:
 
 
 def _check_file_types(contents: list[Turn], model: ModelRules) -> None:
-    users = [
-        at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.parts_of(_RESPONSE)
-    ]
-    since_user, follows_calls = contents[users[-1] + 1 :] if users else contents, False
+    since_user, follows_calls = contents, False
+    for index, content in enumerate(contents):
+        if content.role == "user" and content.parts != content.parts_of(_RESPONSE):
+            since_user = contents[index + 1 :]
     for content in since_user if model.signs_calls else ():
         calls = content.parts_of(_CALL)
         # Calls that were split have a fault of their own.

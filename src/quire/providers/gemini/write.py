@@ -10,7 +10,7 @@ from typing import Any
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.media import Media, as_text, inline_bytes, inline_data, sendable_type, split_media
+from quire.providers.media import Media, as_text, base64_in, bytes_in, sent_type, split_media
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
@@ -189,16 +189,14 @@ class ContentWriter(Writer):
 
     def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
+        if bytes_in(part) is None:
+            return False
         if isinstance(item, ToolResult):
-            can_carry = (
-                "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
-            )
-        else:
-            can_carry = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
-        return can_carry and inline_bytes(part) is not None
+            return "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
+        return kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        url, kind, data = part.url or "", _type_of(part), inline_data(part)
+        url, kind, data = part.url or "", _type_of(part), base64_in(part)
         if kind is not None and kind not in rules.GEMINI_MEDIA_TYPES:
             return None
         if data is not None:
@@ -210,7 +208,7 @@ class ContentWriter(Writer):
 
 
 def _type_of(part: Media) -> str | None:
-    kind = sendable_type(part)
+    kind = sent_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
         kind = rules.GEMINI_MEDIA_ENDINGS.get(path.rpartition("/")[2].rpartition(".")[2].lower())

@@ -9,11 +9,11 @@ from quire.providers import rules
 from quire.providers.media import (
     PDF,
     Media,
+    base64_in,
     file_id,
     image_url,
-    inline_data,
     media_type,
-    sendable_type,
+    sent_type,
     split_media,
 )
 from quire.providers.profiles import Profile
@@ -144,15 +144,11 @@ class ChatWriter(OpenAIWriter):
     def _write_assistant(
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
-        """Write one message with the texts, calls and last thoughts of a reply, then the results.
-
-        A reply with more calls than a message may have is split into several messages.
-        """
+        """Write a message (several, if it has many calls) with the last thoughts, then the results."""
         # State belongs to the prefix before the whole reply, so it is checked before anything is written.
         fields = [self._fields(output, has_calls=bool(calls)) for output in outputs]
-        signatures = [
-            one for one, output in zip(fields, outputs, strict=True) if isinstance(output, ToolCall)
-        ]
+        pairs = zip(fields, outputs, strict=True)
+        signatures = [signature for signature, output in pairs if isinstance(output, ToolCall)]
         spoken = [output for output in outputs if isinstance(output, Message)]
         text = "\n".join(filter(None, map(self._text, spoken)))
         thoughts = self._last_thoughts(outputs, fields, has_message=bool(text or calls))
@@ -224,7 +220,7 @@ class ChatWriter(OpenAIWriter):
         return call, {"role": "tool", "tool_call_id": call_id, "content": text}
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        data, kind = inline_data(part), sendable_type(part)
+        data, kind = base64_in(part), sent_type(part)
         if isinstance(part, Audio):
             form = _AUDIO_FORMATS.get(media_type(part) or "") if data else None
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}} if form else None

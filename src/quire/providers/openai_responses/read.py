@@ -14,8 +14,8 @@ from quire.providers.values import Json, entries_in, fields_in, json_text, list_
 
 _CALLS = ("function_call", "custom_tool_call")
 _CALL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_EXTRA_CALL_FIELDS = ("namespace", "async")
-_CALL_FIELDS = ("type", "id", "call_id", "name", "status", "output", "execution")
+_CALL_FIELDS = ("namespace", "async")
+_ITEM_FIELDS = ("type", "id", "call_id", "name", "status", "output", "execution")
 _MODEL_ITEMS = (
     "compaction",
     "mcp_list_tools",
@@ -89,13 +89,13 @@ def _add_output_item(item: Json, builder: ItemBuilder, path: str) -> None:
 
 def _add_call(item: Json, kind: str, builder: ItemBuilder, path: str) -> None:
     """Add a call of a function, of a custom tool, or of a tool of the service that the caller runs."""
-    name, extra = item.get("name"), {field: item[field] for field in _EXTRA_CALL_FIELDS if item.get(field)}
+    name, extra = item.get("name"), {field: item[field] for field in _CALL_FIELDS if item.get(field)}
     if kind == "function_call":
         arguments: Any = item.get("arguments")
     elif kind == "custom_tool_call":
         arguments, extra = {"input": item.get("input")}, {"type": kind, **extra}
     else:  # a tool of the service: its own fields are the arguments
-        arguments = {field: value for field, value in item.items() if field not in _CALL_FIELDS}
+        arguments = {field: value for field, value in item.items() if field not in _ITEM_FIELDS}
         name, extra = item.get("name", kind), {}
     state = pack(RESPONSES, ANY_MODEL, [{"type": kind, **extra}], path=path) if extra else None
     builder.add_call(item.get("call_id"), name, arguments, path, state)

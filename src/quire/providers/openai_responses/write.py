@@ -3,7 +3,7 @@
 from typing import Any
 
 from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.media import Media, file_id, image_url, inline_data, sendable_type, split_media
+from quire.providers.media import Media, base64_in, file_id, image_url, sent_type, split_media
 from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
@@ -12,7 +12,7 @@ from quire.providers.values import Json, fields_in, object_in
 from quire.state import Output
 
 _CUSTOM = "custom_tool_call"
-_EXTRA_CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
+_CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
 
 class ResponsesWriter(OpenAIWriter):
@@ -90,9 +90,7 @@ class ResponsesWriter(OpenAIWriter):
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
         text = fields_in(object_in(call.arguments)).get("input") if raw.get("type") == _CUSTOM else None
-        extra = {
-            name: raw[name] for name, kind in _EXTRA_CALL_FIELDS.items() if isinstance(raw.get(name), kind)
-        }
+        extra = {name: raw[name] for name, kind in _CALL_FIELDS.items() if isinstance(raw.get(name), kind)}
         call_id = self.draft.call_id(call)
         if isinstance(text, str) and self.profile.takes_all:
             # A custom tool is always declared under its own name.
@@ -115,7 +113,7 @@ class ResponsesWriter(OpenAIWriter):
         return isinstance(item, ToolResult)
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        uploaded, data, kind = file_id(part, OPENAI), inline_data(part), sendable_type(part)
+        uploaded, data, kind = file_id(part, OPENAI), base64_in(part), sent_type(part)
         if isinstance(part, Audio):
             return None
         if isinstance(part, Image):
