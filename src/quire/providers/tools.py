@@ -192,9 +192,7 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
     for before, after in pairwise(accepted):
         if before.name == after.name:
             raise InvalidValue(f"two tools are called {cut(before.name)!r}")
-    return [
-        _native(tool.native, draft) if tool.native else _function(tool, draft, profile) for tool in accepted
-    ]
+    return [_native(one.native, draft) if one.native else _function(one, draft, profile) for one in accepted]
 
 
 def gemini_config(written: Sequence[Json]) -> Json:

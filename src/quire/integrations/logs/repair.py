@@ -102,9 +102,8 @@ def shaped(rendered: Json, original: Any, provider: str) -> Any:
 
 def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
     """The downgrades to report. If the original is a list, `shaped` removes added tools, so they are not."""
-    if not isinstance(original, list):
-        return downgrades
-    return tuple(downgrade for downgrade in downgrades if downgrade.change != "tools_added")
+    is_list = isinstance(original, list)
+    return tuple(change for change in downgrades if not (is_list and change.change == "tools_added"))
 
 
 def outgrown(fixed: Any, original: Any) -> str | None:

@@ -183,12 +183,10 @@ class Fields:
                 self._check_field(key, value, field)
 
     def _check_names(self, field: Field) -> None:
-        if field.type == "one of":
-            if not self.has(*field.values):
-                self.add("", field.rule, f"has none of {', '.join(field.values)}")
-            return
         wrong = [name for name in self.names() if (name in field.values) is not (field.type == "only")]
-        if wrong:  # one fault for all of them, because they have one cause
+        if field.type == "one of" and not self.has(*field.values):
+            self.add("", field.rule, f"has none of {', '.join(field.values)}")
+        elif field.type != "one of" and wrong:  # one fault for all of them, because they have one cause
             self.add(wrong[0], field.rule, f"no such field here: {', '.join(map(short, wrong[:5]))}")
 
     def _check_field(self, key: str, value: Any, field: Field) -> None:
