@@ -46,11 +46,11 @@ def _allows(schema: Json, kind: str) -> bool:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_schema(given: Any, path: str) -> Json:
+def read_schema(value: Any, path: str) -> Json:
     """A copy of a schema, checked: it is valid, each `$ref` has a target, and the top has no `$ref`."""
-    if not isinstance(given, dict):
-        raise WrongType(f"{path}: a schema is an object, this is {type_of(given)}")
-    text = _encode(given)
+    if not isinstance(value, dict):
+        raise WrongType(f"{path}: a schema is an object, this is {type_of(value)}")
+    text = _encode(value)
     if nests_deeper(text.decode(), MAX_DEPTH):
         raise InvalidValue(f"{path}: nests deeper than {MAX_DEPTH} levels")
     schema: Json = _decode(text)
@@ -67,11 +67,11 @@ def read_schema(given: Any, path: str) -> Json:
     return schema
 
 
-def read_parameters(given: Any, path: str) -> tuple[Json, tuple[str, ...]]:
+def read_parameters(value: Any, path: str) -> tuple[Json, tuple[str, ...]]:
     """The schema of a tool's parameters, a single object, and the keywords that were removed from its top."""
-    if given is None or given is True:
+    if value is None or value is True:
         return {"type": "object", "properties": {}}, ()
-    schema = read_schema(given, path)
+    schema = read_schema(value, path)
     if "type" in schema and not _allows(schema, "object"):
         raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
     removed = [key for key in schema if key in rules.OPENAI_TOP_KEYWORDS]

@@ -112,7 +112,7 @@ class ItemBuilder:
         self._is_history = is_history
         self._used_ids: set[str] = set()
         self._calls_by_id: dict[str, ToolCall] = {}  # the latest call for each wire id
-        self._open_calls: list[tuple[str, ToolCall]] = []  # with wire ids; of the latest round
+        self._open_calls: list[tuple[str, ToolCall]] = []  # (wire id, call) without a result
         self._is_round_over = False
 
     def begin_reply(self) -> None:

@@ -80,15 +80,15 @@ def _parts(content: Json, path: str) -> list[WithPath]:
     """The parts of a content that are not empty."""
     if "parts" not in content and content.keys() - {"role"}:
         raise Damaged("a content has parts", f"{path}.parts")
-    found: list[WithPath] = []
+    parts: list[WithPath] = []
     for place, part in objects_at(content.get("parts"), f"{path}.parts"):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
             part.pop("thoughtSignature", None)
         if part.get("thought") is True and part.keys() & _MEDIA_FIELDS:
             continue  # the service does not accept an image of a thought back
         if _text(part, "text", place) or "thoughtSignature" in part or part.keys() - _META_FIELDS - {"text"}:
-            found.append((place, part))
-    return found
+            parts.append((place, part))
+    return parts
 
 
 def _kind(pair: WithPath) -> str:

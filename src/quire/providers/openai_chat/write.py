@@ -144,7 +144,7 @@ class ChatWriter(OpenAIWriter):
     def _write_assistant(
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
-        """Write a message (several, if it has many calls) with the last thoughts, then the results."""
+        """Write a reply as one message, or as several if it has many calls, and the results."""
         # State belongs to the prefix before the whole reply, so it is checked before anything is written.
         fields = [self._fields(output, has_calls=bool(calls)) for output in outputs]
         pairs = zip(fields, outputs, strict=True)
