@@ -138,7 +138,7 @@ async def test_every_section_can_be_made_disabled_and_enabled_later(
     template = ContextTemplate([section])
     assert isinstance(section, ContextSection) and section.enabled is False
     assert await template.build_context(memory, *HERE) == await section.get_messages(memory, *HERE, {}) == []
-    section.set_enabled(True)
+    section.enabled = True
     assert len(await template.build_context(memory, *HERE)) == 1
 
 

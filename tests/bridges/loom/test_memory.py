@@ -55,9 +55,8 @@ async def test_a_task_that_is_added_again_is_there_once_as_it_is_now() -> None:
         task.result, task.metadata["importance"] = result, 0.7
         memory.add_task(task)
     assert contents(memory.get_l1_tasks()) == ["count the lamps", "two rooms"]
-    assert memory.get_l2_tasks()[0] == task == memory.get_task(task.task_id)
+    assert memory.get_l2_tasks()[0] == task
     assert (await memory.search_tasks("lanterns"))[0] == task
-    assert memory.get_task("nothing") is None
     task.metadata["importance"] = 0.1
     memory.add_task(task)
     assert task not in memory.get_l2_tasks()

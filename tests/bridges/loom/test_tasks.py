@@ -63,7 +63,7 @@ def test_tasks_become_messages(action: str, parameters: dict[str, Any], role: st
 
 
 def test_a_direct_message_names_its_sender_and_is_not_said_by_the_assistant() -> None:
-    (message,) = MessageConverter().convert_tasks_to_messages([letter(), Task(action="node.error")])
+    message = MessageConverter().convert_task_to_message(letter())
     assert message == {"role": "user", "content": "[Direct message from cook] tea at four"}
 
 

@@ -13,7 +13,6 @@ from quire.bridges.pygents import (
     SafeExecutionError,
     StopReason,
     Tool,
-    ToolHook,
     ToolRegistry,
     Turn,
     TurnHook,
@@ -75,26 +74,6 @@ def test_a_tool_is_declared_with_or_without_brackets_and_known_by_its_name() -> 
         tool(lambda: None)
     with pytest.raises(UnregisteredToolError, match="lathe"):
         ToolRegistry.get("lathe")
-
-
-async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> None:
-    calls: list[Any] = []
-
-    @hook(ToolHook.BEFORE_INVOKE)
-    async def before(*args: Any, **kwargs: Any) -> None:
-        calls.append((args, kwargs))
-
-    @hook([ToolHook.ON_YIELD, ToolHook.AFTER_INVOKE])
-    async def after(value: Any) -> None:
-        calls.append(value)
-
-    @tool(hooks=[before, after])
-    async def nail(count: int) -> AsyncIterator[int]:
-        for n in range(count):
-            yield n
-
-    assert [n async for n in nail(count=2)] == [0, 1]
-    assert calls == [((), {"count": 2}), 0, 1, 1]
 
 
 # Turns

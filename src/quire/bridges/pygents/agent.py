@@ -1,6 +1,5 @@
 """Agents: they run turns one after the other, and store the returned items in a pool and a queue."""
 
-import asyncio
 import inspect
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable
@@ -44,14 +43,13 @@ class SavedAgent(msgspec.Struct):
     hooks: dict[str, list[str]] = {}
     context_pool: SavedContainer = msgspec.field(default_factory=SavedContainer)
     context_queue: SavedContainer = msgspec.field(default_factory=lambda: SavedContainer(_QUEUE_LIMIT))
-    is_paused: bool = False
 
 
 class Agent(Hooked):
     """Runs turns of its tools one after the other, and stores the items that they return.
 
-    An item with an id goes to the pool (by default without a limit), one without to the queue (by default of
-    ten). While the agent runs, its attributes cannot be assigned.
+    An item with an id goes to the pool, which has no limit by default. An item without an id goes to the
+    queue, whose limit is ten by default. While the agent runs, its attributes cannot be assigned.
     """
 
     _run: ReferenceType[Pairs] | None = None
@@ -69,14 +67,13 @@ class Agent(Hooked):
         self.name = name
         self.description = description
         self.tools = list(tools)
-        for one in self.tools:
-            if ToolRegistry.get(one.name) is not one:
-                raise InvalidValue(f"the tool registered as {cut(one.name)!r} is not the instance given")
+        for tool in self.tools:
+            if ToolRegistry.get(tool.name) is not tool:
+                raise InvalidValue(f"another tool is registered as {cut(tool.name)!r}")
         self.context_pool = ContextPool() if context_pool is None else context_pool
         self.context_queue = ContextQueue(_QUEUE_LIMIT) if context_queue is None else context_queue
         self._turns: deque[Turn[Any]] = deque()
         self._current: Turn[Any] | None = None
-        self._resumed: asyncio.Event | None = None  # set only while paused
         AgentRegistry.register(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -101,14 +98,9 @@ class Agent(Hooked):
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody loops over `run`; leaving the loop ends it at once."""
+        """Whether a loop over `run` is going on. It is over as soon as the loop is left."""
         pairs = None if self._run is None else self._run()
         return pairs is not None and cast("Any", pairs).ag_frame is not None
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the next turn waits for `resume`."""
-        return self._resumed is not None
 
     async def put(self, turn: Turn[Any]) -> None:
         """Add a turn at the end of the queue of turns."""
@@ -119,32 +111,18 @@ class Agent(Hooked):
         self._turns.append(turn)
         await self._run_hooks(AgentHook.AFTER_PUT, self, turn)
 
-    async def send_turn(self, agent_name: str, turn: Turn[Any]) -> None:
-        """Add a turn to the queue of another agent."""
-        await AgentRegistry.get(agent_name).put(turn)
-
     def run(self) -> Pairs:
-        """Run turns until none is left, and yield each turn with each value it produced.
+        """Run all pending turns, and yield each turn with each value it produced.
 
-        Items are stored and returned turns are put before the value is yielded, so leaving the loop loses
-        nothing. An error of a turn ends the run; the turns after it stay, and the next run goes on with them.
+        Before a value is yielded, items in it are stored and turns in it are put: leaving the loop loses
+        nothing. An error of a turn ends the run. The turns after it stay pending for the next run.
         """
         if self.is_running:
             raise SafeExecutionError("the agent is running already")
         pairs = self._pairs()
-        # A generator that its consumer dropped is closed some time later; the reference is gone at once.
+        # Python closes a dropped generator some time later, but a weak reference to it is dead at once.
         self._run = ref(pairs)
         return pairs
-
-    def pause(self) -> None:
-        """Hold the next turn; the one that is running goes on."""
-        self._resumed = self._resumed or asyncio.Event()
-
-    def resume(self) -> None:
-        """End a pause."""
-        resumed, self._resumed = self._resumed, None
-        if resumed is not None:
-            resumed.set()
 
     def branch(
         self,
@@ -155,7 +133,7 @@ class Agent(Hooked):
     ) -> Self:
         """An independent agent with branches of the pool and the queue, and copies of the pending turns.
 
-        What is not given is as in the parent; a name of its own is made.
+        Arguments that are omitted are taken from the parent; an omitted name is the parent's with a number.
         """
         name = _free_name(self.name) if name is None else name
         own_tools = self.tools if tools is None else list(tools)
@@ -184,7 +162,6 @@ class Agent(Hooked):
                 "hooks": self._hook_names(),
                 "context_pool": self.context_pool.fields(),
                 "context_queue": self.context_queue.fields(),
-                "is_paused": self.is_paused,
             }
         )
 
@@ -203,16 +180,10 @@ class Agent(Hooked):
         queue = ContextQueue.from_dict(saved.context_queue)
         agent = cls(saved.name, saved.description, tools, pool, queue, registered_hooks(saved.hooks))
         agent._turns.extend(turns)
-        if saved.is_paused:
-            agent.pause()
         return agent
 
     async def _pairs(self) -> Pairs:
         while self._turns:
-            while (resumed := self._resumed) is not None:
-                await self._run_hooks(AgentHook.ON_PAUSE, self)
-                await resumed.wait()
-                await self._run_hooks(AgentHook.ON_RESUME, self)
             turn = self._turns[0]
             await self._run_hooks(AgentHook.BEFORE_TURN, self)
             self._turns.popleft()
@@ -237,7 +208,7 @@ class Agent(Hooked):
             raise
         except Exception as fault:
             if turn.metadata.start_time is None:
-                self._turns.appendleft(turn)  # a hook refused it before it started
+                self._turns.appendleft(turn)  # a BEFORE_RUN hook refused it
             await self._run_hooks(AgentHook.ON_TURN_ERROR, self, turn, fault)
             raise
         if turn.tool.is_generator:
@@ -245,11 +216,13 @@ class Agent(Hooked):
 
     async def _store(self, value: Any) -> None:
         """Put items into the pool or the queue, and turns into the queue of turns; also those in a list."""
-        for one in cast("Iterable[Any]", value) if isinstance(value, list) else (value,):
-            if is_item(one):
-                await (self.context_queue.append(one) if one.id is None else self.context_pool.add(one))
-            elif _is_turn(one):
-                await self.put(one)
+        for element in cast("Iterable[Any]", value) if isinstance(value, list) else (value,):
+            if _is_turn(element):
+                await self.put(element)
+            elif is_item(element) and element.id is None:
+                await self.context_queue.append(element)
+            elif is_item(element):
+                await self.context_pool.add(element)
 
     def _context_for(self, turn: Turn[Any]) -> dict[str, Any]:
         """Copies of the pool and the queue, for parameters annotated with their type.
@@ -257,16 +230,15 @@ class Agent(Hooked):
         A parameter `pool` without an annotation gets the pool, too.
         """
         parameters = list(inspect.signature(turn.tool.fn).parameters.values())[len(turn.args) :]
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for parameter in parameters:
             kind = parameter.annotation
+            is_bare_pool = parameter.name == "pool" and kind is parameter.empty
             if kind in (ContextQueue, "ContextQueue"):
-                found[parameter.name] = self.context_queue.branch(hooks=[])
-            elif kind in (ContextPool, "ContextPool") or (
-                parameter.name == "pool" and kind is parameter.empty
-            ):
-                found[parameter.name] = self.context_pool.branch(hooks=[])
-        return found
+                arguments[parameter.name] = self.context_queue.branch(hooks=[])
+            elif kind in (ContextPool, "ContextPool") or is_bare_pool:
+                arguments[parameter.name] = self.context_pool.branch(hooks=[])
+        return arguments
 
 
 AgentRegistry: Registry[Agent] = Registry("agent", UnregisteredAgentError)

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)  # slots would break `ContextItem[int](...)` in Python 3.11
 class ContextItem(Generic[T]):
-    """A content, a short description to select by, and an id to store it under in a pool."""
+    """A content with a short description for the catalogue and, for a pool, an id."""
 
     content: T
     description: str | None = None
@@ -92,7 +92,7 @@ class _Container(Hooked, ABC):
         return fit_for_json(self.fields())
 
     def fields(self) -> dict[str, Any]:
-        """What is saved, with the contents of items as they are."""
+        """The saved fields, with the contents of items as Python values."""
         items = [item.fields() for item in self.items]
         return {"limit": self.limit, "items": items, "hooks": self._hook_names()}
 
@@ -105,7 +105,7 @@ class _Done:
 
 
 class ContextQueue(_Container):
-    """The newest `limit` items, in the order in which they came."""
+    """The newest `limit` items, oldest first."""
 
     def __init__(self, limit: int, hooks: Iterable[AnyHook] | None = None) -> None:
         super().__init__(hooks)

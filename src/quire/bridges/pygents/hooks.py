@@ -59,22 +59,12 @@ class AgentHook(StrEnum):
     ON_TURN_TIMEOUT = "on_turn_timeout"
     BEFORE_PUT = "before_put"
     AFTER_PUT = "after_put"
-    ON_PAUSE = "on_pause"
-    ON_RESUME = "on_resume"
 
 
-class ToolHook(StrEnum):
-    """Events of a tool."""
-
-    BEFORE_INVOKE = "before_invoke"
-    ON_YIELD = "on_yield"
-    AFTER_INVOKE = "after_invoke"
-
-
-HookType = ContextQueueHook | ContextPoolHook | TurnHook | AgentHook | ToolHook
+HookType = ContextQueueHook | ContextPoolHook | TurnHook | AgentHook
 
 AnyHook = Callable[..., Any]
-"""A function with a `type`: made by `@hook`, or with the attribute set on it."""
+"""A function with an attribute `type`, such as `@hook` makes."""
 
 
 # Registries
@@ -84,20 +74,20 @@ Registered = TypeVar("Registered", bound=Any)
 
 
 class Registry(Generic[Registered]):
-    """Things of one kind, found by their names, for the whole process."""
+    """Hooks, tools or agents by name, for the whole process."""
 
-    def __init__(self, kind: str, missing: type[UnknownKey]) -> None:
+    def __init__(self, kind: str, error: type[UnknownKey]) -> None:
         self._kind = kind
-        self._missing = missing
-        self._known: list[Registered] = []
+        self._error = error
+        self._members: list[Registered] = []  # not by name: agents can be renamed
 
     def __contains__(self, name: object) -> bool:
-        return any(thing.name == name for thing in self._known)
+        return any(member.name == name for member in self._members)
 
-    def register(self, thing: Registered) -> None:
-        """Add a thing; decorators and agents do so themselves. A name in use is a `ValueError`."""
-        self.check_free(thing.name)
-        self._known.append(thing)
+    def register(self, member: Registered) -> None:
+        """Add a member, which decorators and agents do themselves; `ValueError` if its name is in use."""
+        self.check_free(member.name)
+        self._members.append(member)
 
     def check_free(self, name: str) -> None:
         """Raise a `ValueError` if a name is in use."""
@@ -105,19 +95,15 @@ class Registry(Generic[Registered]):
             raise InvalidValue(f"another {self._kind} is registered as {cut(name)!r}")
 
     def get(self, name: str) -> Registered:
-        """The one with this name."""
-        for thing in self._known:
-            if thing.name == name:
-                return thing
-        raise self._missing(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
-
-    def unregister(self, name: str) -> None:
-        """Free a name."""
-        self._known.remove(self.get(name))
+        """The member with this name."""
+        for member in self._members:
+            if member.name == name:
+                return member
+        raise self._error(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
 
     def clear(self) -> None:
-        """Free all names."""
-        self._known.clear()
+        """Remove all members."""
+        self._members.clear()
 
 
 # Hooks
@@ -132,7 +118,7 @@ class Metadata:
 
 
 class Callback:
-    """A function with a lock and with fixed keyword arguments: what hooks and tools have in common."""
+    """A function with a lock and with fixed keyword arguments: the base of hooks and tools."""
 
     def __init__(self, fn: Callable[..., Any], lock: bool, fixed: Mapping[str, Any]) -> None:
         self.fn = fn
@@ -147,12 +133,12 @@ class Callback:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def _with_fixed(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, which override the fixed ones."""
+        """The fixed arguments, overridden by those of a call."""
         return {**{name: evaluated(value) for name, value in self._fixed.items()}, **kwargs}
 
 
 class Hook(Callback):
-    """A function that runs at some events. `type` is one type, or a tuple of several."""
+    """A function that runs at events. `type` is one type of event, or a tuple of several."""
 
     def __init__(self, fn: Callable[..., Any], types: Any, lock: bool, fixed: Mapping[str, Any]) -> None:
         super().__init__(fn, lock, fixed)
@@ -180,17 +166,18 @@ def hook(
     """
 
     def declare(fn: Callable[..., Any]) -> Hook:
-        made = Hook(fn, type, lock, fixed)
-        HookRegistry.register(made)
-        return made
+        declared = Hook(fn, type, lock, fixed)
+        HookRegistry.register(declared)
+        return declared
 
     return declare
 
 
 def types_of(callback: AnyHook) -> tuple[HookType, ...]:
     """The types of a hook."""
-    given: Any = getattr(callback, "type", None)
-    types: tuple[Any, ...] = (given,) if given is None or isinstance(given, HookType) else tuple(given)
+    type_or_types: Any = getattr(callback, "type", None)
+    is_one = type_or_types is None or isinstance(type_or_types, HookType)
+    types: tuple[Any, ...] = (type_or_types,) if is_one else tuple(type_or_types)
     if not types:
         raise InvalidValue("a hook has at least one type")
     if not all(isinstance(kind, HookType) for kind in types):
@@ -199,14 +186,14 @@ def types_of(callback: AnyHook) -> tuple[HookType, ...]:
 
 
 def evaluated(value: Any) -> Any:
-    """The value; of a function, what it returns."""
+    """The value itself, or the result of a value that is a function."""
     return value() if inspect.isfunction(value) else value
 
 
 class Hooked:
-    """Something with hooks. All hooks of a type run, in the order of the list.
+    """The base of everything that has hooks. All hooks of a type run, in the order of the list.
 
-    A hook that runs before an event may refuse it by raising. An error of any other hook is logged.
+    A `BEFORE_*` hook may refuse an event by raising an error. An error of any other hook is logged.
     """
 
     def __init__(self, hooks: Iterable[AnyHook] | None) -> None:
@@ -226,7 +213,7 @@ class Hooked:
                 logger.warning("hook %s failed at %s", callback.__name__, event.value, exc_info=True)
 
     def _hook_names(self) -> dict[str, list[str]]:
-        """The names of the hooks by type, to be saved."""
+        """The names of the hooks by type, for saving."""
         names: dict[str, list[str]] = {}
         for callback in self.hooks:
             for kind in types_of(callback):
@@ -236,5 +223,5 @@ class Hooked:
 
 def registered_hooks(names: Mapping[str, list[str]]) -> list[AnyHook]:
     """The hooks whose names were saved by type, each once."""
-    found = dict.fromkeys(name for each in names.values() for name in each)
-    return [HookRegistry.get(name) for name in found]
+    unique = dict.fromkeys(name for of_type in names.values() for name in of_type)
+    return [HookRegistry.get(name) for name in unique]

@@ -1,4 +1,4 @@
-"""Tools, and turns: one call of a tool with its arguments, its timeout and its result."""
+"""Tools, and turns: a turn is one call of a tool, with its arguments, its timeout and its result."""
 
 import asyncio
 import inspect
@@ -19,7 +19,6 @@ from quire.bridges.pygents.hooks import (
     Callback,
     Hooked,
     Registry,
-    ToolHook,
     TurnHook,
     evaluated,
     registered_hooks,
@@ -34,7 +33,7 @@ _TIMEOUT = 60.0
 
 
 class SafeExecutionError(TurnBusy):
-    """A turn or an agent is running, and cannot be run again or changed now."""
+    """A turn or an agent is running: it cannot be started or changed before it ends."""
 
 
 class TurnTimeoutError(QuireError, TimeoutError):
@@ -52,21 +51,16 @@ class WrongRunMethodError(WrongType):
 # Tools
 
 
-class Tool(Callback, Hooked):
-    """An async function or generator, with a lock, fixed arguments and hooks."""
+class Tool(Callback):
+    """An async function or generator, with a lock and fixed arguments."""
 
     def __init__(
-        self,
-        fn: Callable[..., Any],
-        lock: bool = False,
-        hooks: Iterable[AnyHook] | None = None,
-        fixed: Mapping[str, Any] | None = None,
+        self, fn: Callable[..., Any], lock: bool = False, fixed: Mapping[str, Any] | None = None
     ) -> None:
         self.is_generator = inspect.isasyncgenfunction(fn)
         if not self.is_generator and not inspect.iscoroutinefunction(fn):
             raise WrongType("a tool is an async function or an async generator")
-        Callback.__init__(self, fn, lock, fixed or {})
-        Hooked.__init__(self, hooks)
+        super().__init__(fn, lock, fixed or {})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function: await the result, or loop over it if the tool is a generator."""
@@ -74,21 +68,12 @@ class Tool(Callback, Hooked):
 
     async def _return(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         async with self._lock:
-            kwargs = self._with_fixed(kwargs)
-            await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
-            result = await self.fn(*args, **kwargs)
-            await self._run_hooks(ToolHook.AFTER_INVOKE, result)
-            return result
+            return await self.fn(*args, **self._with_fixed(kwargs))
 
     async def _yield(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        async with self._lock:
-            kwargs, last = self._with_fixed(kwargs), None
-            await self._run_hooks(ToolHook.BEFORE_INVOKE, *args, **kwargs)
-            async with aclosing(self.fn(*args, **kwargs)) as values:
-                async for last in values:
-                    await self._run_hooks(ToolHook.ON_YIELD, last)
-                    yield last
-            await self._run_hooks(ToolHook.AFTER_INVOKE, last)
+        async with self._lock, aclosing(self.fn(*args, **self._with_fixed(kwargs))) as values:
+            async for value in values:
+                yield value
 
 
 ToolRegistry: Registry[Tool] = Registry("tool", UnregisteredToolError)
@@ -98,16 +83,9 @@ ToolRegistry: Registry[Tool] = Registry("tool", UnregisteredToolError)
 @overload
 def tool(fn: Callable[..., Any], /) -> Tool: ...
 @overload
+def tool(fn: None = None, /, *, lock: bool = False, **fixed: Any) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    fn: None = None, /, *, lock: bool = False, hooks: Iterable[AnyHook] | None = None, **fixed: Any
-) -> Callable[[Callable[..., Any]], Tool]: ...
-def tool(
-    fn: Callable[..., Any] | None = None,
-    /,
-    *,
-    lock: bool = False,
-    hooks: Iterable[AnyHook] | None = None,
-    **fixed: Any,
+    fn: Callable[..., Any] | None = None, /, *, lock: bool = False, **fixed: Any
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Declare an async function or generator as a tool, and register it by its name.
 
@@ -116,9 +94,9 @@ def tool(
     """
 
     def declare(fn: Callable[..., Any]) -> Tool:
-        made = Tool(fn, lock, hooks, fixed)
-        ToolRegistry.register(made)
-        return made
+        declared = Tool(fn, lock, fixed)
+        ToolRegistry.register(declared)
+        return declared
 
     return declare if fn is None else declare(fn)
 
@@ -137,7 +115,7 @@ class StopReason(StrEnum):
 
 @dataclass
 class TurnMetadata:
-    """When a turn started and ended, in UTC, and how."""
+    """The times in UTC at which a turn started and ended, and how it ended."""
 
     start_time: datetime | None = None
     end_time: datetime | None = None
@@ -157,9 +135,10 @@ class SavedTurn(msgspec.Struct):
 
 
 class Turn(Hooked, Generic[T]):
-    """One call of a tool, given by itself or by name. Functions among the arguments are called when it runs.
+    """One call of a tool or of the tool with a name. Functions among its arguments are called when it runs.
 
-    The timeout is for the tool alone: time that the consumer of its values takes does not count.
+    The timeout limits the tool alone: the time between taking one value and asking for the next does not
+    count.
     """
 
     _is_running = False
@@ -212,7 +191,7 @@ class Turn(Hooked, Generic[T]):
                 yield value
 
     async def values(self, context: Mapping[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """Run the tool, and yield its result or its values; `context` has further arguments by name."""
+        """Run the tool, and yield its result or its values; `context` has more arguments by name."""
         if self._is_running:
             raise SafeExecutionError("the turn is running already")
         await self._run_hooks(TurnHook.BEFORE_RUN, self)
@@ -222,9 +201,8 @@ class Turn(Hooked, Generic[T]):
         try:
             args, kwargs = self._arguments()
             call = self.tool(*args, **{**(context or {}), **kwargs})
-            async with aclosing(
-                self._yielded(call) if self.tool.is_generator else self._returned(call)
-            ) as values:
+            produced = self._yielded(call) if self.tool.is_generator else self._returned(call)
+            async with aclosing(produced) as values:
                 async for value in values:
                     yield value
         except (GeneratorExit, asyncio.CancelledError):
@@ -249,7 +227,7 @@ class Turn(Hooked, Generic[T]):
         return fit_for_json(self.fields())
 
     def fields(self) -> dict[str, Any]:
-        """What is saved, with arguments and output as they are."""
+        """The saved fields, with the arguments and the output as Python values."""
         args, kwargs = self._arguments()
         return {
             "tool_name": self.tool.name,
@@ -263,9 +241,9 @@ class Turn(Hooked, Generic[T]):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The turn that `to_dict` wrote, to be run again if it was running; only `tool_name` is required.
+        """The turn that `to_dict` wrote. Only `tool_name` is required.
 
-        Items in its output are dictionaries.
+        A turn that was saved while it ran is like one that has not run. Items in an output are dictionaries.
         """
         saved = read_saved(data, SavedTurn)
         hooks = registered_hooks(saved.hooks)
@@ -280,18 +258,18 @@ class Turn(Hooked, Generic[T]):
         return args, {name: evaluated(value) for name, value in self.kwargs.items()}
 
     async def _returned(self, call: Any) -> AsyncGenerator[Any, None]:
-        self.output, _ = await self._within(self.timeout, call)
+        self.output, _ = await self._timed(self.timeout, call)
         self._end(StopReason.COMPLETED)
         await self._run_hooks(TurnHook.AFTER_RUN, self)
         yield self.output
 
     async def _yielded(self, call: Any) -> AsyncGenerator[Any, None]:
         output: list[Any] = []
-        left = self.timeout
+        remaining = self.timeout
         async with aclosing(call) as values:
             while True:
                 try:
-                    value, left = await self._within(left, anext(values))
+                    value, remaining = await self._timed(remaining, anext(values))
                 except StopAsyncIteration:
                     break
                 output.append(value)
@@ -301,8 +279,8 @@ class Turn(Hooked, Generic[T]):
         self._end(StopReason.COMPLETED)
         await self._run_hooks(TurnHook.AFTER_RUN, self)
 
-    async def _within(self, seconds: float | None, work: Any) -> tuple[Any, float | None]:
-        """What some work returns, and the seconds that are left of those it may take."""
+    async def _timed(self, seconds: float | None, work: Any) -> tuple[Any, float | None]:
+        """Await some work for at most `seconds`; return its result and the seconds that remain."""
         started = monotonic()
         limit = asyncio.timeout(seconds)
         try:
@@ -310,7 +288,7 @@ class Turn(Hooked, Generic[T]):
                 value = await work
         except TimeoutError:
             if not limit.expired():
-                raise  # the tool's own
+                raise  # the tool itself raised it
             raise TurnTimeoutError(f"the turn timed out after {self.timeout}s") from None
         return value, None if seconds is None else max(seconds - (monotonic() - started), 0)
 
@@ -321,9 +299,9 @@ class Turn(Hooked, Generic[T]):
 
 
 def _fields_in(output: Any) -> Any:
-    """An output with the fields of items in place of the items."""
+    """An output with items replaced by their fields."""
     if isinstance(output, list):
-        return [_fields_in(one) for one in cast("Iterable[Any]", output)]
+        return [_fields_in(value) for value in cast("Iterable[Any]", output)]
     return output.fields() if is_item(output) else output
 
 
