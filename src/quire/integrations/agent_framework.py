@@ -16,20 +16,17 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, address_of, parts_for_model
 from quire.items import (
     Image,
     Item,
     Message as Said,
-    Note,
     Part,
     Reasoning,
-    Summary,
     ToolCall,
     ToolResult,
-    parts_of,
 )
-from quire.providers import base64_of, content_for_model, media_type
+from quire.providers import media_type
 from quire.session import Session
 from quire.state import in_one_reply, is_output
 from quire.stores import Store
@@ -282,15 +279,13 @@ def _contents(item: Item) -> list[Content]:
         case Reasoning():
             return [Content.from_text_reasoning(text=item.text)]
         case _:
-            parts = parts_of(content_for_model(cast("Said | Note | Summary", item)))
-            return [_content(part) for part in parts]
+            return [_content(part) for part in parts_for_model(item)]
 
 
 def _content(part: Part) -> Content:
     if isinstance(part, str):
         return Content.from_text(part)
-    kind = media_type(part) or "application/octet-stream"
-    return Content.from_uri(part.url or f"data:{kind};base64,{base64_of(part.data or b'')}", media_type=kind)
+    return Content.from_uri(address_of(part), media_type=media_type(part) or "application/octet-stream")
 
 
 def _text(result: Any) -> str:

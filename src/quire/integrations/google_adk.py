@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -19,9 +19,9 @@ from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.adk_sessions import QuireSessionService, scope_of
-from quire.integrations.mirror import Mirror, Mirrors
-from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, new_id, parts_of
-from quire.providers import content_for_model, media_type, provider_for
+from quire.integrations.mirror import Mirror, Mirrors, parts_for_model
+from quire.items import Item, Part, Reasoning, ToolCall, ToolResult, new_id
+from quire.providers import media_type, provider_for
 from quire.session import Session as Kept
 from quire.session.session import Options
 from quire.state import is_output
@@ -227,8 +227,7 @@ def _parts(item: Item, part_by_call: dict[str | None, types.Part]) -> Iterator[t
         case Reasoning():
             yield types.Part(text=item.text, thought=True)
         case _:
-            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
-            yield from map(_part, parts)
+            yield from map(_part, parts_for_model(item))
 
 
 def _sent_id(call_id: str) -> str | None:

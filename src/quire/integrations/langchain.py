@@ -16,7 +16,7 @@ from quire.agent import MAX_OUTPUT, characters_within, shortened
 from quire.compactors import READ_BACK
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, parts_for_model
 from quire.items import (
     Audio,
     Content,
@@ -33,7 +33,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers import base64_of, content_for_model
+from quire.providers import base64_of
 from quire.session import Session
 from quire.state import in_one_reply
 from quire.stores import Store
@@ -93,7 +93,7 @@ class MessageCodec:
                 return origin.model_copy(update={"content": content})
             return ToolMessage(content, tool_call_id=first.call_id, name=first.name, status=status)
         texts = [item for item in items if isinstance(item, Message | Note | Summary)]
-        content = _written(tuple(part for item in texts for part in parts_of(content_for_model(item))))
+        content = _written(tuple(part for item in texts for part in parts_for_model(item)))
         if origin is None:
             role = first.role if isinstance(first, Message) else "user"
             if role == "assistant":

@@ -18,7 +18,7 @@ import msgspec
 from quire.compactors import READ_BACK
 from quire.context import Context, Template
 from quire.errors import MissingExtra
-from quire.integrations.mirror import MirrorOptions, Mirrors
+from quire.integrations.mirror import MirrorOptions, Mirrors, address_of, parts_for_model
 from quire.items import (
     Audio,
     Handoff,
@@ -30,9 +30,7 @@ from quire.items import (
     Summary,
     ToolCall,
     ToolResult,
-    parts_of,
 )
-from quire.providers import base64_of, content_for_model, media_type
 from quire.session import Session
 from quire.stores import Store
 from quire.tokens import Definition, Usage
@@ -229,13 +227,12 @@ class _Codec:
             case Handoff():
                 return llm.AgentHandoff(old_agent_id=item.from_agent, new_agent_id=item.to_agent, **common)
             case Message():
-                parts = map(_content, parts_of(content_for_model(item)))
-                content = [part for part in parts if part is not None]
+                content = [part for part in map(_content, parts_for_model(item)) if part is not None]
                 common |= {"role": item.role, "interrupted": item.interrupted}
                 return llm.ChatMessage(content=content, **common)
             case _:
-                text = content_for_model(cast("Note | Summary", item))
-                return llm.ChatMessage(role="user", content=[str(text)], **common)
+                content = list(map(str, parts_for_model(item)))
+                return llm.ChatMessage(role="user", content=content, **common)
 
 
 def _part(content: Any) -> Part | None:
@@ -259,8 +256,8 @@ def _content(part: Part) -> Any:
         case str():
             return part
         case Image():
-            url = part.url or f"data:{media_type(part)};base64,{base64_of(part.data or b'')}"
-            return llm.ImageContent(image=url, inference_detail=part.detail, mime_type=part.media_type)
+            mime_type = part.media_type
+            return llm.ImageContent(image=address_of(part), inference_detail=part.detail, mime_type=mime_type)
         case Audio():
             return part.transcript
         case _:

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from itertools import groupby, takewhile
 from operator import is_
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -26,8 +26,21 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK, Offload, read_back
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
-from quire.items import Item, Message, Note, ToolCall, ToolResult, Unknown
-from quire.providers import NO_RESULT, Finish, Pairing, Parsed
+from quire.items import (
+    Audio,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    parts_of,
+)
+from quire.providers import NO_RESULT, Finish, Pairing, Parsed, base64_of, content_for_model, media_type
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
@@ -396,6 +409,17 @@ def says_same(parsed: Item, recorded: Item) -> bool:
         return False
     names = ("id", "created_at", "extras", *(("reply_id",) if is_output(recorded) else ()))
     return replace(parsed, **{name: getattr(recorded, name) for name in names}) == recorded
+
+
+def parts_for_model(item: Item) -> tuple[Part, ...]:
+    """The parts of a message, a note or a summary, as a model reads them: quoted or framed where needed."""
+    return parts_of(content_for_model(cast("Message | Note | Summary", item)))
+
+
+def address_of(part: Image | Audio | File) -> str:
+    """The address of a part, or its bytes as a `data:` address."""
+    kind = media_type(part) or "application/octet-stream"
+    return part.url or f"data:{kind};base64,{base64_of(part.data or b'')}"
 
 
 def escaped(name: str) -> str:

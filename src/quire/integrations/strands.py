@@ -18,23 +18,10 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidLimit, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, parts_for_model
 from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
-from quire.items import (
-    Content,
-    File,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
-from quire.providers import content_for_model, media_type
+from quire.items import Content, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
+from quire.providers import media_type
 from quire.session import Session
 from quire.state import in_one_reply, is_output
 from quire.stores import Store
@@ -285,8 +272,7 @@ def _blocks(item: Item, thoughts: Iterator[Any]) -> list[Any]:
         case Reasoning():
             return list(islice(thoughts, 1))
         case _:
-            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
-            return [_block(part) for part in parts]
+            return [_block(part) for part in parts_for_model(item)]
 
 
 def _block(part: Part) -> Any:

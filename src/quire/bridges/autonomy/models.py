@@ -66,14 +66,14 @@ class _Writer(Asks):
         raise InvalidValue(f"{self.name} writes summaries: an agent needs a Model")
 
 
-def writer_of(given: Any) -> AnyModel:
+def writer_of(model: Any) -> AnyModel:
     """A model that writes summaries, from a model, its name, or an object with `complete_chat`."""
-    is_chat = not isinstance(given, type) and callable(getattr(given, "complete_chat", None))
-    if is_chat and not callable(getattr(given, "send", None)):
-        return _Writer(given)
-    return agent_model(given, "the model of a summarized history")
+    is_chat = not isinstance(model, type) and callable(getattr(model, "complete_chat", None))
+    if is_chat and not callable(getattr(model, "send", None)):
+        return _Writer(model)
+    return agent_model(model, "the model of a summarized history")
 
 
-def agent_model(given: Any, what: str = "the model of an agent") -> AnyModel:
+def agent_model(model: Any, subject: str = "the model of an agent") -> AnyModel:
     """The model of an agent, from a model, its name, or `None` for the default."""
-    return model_of(DEFAULT if given is None else given, what)
+    return model_of(DEFAULT if model is None else model, subject)
