@@ -237,25 +237,25 @@ class _Conversations:
 
     def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
         """The entries up to one, the oldest first."""
-        found, limit = list[Note](), sys.maxsize if limit is None else limit
+        history, limit = list[Note](), sys.maxsize if limit is None else limit
         notes: dict[_At, Note] = {}
         at: _At | None = self._find(head_id)
-        while at is not None and len(found) < limit:
+        while at is not None and len(history) < limit:
             if at not in notes:
                 # Usually there is at most one record between two entries of a history.
-                notes = self._entries(at.conversation, after=at.version - 2 * (limit - len(found)))
+                notes = self._entries(at.conversation, after=at.version - 2 * (limit - len(history)))
                 self._remember({note.id: place for place, note in notes.items()})
             if at not in notes:
                 raise UnknownId(f"an entry of the history of {cut(head_id)!r} is no longer in the store")
-            found.append(notes[at])
-            above = found[-1].content["above"]
+            history.append(notes[at])
+            above = notes[at].content["above"]
             at = None if above is None else _At(*above)
-        found.reverse()
-        texts = [note.content["message"] for note in found]
+        history.reverse()
+        texts = [note.content["message"] for note in history]
         messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
         return [
             ConversationEntry(id=note.id, parent_id=note.content["parent"], message=message)
-            for note, message in zip(found, messages, strict=True)
+            for note, message in zip(history, messages, strict=True)
         ]
 
     def _find(self, entry_id: str) -> _At:
