@@ -75,15 +75,15 @@ def mirror_of(store: Any, window: int = 32_000, **options: Any) -> Mirror[Chat]:
 def test_threads_share_nothing_but_the_scope_that_a_function_gives_them() -> None:
     quoting, store = Template(History(), Recall(), budget=Budget(window=2_000)), MemoryStore()
     of_each = Mirrors(ChatCodec(), quoting, store)
-    of_users = Mirrors(ChatCodec(), quoting, store, scope=lambda known: known["user"])
+    of_users = Mirrors(ChatCodec(), quoting, store, scope=lambda run: run["user"])
     of_each.of("ana/1").fit([user("My PIN is 4711.")])
-    of_users.of("one", known={"user": "ana"}).fit([user("My PIN is 4712.")])
+    of_users.of("one", run={"user": "ana"}).fit([user("My PIN is 4712.")])
     for mirror, told in [
         (of_each.of("ana/2"), ""),
         (of_each.of("ana"), ""),
         (of_each.of("ana/1", "helper"), "4711"),
-        (of_users.of("two", known={"user": "bob"}), ""),
-        (of_users.of("two", known={"user": "ana"}), "4712"),
+        (of_users.of("two", run={"user": "bob"}), ""),
+        (of_users.of("two", run={"user": "ana"}), "4712"),
         (of_users.of("two", scope="ana"), "4712"),
     ]:
         shown = str(mirror.fit([user("What is my PIN?")]).messages)
@@ -91,7 +91,7 @@ def test_threads_share_nothing_but_the_scope_that_a_function_gives_them() -> Non
     with pytest.raises(InvalidValue, match="name the scope"):
         of_users.of("two")
     with pytest.raises(InvalidValue):
-        of_users.of("1", known={"user": "/ana%2F1"})
+        of_users.of("1", run={"user": "/ana%2F1"})
 
 
 def faults(messages: list[Chat]) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Other frameworks' names over this engine; a bridge renames and adapts, and can do nothing by itself."""
+"""Other frameworks' names over this engine: a bridge renames and adapts, and adds no capability."""

@@ -1,4 +1,4 @@
-"""What several bridges need: reading saved values, and the text in a reply of another framework's model."""
+"""Functions that several bridges share: reading saved values, and the text of a model's reply."""
 
 import inspect
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ T = TypeVar("T")
 
 
 def read_saved(data: object, kind: type[T]) -> T:
-    """Saved values as a value of a type, if they were not read yet; `Damaged` with the path of a misfit."""
+    """Convert saved values to a type; `Damaged` has the path of a value that does not fit.
+
+    A value that is of the type already is returned as it is.
+    """
     if isinstance(data, kind):
         return data
     try:
@@ -23,16 +26,16 @@ def read_saved(data: object, kind: type[T]) -> T:
 
 
 def damaged(fault: Exception, prefix: str = "") -> Damaged:
-    """What msgspec refused, as an error with a path."""
+    """An error of msgspec as `Damaged`, with the path of the value."""
     text, place = without_content(fault)
     return Damaged(prefix + text, f"${place}")
 
 
 async def reply_text(answer: Any) -> str:
-    """The text of what a model of another framework returned.
+    """The text of a reply of another framework's model.
 
-    That is a text, an object or dictionary with `content` or `choices`, an async stream of these, or
-    something to be awaited that gives one of these. Anything without a text is a `WrongType`.
+    The reply is a text, an object or dictionary with `content` or `choices`, an async stream of these, or an
+    awaitable of one of these. A reply without a text raises `WrongType`.
     """
     if inspect.isawaitable(answer):
         answer = await answer
@@ -47,7 +50,7 @@ async def reply_text(answer: Any) -> str:
 
 
 def _text_in(reply: Any) -> str | None:
-    """The text of a reply or of a piece of a stream; `None` if there is none."""
+    """The text of a reply or of a piece of a stream; `None` if it has no text."""
     if isinstance(reply, str):
         return reply
     choices = _field(reply, "choices")
@@ -55,9 +58,9 @@ def _text_in(reply: Any) -> str | None:
         reply = _field(choices[0], "message") or _field(choices[0], "delta") or choices[0]
     content = _field(reply, "content")
     parts: list[Any] = [*content] if isinstance(content, list | tuple) else [content]
-    texts = [part if isinstance(part, str) else _field(part, "text") for part in parts]
-    found = [text for text in texts if isinstance(text, str)]
-    return "".join(found) if found else None
+    values = [part if isinstance(part, str) else _field(part, "text") for part in parts]
+    texts = [value for value in values if isinstance(value, str)]
+    return "".join(texts) if texts else None
 
 
 def _field(value: object, name: str) -> Any:

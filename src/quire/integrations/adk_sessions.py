@@ -1,4 +1,4 @@
-"""Sessions of Google ADK in Quire's stores: each event is kept as it is."""
+"""Sessions of Google ADK in Quire's stores: each event is stored unchanged."""
 
 # pyright: basic, reportMissingImports=false
 
@@ -31,21 +31,25 @@ except ImportError:
     raise MissingExtra("Google ADK", "google-adk") from None
 
 _EVENTS = "adk"
-"""The transcript that holds a session: what it begins with, then its events. Or changes of shared state."""
+"""The transcript with the notes of a conversation.
+
+In the conversation of a session, the first note has the initial state, and each later note is an event. In
+the conversation of an app's or a user's state, each note is a change of that state.
+"""
 
 _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 
 _STALE = "the session was written to since it was read: get it again"
 
-_MOST_KNOWN = 1_000
-"""Sessions that are kept open."""
+_MAX_OPEN = 1_000
+"""How many conversations are kept open."""
 
 
 class QuireSessionService(BaseSessionService):  # type: ignore[misc]
-    """Keeps sessions: each is a conversation of the scope `scope/APP/USER`.
+    """Stores sessions: each is a conversation of the scope `scope/APP/USER`.
 
-    An event that is appended to a session that another has written to meanwhile raises `StaleSessionError`,
-    also between processes. State of the app and of the user is kept beside, under `scope/APP`.
+    If another caller or process has written to a session since it was read, appending an event to it raises
+    `StaleSessionError`. State that is shared by an app or a user is stored in the scope `scope/APP`.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         """The options are those of `Session.open`."""
         self._store = Store.open(store)
         self._scope, self._options = scope, options
-        self._log = lru_cache(_MOST_KNOWN)(self._open)
+        self._log = lru_cache(_MAX_OPEN)(self._open)
 
     async def create_session(
         self,
@@ -66,47 +70,47 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
     ) -> Session:
         """Begin a session; `AlreadyExistsError` if there is one with this id."""
         name = (session_id or "").strip() or new_id()
-        given = to_jsonable_python(state or {}, fallback=str)
-        return await asyncio.to_thread(self._create, app_name, user_id, name, given)
+        initial = to_jsonable_python(state or {}, fallback=str)
+        return await asyncio.to_thread(self._create, app_name, user_id, name, initial)
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """Return a session with all its events, or with those that are asked for."""
-        found = await asyncio.to_thread(self._read, app_name, user_id, session_id.strip())
-        if found is None or config is None:
-            return found
+        """Return a session with all its events or those that `config` selects; None if there is none."""
+        session = await asyncio.to_thread(self._read, app_name, user_id, session_id.strip())
+        if session is None or config is None:
+            return session
         if config.after_timestamp is not None:
-            found.events = [one for one in found.events if one.timestamp >= config.after_timestamp]
+            session.events = [one for one in session.events if one.timestamp >= config.after_timestamp]
         if config.num_recent_events is not None:
-            found.events = found.events[max(len(found.events) - config.num_recent_events, 0) :]
-        return found
+            session.events = session.events[max(len(session.events) - config.num_recent_events, 0) :]
+        return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Return the sessions of a user, or of all users, without events, the one that was used last last."""
+        """Return the sessions of a user, or of all users, without events; the last used session is last."""
         return ListSessionsResponse(sessions=await asyncio.to_thread(self._list, app_name, user_id))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """Erase a session, with what the plugin has recorded of it."""
+        """Erase a session, and the conversations that the plugin recorded for it."""
         await asyncio.to_thread(self._delete, _place_of(self._scope, app_name, user_id, session_id.strip()))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state of a user, by keys without their prefix."""
-        log = self._log(self._shared(app_name, user_id)[State.USER_PREFIX])
-        state = _joined(note.content for note in await asyncio.to_thread(log.read))
+        log = self._log(self._shared_places(app_name, user_id)[State.USER_PREFIX])
+        state = _merged(note.content for note in await asyncio.to_thread(log.read))
         return {key.removeprefix(State.USER_PREFIX): value for key, value in state.items()}
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Keep an event, and then add it to the session."""
+        """Store an event, and then add it to the session object."""
         if not event.partial:
             await asyncio.to_thread(self._append, session, event)
         return await super().append_event(session, event)
 
     def _create(self, app: str, user: str, name: str, state: dict[str, Any]) -> Session:
         log = self._log(_place_of(self._scope, app, user, name))
-        begun = {"id": new_id(), "timestamp": now(), "actions": {"state_delta": state}}
+        first = {"id": new_id(), "timestamp": now(), "actions": {"state_delta": state}}
         try:
-            log.session.append(Note(content=begun), to=_EVENTS, expected=0)
+            log.session.append(Note(content=first), to=_EVENTS, expected=0)
         except Conflict:
             raise AlreadyExistsError(f"there is a session {name} already") from None
         return cast(Session, self._read(app, user, name))
@@ -116,28 +120,29 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         if not notes:
             return None
         bodies = [note.content for note in notes]
-        shared = {prefix: self._log(place).read() for prefix, place in self._shared(app, user).items()}
-        if lost := _not_shared(bodies, shared):  # of a new session, or a process was killed before
-            self._share(app, user, lost)
+        places = self._shared_places(app, user)
+        shared = {prefix: self._log(place).read() for prefix, place in places.items()}
+        if event := _unshared_event(bodies, shared):  # the session is new, or its process was killed
+            self._share(app, user, event)
             return self._read(app, user, name, with_events=with_events)
-        found = Session(
+        own_state = _merged(_with_prefix(_delta(body), "") for body in bodies)
+        shared_state = _merged(note.content for notes in shared.values() for note in notes)
+        events = [msgspec.json.encode(body) for body in bodies[1:]] if with_events else []
+        session = Session(
             id=name,
             app_name=app,
             user_id=user,
-            state=_joined(_of(_delta(body), "") for body in bodies)
-            | _joined(note.content for one in shared.values() for note in one),
-            events=[Event.model_validate_json(msgspec.json.encode(body)) for body in bodies[1:]]
-            if with_events
-            else [],
+            state=own_state | shared_state,
+            events=[Event.model_validate_json(event) for event in events],
             last_update_time=bodies[-1]["timestamp"],
         )
-        found._storage_update_marker = notes[-1].id
-        return found
+        session._storage_update_marker = notes[-1].id
+        return session
 
     def _append(self, session: Session, event: Event) -> None:
         body = event.model_dump(mode="json", exclude_none=True)
-        kept = {key: one for key, one in _delta(body).items() if _prefix_of(key) != State.TEMP_PREFIX}
-        body.setdefault("actions", {})["state_delta"] = kept
+        delta = {key: one for key, one in _delta(body).items() if _prefix_of(key) != State.TEMP_PREFIX}
+        body.setdefault("actions", {})["state_delta"] = delta
         log = self._log(_place_of(self._scope, session.app_name, session.user_id, session.id))
         with log.lock:
             notes = log.read(-1)
@@ -153,23 +158,21 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         self._share(session.app_name, session.user_id, body)
 
     def _share(self, app: str, user: str, body: dict[str, Any]) -> None:
-        """Keep what an event changes in the state of the app and of the user."""
-        for prefix, place in self._shared(app, user).items():
-            if changed := _of(_delta(body), prefix):
+        """Store the changes of an event to the state of the app and of the user."""
+        for prefix, place in self._shared_places(app, user).items():
+            if changed := _with_prefix(_delta(body), prefix):
                 self._log(place).session.append(Note(content=changed, description=body["id"]), to=_EVENTS)
 
     def _list(self, app: str, user_id: str | None) -> list[Session]:
         prefix = f"{self._scope}/{escaped(app)}/"
         scopes = [one for one in self._store.scopes() if one.startswith(prefix)]
         users = [unquote(one.removeprefix(prefix)) for one in scopes] if user_id is None else [user_id]
-        found: list[Session] = []
+        sessions: list[Session] = []
         for user in users:
-            names = self._store.conversations(prefix + escaped(user))
-            every = (
-                self._read(app, user, unquote(one), with_events=False) for one in names if "/" not in one
-            )
-            found += [one for one in every if one]
-        return sorted(found, key=lambda one: one.last_update_time)
+            for name in self._store.conversations(prefix + escaped(user)):
+                if "/" not in name and (found := self._read(app, user, unquote(name), with_events=False)):
+                    sessions.append(found)
+        return sorted(sessions, key=lambda session: session.last_update_time)
 
     def _delete(self, place: Place) -> None:
         for name in self._store.conversations(place.scope):
@@ -178,8 +181,8 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         self._log.cache_clear()
         self._store.scrub(wait=False)
 
-    def _shared(self, app: str, user: str) -> dict[str, Place]:
-        """Where the state of the app and of the user is kept, by the prefix of its keys."""
+    def _shared_places(self, app: str, user: str) -> dict[str, Place]:
+        """The conversations with the state of the app and of the user, by the prefix of its keys."""
         scope = f"{self._scope}/{escaped(app)}"
         names = {State.APP_PREFIX: "app", State.USER_PREFIX: f"user/{escaped(user)}"}
         return {prefix: Place(scope, name) for prefix, name in names.items()}
@@ -195,10 +198,9 @@ class _Log:
         self.session, self.lock = session, Lock()
 
     def read(self, start: int = 0) -> list[Any]:
-        """Read what others have written, and return the notes from one on."""
+        """Read what other processes have written, and return the notes from number `start` on."""
         self.session.refresh()
-        known = _EVENTS in self.session.transcripts
-        return list(self.session.view(_EVENTS)[start:]) if known else []
+        return list(self.session.view(_EVENTS)[start:]) if _EVENTS in self.session.transcripts else []
 
 
 def scope_of(scope: str, app: str, user: str) -> str:
@@ -215,22 +217,23 @@ def _prefix_of(key: str) -> str:
     return next((one for one in _PREFIXES if key.startswith(one)), "")
 
 
-def _of(state: dict[str, Any], prefix: str) -> dict[str, Any]:
+def _with_prefix(state: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {key: value for key, value in state.items() if _prefix_of(key) == prefix}
 
 
-def _joined(changes: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {key: value for one in changes for key, value in one.items()}
+def _merged(changes: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {key: value for change in changes for key, value in change.items()}
 
 
 def _delta(body: dict[str, Any]) -> dict[str, Any]:
+    """The changes of the state that an event makes."""
     return cast("dict[str, Any]", body.get("actions", {}).get("state_delta", {}))
 
 
-def _not_shared(bodies: list[Any], shared: dict[str, list[Any]]) -> dict[str, Any] | None:
-    """The last event that changes shared state, if that change is not kept there."""
+def _unshared_event(bodies: list[Any], shared: dict[str, list[Any]]) -> dict[str, Any] | None:
+    """The last event that changes shared state, if that change is not stored in all of the shared state."""
     for body in reversed(bodies):
-        if changed := [prefix for prefix in shared if _of(_delta(body), prefix)]:
-            known = all(any(note.description == body["id"] for note in shared[one]) for one in changed)
-            return None if known else body
+        if prefixes := [prefix for prefix in shared if _with_prefix(_delta(body), prefix)]:
+            stored = [{note.description for note in shared[prefix]} for prefix in prefixes]
+            return None if all(body["id"] in ids for ids in stored) else body
     return None

@@ -1,7 +1,7 @@
-"""Microsoft Agent Framework: a history that is kept whole, and a view of it for each request.
+"""Microsoft Agent Framework: a history that loses nothing, and requests that fit the model's window.
 
-`QuireHistory` keeps the messages of each session. Its middleware runs before every request of the model, also
-between calls of tools, and sends what fits the model's window.
+`QuireHistory` records the messages of each session. Its middleware runs before every request to the model,
+also between calls of tools, and sends the messages that fit.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,22 +16,19 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, address_of, parts_for_model
 from quire.items import (
     Image,
     Item,
     Message as Said,
-    Note,
     Part,
     Reasoning,
-    Summary,
     ToolCall,
     ToolResult,
-    parts_of,
 )
-from quire.providers import base64_of, content_for_model, media_type
+from quire.providers import media_type
 from quire.session import Session
-from quire.state import in_one_reply
+from quire.state import in_one_reply, is_output
 from quire.stores import Store
 from quire.tokens import Definition, Usage
 
@@ -54,7 +51,7 @@ except ImportError:
 __all__ = ["QuireHistory"]
 
 _NATIVE = "agent_framework"
-"""Where an item keeps a message that its items do not say in full."""
+"""The key of `extras` for the JSON of a message that cannot be rebuilt from its items alone."""
 
 _USAGE = {
     "input": "input_token_count",
@@ -66,9 +63,9 @@ _USAGE = {
 
 
 class QuireHistory(HistoryProvider):
-    """Keeps the messages of sessions, each in the conversation of its `session_id`.
+    """Keeps the messages of each session in the conversation named by its `session_id`.
 
-    `template` says what the model sees, or is the window of the model in tokens. A `scope` may be a function
+    `template` says what the model sees. It may be the model's window in tokens. A `scope` may be a function
     of the `session_id`.
     """
 
@@ -84,9 +81,9 @@ class QuireHistory(HistoryProvider):
         self._codec = _Codec()
         self._mirrors = Mirrors(self._codec, template, store, **options)
         self._loaded = WeakKeyDictionary[Mirror[Message], list[Message]]()
-        """The messages of a session before the run at hand; they go with its mirror."""
+        """The messages of each session before the current run."""
         self.middleware: ChatMiddleware = _Fitting(self)
-        """Fits each request to the template. Give it to the agent, too."""
+        """Fits each request to the template. The agent needs both: the history and this middleware."""
 
     def session(self, session_id: str) -> Session:
         """The conversation of a session, with its view, its receipts and its spending."""
@@ -100,20 +97,20 @@ class QuireHistory(HistoryProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Give the agent its history, and the tool by which it reads results that were sent as stubs."""
+        """Give the agent its history, and the tool with which it reads results that were sent as stubs."""
         await super().before_run(agent=agent, session=session, context=context, state=state)
         mirror = self._mirror(context.session_id)
 
-        def bring_back(handle: str, start: int = 0) -> str:
+        def read_back(handle: str, start: int = 0) -> str:
             return mirror.read_back(handle, start)
 
-        named = FunctionTool(name=READ_BACK["name"], description=READ_BACK["description"], func=bring_back)
-        context.extend_tools(self.source_id, [named])
+        tool = FunctionTool(name=READ_BACK["name"], description=READ_BACK["description"], func=read_back)
+        context.extend_tools(self.source_id, [tool])
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return all messages of a session, with what a run that was cut off had recorded."""
+        """Return all messages of a session, also those that an interrupted run recorded."""
         mirror = self._mirror(session_id)
         await mirror.session.aio.refresh()
         messages = [self._codec.message(items) for items in mirror.recorded().values()]
@@ -132,39 +129,39 @@ class QuireHistory(HistoryProvider):
         mirror = self._mirror(session_id)
         before = self._loaded[mirror] if mirror in self._loaded else await self.get_messages(session_id)
         self._loaded[mirror] = [*before, *messages]
-        _tools.set(_names_in(self._loaded[mirror]))
+        _tools.set(_tool_names(self._loaded[mirror]))
         await mirror.afollow(self._loaded[mirror])
 
     async def fit(self, context: ChatContext) -> None:
-        """Put the messages that fit in the place of those of a request."""
+        """Replace the messages of a request by those that fit."""
         mirror = self._mirror(context.session.session_id if context.session else None)
-        beside = [one for one in context.messages if self._is_beside(one)]
-        items = [one for one in context.messages if not self._is_beside(one)]
+        before = [message for message in context.messages if self._is_outside(message)]
+        messages = [message for message in context.messages if not self._is_outside(message)]
         options = context.options or {}
-        told = [str(options.get("instructions") or ""), *(one.text for one in beside)]
+        texts = [str(options.get("instructions") or ""), *(message.text for message in before)]
         tools = [_definition(tool) for tool in options.get("tools") or () if isinstance(tool, FunctionTool)]
-        _tools.set(_names_in(items))
+        _tools.set(_tool_names(messages))
         shown = await mirror.afit(
-            items, instructions="\n".join(filter(None, told)), tools=tools, model=_model_asked(context)
+            messages, instructions="\n".join(filter(None, texts)), tools=tools, model=_model_name(context)
         )
-        context.messages = [*beside, *shown.messages]
+        context.messages = [*before, *shown.messages]
 
     async def record(self, context: ChatContext, response: ChatResponse[Any]) -> None:
-        """Record the answer to a request before its calls are run, and what it used."""
-        used: Mapping[str, Any] = response.usage_details or {}
-        counts = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
+        """Record the answer to a request and its token usage, before its calls are run."""
+        details: Mapping[str, Any] = response.usage_details or {}
+        counts = {name: int(details.get(field) or 0) for name, field in _USAGE.items()}
         usage = Usage(**counts) if any(counts.values()) else None
         mirror = self._mirror(context.session.session_id if context.session else None)
-        _tools.set(_names_in(response.messages))
-        await mirror.arecord(response.messages, usage, model=response.model or _model_asked(context))
+        _tools.set(_tool_names(response.messages))
+        await mirror.arecord(response.messages, usage, model=response.model or _model_name(context))
 
     def _mirror(self, session_id: str | None) -> Mirror[Message]:
         if not session_id:
             raise InvalidValue("run the agent with a session: agent.run(…, session=agent.create_session())")
-        return self._mirrors.of(session_id, known=session_id)
+        return self._mirrors.of(session_id, run=session_id)
 
-    def _is_beside(self, message: Message) -> bool:
-        """Whether a message is of the instructions or of another provider, and not of the conversation."""
+    def _is_outside(self, message: Message) -> bool:
+        """Whether a message is an instruction or comes from another provider: not from the conversation."""
         source = message.additional_properties.get("_attribution", {}).get("source_id", self.source_id)
         return message.role == "system" or source != self.source_id
 
@@ -186,8 +183,8 @@ class _Fitting(ChatMiddleware):
             await record(context.result)
 
 
-def _model_asked(context: ChatContext) -> str | None:
-    """The name of the model that a request is for: of its options, else of its client."""
+def _model_name(context: ChatContext) -> str | None:
+    """The name of the model that a request is for: from its options, else from its client."""
     name = (context.options or {}).get("model") or getattr(context.client, "model", None)
     return name if isinstance(name, str) else None
 
@@ -198,39 +195,39 @@ def _definition(tool: FunctionTool) -> Definition:
 
 
 _tools: ContextVar[Mapping[str, str]] = ContextVar("_tools")
-"""The names of the tools that the messages at hand call, by the id of the call: a result has no name."""
+"""The names of the tools that the current messages call, by call id: a result does not name its tool."""
 
 
-def _names_in(messages: Sequence[Message]) -> Mapping[str, str]:
-    contents = (one for message in messages for one in message.contents)
-    return {one.call_id: one.name for one in contents if one.call_id and one.name}
+def _tool_names(messages: Sequence[Message]) -> Mapping[str, str]:
+    contents = (content for message in messages for content in message.contents)
+    return {content.call_id: content.name for content in contents if content.call_id and content.name}
 
 
 class _Codec:
-    """Messages of the framework. What has no item, such as an approval, stays with its message."""
+    """Messages of the framework. Contents without an item, such as approvals, are kept as JSON."""
 
     def identity(self, message: Message) -> Any:
-        """A message is the same if it says the same: names and ids are added later."""
+        """What a message says, without the names and ids that are added later."""
         fields = ("type", "text", "call_id", "name", "arguments", "result", "uri")
-        said = [{name: getattr(one, name, None) for name in fields} for one in message.contents]
-        return [message.role, msgspec.to_builtins(said, enc_hook=str)]
+        contents = [{name: getattr(one, name, None) for name in fields} for one in message.contents]
+        return [message.role, msgspec.to_builtins(contents, enc_hook=str)]
 
     def read(self, message: Message) -> Sequence[Item]:
-        """Return the items of a message; the first keeps the whole message if they do not say all of it."""
+        """Return the items of a message. The first holds its JSON if they cannot rebuild the message."""
         items = in_one_reply(self._items(message))
         if items and self._plain(items).to_dict() != message.to_dict():
             items[0] = replace(items[0], extras={_NATIVE: message.to_json()})
         return items
 
     def _items(self, message: Message) -> list[Item]:
-        found: list[Item] = []
+        items: list[Item] = []
         parts: list[Part] = []
 
         def end_message() -> None:
             if parts:
                 role: Any = message.role if message.role in ("system", "user", "assistant") else "user"
                 content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
-                found.append(Said(role, content))
+                items.append(Said(role, content))
                 parts.clear()
 
         for one in message.contents:
@@ -241,26 +238,26 @@ class _Codec:
                     parts.append(Image(url=one.uri, media_type=one.media_type))
                 case "text_reasoning":
                     end_message()
-                    found.append(Reasoning(one.text or ""))
+                    items.append(Reasoning(one.text or ""))
                 case "function_call" if one.call_id and one.name:
                     end_message()
-                    found.append(ToolCall(one.call_id, one.name, _text(one.arguments or {})))
+                    items.append(ToolCall(one.call_id, one.name, _text(one.arguments or {})))
                 case "function_result" if one.call_id:
                     end_message()
                     name = _tools.get().get(one.call_id, "tool")
-                    found.append(ToolResult(one.call_id, name, _text(one.result), bool(one.exception)))
+                    items.append(ToolResult(one.call_id, name, _text(one.result), bool(one.exception)))
                 case _:
                     pass
         end_message()
-        return found
+        return items
 
     def message(self, items: Sequence[Item]) -> Message:
         """Return the message that items were read from."""
-        kept = items[0].extras.get(_NATIVE)
-        return self._plain(items) if kept is None else Message.from_json(kept)
+        json = items[0].extras.get(_NATIVE)
+        return self._plain(items) if json is None else Message.from_json(json)
 
     def write(self, items: Sequence[Item], origin: Message | None) -> Message:
-        """Return a message, or a copy of one with other content."""
+        """Return a message, or a copy of the origin with other content."""
         message = self._plain(items)
         if origin is not None:
             message.role, message.author_name = origin.role, origin.author_name
@@ -268,11 +265,9 @@ class _Codec:
 
     def _plain(self, items: Sequence[Item]) -> Message:
         first = items[0]
-        contents = [one for item in items for one in _contents(item)]
-        role = "tool" if isinstance(first, ToolResult) else "assistant"
-        if isinstance(first, Said):
-            role = first.role
-        return Message("user" if isinstance(first, Note | Summary) else role, contents)
+        role = "assistant" if is_output(first) else "tool" if isinstance(first, ToolResult) else "user"
+        contents = [content for item in items for content in _contents(item)]
+        return Message(first.role if isinstance(first, Said) else role, contents)
 
 
 def _contents(item: Item) -> list[Content]:
@@ -284,15 +279,13 @@ def _contents(item: Item) -> list[Content]:
         case Reasoning():
             return [Content.from_text_reasoning(text=item.text)]
         case _:
-            parts = parts_of(content_for_model(cast("Said | Note | Summary", item)))
-            return [_content(part) for part in parts]
+            return [_content(part) for part in parts_for_model(item)]
 
 
 def _content(part: Part) -> Content:
     if isinstance(part, str):
         return Content.from_text(part)
-    kind = media_type(part) or "application/octet-stream"
-    return Content.from_uri(part.url or f"data:{kind};base64,{base64_of(part.data or b'')}", media_type=kind)
+    return Content.from_uri(address_of(part), media_type=media_type(part) or "application/octet-stream")
 
 
 def _text(result: Any) -> str:

@@ -1,7 +1,7 @@
-"""Google ADK: sessions in Quire's stores, and a view of them for each request.
+"""Google ADK: sessions in Quire's stores, and requests that fit the model's window.
 
-`QuireSessionService` keeps the events of each session as they are. `QuirePlugin` runs before every request of
-a model, and sends what fits its window.
+`QuireSessionService` stores the events of each session unchanged. `QuirePlugin` runs before every request to
+a model, and sends the contents that fit.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -19,9 +19,9 @@ from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import MissingExtra
 from quire.integrations.adk_sessions import QuireSessionService, scope_of
-from quire.integrations.mirror import Mirror, Mirrors
-from quire.items import Item, Message, Note, Part, Reasoning, Summary, ToolCall, ToolResult, new_id, parts_of
-from quire.providers import content_for_model, media_type, provider_for
+from quire.integrations.mirror import Mirror, Mirrors, parts_for_model
+from quire.items import Item, Part, Reasoning, ToolCall, ToolResult, new_id
+from quire.providers import media_type, provider_for
 from quire.session import Session as Kept
 from quire.session.session import Options
 from quire.state import is_output
@@ -41,16 +41,16 @@ except ImportError:
 __all__ = ["QuirePlugin", "QuireSessionService"]
 
 _OURS = "quire-"
-"""The beginning of ids that are given here to calls that have none."""
+"""The prefix of call ids that are made here, for calls that come without one."""
 
 _GEMINI = provider_for("gemini")
 
 
 class QuirePlugin(BasePlugin):  # type: ignore[misc]
-    """Fits each request to the window of the model, and keeps a receipt of it.
+    """Fits each request to the model's window, and records its receipt.
 
-    Each agent of a session sees contents of its own, so each has a conversation, `SESSION/AGENT`, in the
-    scope `scope/APP/USER`. `template` says what the model sees, or is its window in tokens.
+    The agents of a session see different contents. So each has its own conversation, `SESSION/AGENT`, in the
+    scope `scope/APP/USER`. `template` says what the model sees. It may be the model's window in tokens.
     """
 
     def __init__(
@@ -67,46 +67,44 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
         self._mirrors = Mirrors(_Codec(), template, store, provider="gemini", **options)
 
     def session(self, session: Session, agent: str) -> Kept:
-        """What an agent has been sent in a session, with its receipts and its spending."""
+        """The conversation of an agent in a session, with its receipts and its spending."""
         return self._mirror(session, agent).session
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
-        """Put the contents that fit in the place of those of a request."""
-        mirror, config = (
-            self._mirror(callback_context.session, callback_context.agent_name),
-            llm_request.config,
-        )
+        """Replace the contents of a request by those that fit."""
+        mirror = self._mirror(callback_context.session, callback_context.agent_name)
         if llm_request.tools_dict and READ_BACK["name"] not in llm_request.tools_dict:
-            llm_request.append_tools([_reader(mirror)])
-        given = [tool for tool in config.tools or () if isinstance(tool, types.Tool)]
-        declared = [one for tool in given for one in tool.function_declarations or ()]
+            llm_request.append_tools([_read_back_tool(mirror)])
+        config = llm_request.config
+        tools = [tool for tool in config.tools or () if isinstance(tool, types.Tool)]
+        declarations = [one for tool in tools for one in tool.function_declarations or ()]
         shown = await mirror.afit(
-            _numbered(llm_request.contents),
+            _with_ids(llm_request.contents),
             instructions=_text_of(config.system_instruction),
-            tools=[one.model_dump(mode="json", exclude_none=True) for one in declared],
+            tools=[one.model_dump(mode="json", exclude_none=True) for one in declarations],
             model=llm_request.model,
         )
-        llm_request.contents = _merged([one.content for one in shown.messages])
+        llm_request.contents = _merged([turn.content for turn in shown.messages])
 
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> None:
-        """Record what an answer used. The answer itself comes with the next request."""
-        used = llm_response.usage_metadata
-        if used is not None and not llm_response.partial:
-            reported = {"usageMetadata": used.model_dump(mode="json", by_alias=True, exclude_none=True)}
+        """Record the token usage of an answer. The answer itself is recorded with the next request."""
+        usage = llm_response.usage_metadata
+        if usage is not None and not llm_response.partial:
+            body = {"usageMetadata": usage.model_dump(mode="json", by_alias=True, exclude_none=True)}
             mirror = self._mirror(callback_context.session, callback_context.agent_name)
-            await mirror.arecord([], _GEMINI.parse(reported).usage)
+            await mirror.arecord([], _GEMINI.parse(body).usage)
 
     def _mirror(self, session: Session, agent: str) -> "Mirror[_Turn]":
         scope = scope_of(self._scope, session.app_name, session.user_id)
         return self._mirrors.of(session.id, agent, scope=scope)
 
 
-def _reader(mirror: "Mirror[_Turn]") -> FunctionTool:
-    """The tool by which a model reads a result that was sent as a stub."""
+def _read_back_tool(mirror: "Mirror[_Turn]") -> FunctionTool:
+    """The tool with which a model reads a result that was sent as a stub."""
 
     async def read_back(handle: str, start: int = 0) -> str:
         return await asyncio.to_thread(mirror.read_back, handle, start)
@@ -116,33 +114,37 @@ def _reader(mirror: "Mirror[_Turn]") -> FunctionTool:
 
 
 class _Turn(NamedTuple):
-    """A content, and the same with an id for each call and each result.
+    """A content as ADK has it, and a copy in which every call and result has an id.
 
-    Neighbouring contents of the model have one reply id.
+    Consecutive contents of the model have the same reply id.
     """
 
     content: types.Content
-    named: types.Content
+    with_ids: types.Content
     reply_id: str
 
 
-def _numbered(contents: Sequence[types.Content]) -> list[_Turn]:
-    """Contents with ids: ADK takes its own out of a request, because Gemini pairs by name and order."""
+def _with_ids(contents: Sequence[types.Content]) -> list[_Turn]:
+    """Contents with an id for each call and result.
+
+    ADK removes its own ids from a request, because Gemini pairs calls and results by name and order.
+    """
     turns: list[_Turn] = []
-    waiting: list[tuple[str, str | None]] = []  # calls without a result: their ids and names
+    pending: list[tuple[str, str | None]] = []  # ids and names of calls that have no result so far
     role, reply_id = None, ""
     for number, content in enumerate(contents):
         parts: list[types.Part] = []
         for part in content.parts or ():
-            made = f"{_OURS}{number}-{len(parts)}"
+            new_call_id = f"{_OURS}{number}-{len(parts)}"
             if call := part.function_call:
-                waiting.append((call.id or made, call.name))
-                part = _with(part, "function_call", id=call.id or made)
+                call_id = call.id or new_call_id
+                pending.append((call_id, call.name))
+                part = _changed(part, "function_call", id=call_id)
             elif answer := part.function_response:
-                ids = [one for one, name in waiting if name == answer.name]
-                answered = answer.id or next(iter(ids), made)
-                waiting = [one for one in waiting if one[0] != answered]
-                part = _with(part, "function_response", id=answered)
+                ids = [call_id for call_id, name in pending if name == answer.name]
+                answered = answer.id or next(iter(ids), new_call_id)
+                pending = [row for row in pending if row[0] != answered]
+                part = _changed(part, "function_response", id=answered)
             parts.append(part)
         role, reply_id = content.role, reply_id if content.role == role else new_id()
         turns.append(_Turn(content, content.model_copy(update={"parts": parts}), reply_id))
@@ -150,15 +152,14 @@ def _numbered(contents: Sequence[types.Content]) -> list[_Turn]:
 
 
 def _merged(contents: Sequence[types.Content]) -> list[types.Content]:
-    """Contents in which results that stand side by side are one content: Gemini takes no others."""
+    """Contents with consecutive results merged into one content, which Gemini requires."""
     merged: list[types.Content] = []
     for is_answer, run in groupby(contents, _is_answer):
-        found = list(run)
-        if is_answer and len(found) > 1:
-            found = [
-                found[0].model_copy(update={"parts": [part for one in found for part in one.parts or ()]})
-            ]
-        merged += found
+        group = list(run)
+        if is_answer and len(group) > 1:
+            parts = [part for content in group for part in content.parts or ()]
+            group = [group[0].model_copy(update={"parts": parts})]
+        merged += group
     return merged
 
 
@@ -166,13 +167,13 @@ def _is_answer(content: types.Content) -> bool:
     return bool(content.parts) and all(part.function_response for part in content.parts or ())
 
 
-def _with(part: types.Part, field: str, **changed: Any) -> types.Part:
-    """A part with something changed in the call or the result that it holds."""
-    return part.model_copy(update={field: getattr(part, field).model_copy(update=changed)})
+def _changed(part: types.Part, field: str, **changes: Any) -> types.Part:
+    """A part with changes in the call or the result that its `field` holds."""
+    return part.model_copy(update={field: getattr(part, field).model_copy(update=changes)})
 
 
 def _text_of(instruction: Any) -> str:
-    """The text of instructions, which are a text, a part, a content, or several of them."""
+    """The text of instructions, which are a text, a part, a content, or a list of these."""
     match instruction:
         case None:
             return ""
@@ -190,36 +191,34 @@ class _Codec:
     """Contents of Gemini, which Quire reads itself."""
 
     def identity(self, message: _Turn) -> Any:
-        """A content is the same if it says the same."""
-        return message.named.model_dump(mode="json", exclude_none=True)
+        """What a content says."""
+        return message.with_ids.model_dump(mode="json", exclude_none=True)
 
     def read(self, message: _Turn) -> Sequence[Item]:
         """Return the items of a content."""
-        items = _GEMINI.read_history([message.named], model="*") if message.named.parts else []
+        items = _GEMINI.read_history([message.with_ids], model="*") if message.with_ids.parts else []
         return [replace(item, reply_id=message.reply_id) if is_output(item) else item for item in items]
 
     def write(self, items: Sequence[Item], origin: _Turn | None) -> _Turn:
-        """Return a content, or a copy of one with other content. Calls stay signed, other parts do not."""
-        known = {part.function_call.id: part for part in _parts(origin) if part.function_call}
-        parts = [part for item in items for part in _written(item, known)]
-        first = items[0]
-        is_models = isinstance(first, ToolCall | Reasoning) or getattr(first, "role", "") == "assistant"
-        content = types.Content(role="model" if is_models else "user", parts=parts)
+        """Return a content, or a copy of the origin with other content.
+
+        Calls keep their signatures, since their parts are copied. Other parts are written without one.
+        """
+        before = (origin.with_ids.parts or ()) if origin else ()
+        part_by_call = {part.function_call.id: part for part in before if part.function_call}
+        parts = [part for item in items for part in _parts(item, part_by_call)]
+        content = types.Content(role="model" if is_output(items[0]) else "user", parts=parts)
         return _Turn(content, content, "")
 
 
-def _parts(turn: _Turn | None) -> Sequence[types.Part]:
-    return (turn.named.parts or ()) if turn else ()
-
-
-def _written(item: Item, known: dict[str | None, types.Part]) -> Iterator[types.Part]:
-    """The parts that show an item; an id that was given here is not sent."""
+def _parts(item: Item, part_by_call: dict[str | None, types.Part]) -> Iterator[types.Part]:
+    """The parts that show an item. Ids that were made here are left out."""
     match item:
-        case ToolCall() if item.call_id in known:
-            yield _with(known[item.call_id], "function_call", id=_sent_id(item.call_id))
+        case ToolCall() if item.call_id in part_by_call:
+            yield _changed(part_by_call[item.call_id], "function_call", id=_sent_id(item.call_id))
         case ToolCall():
-            given = msgspec.json.decode(item.arguments or "{}")
-            call = types.FunctionCall(id=_sent_id(item.call_id), name=item.name, args=given)
+            args = msgspec.json.decode(item.arguments or "{}")
+            call = types.FunctionCall(id=_sent_id(item.call_id), name=item.name, args=args)
             yield types.Part(function_call=call)
         case ToolResult():
             response: dict[str, Any] = {"error" if item.is_error else "output": item.text}
@@ -228,8 +227,7 @@ def _written(item: Item, known: dict[str | None, types.Part]) -> Iterator[types.
         case Reasoning():
             yield types.Part(text=item.text, thought=True)
         case _:
-            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
-            yield from map(_part, parts)
+            yield from map(_part, parts_for_model(item))
 
 
 def _sent_id(call_id: str) -> str | None:

@@ -1,10 +1,10 @@
-"""Hermes Agent: a context engine that shortens what is sent, and keeps all that was said.
+"""Hermes Agent: a context engine that shortens requests, and records every message.
 
     # ~/.hermes/plugins/quire/__init__.py
     from quire.integrations.hermes import register
 
 With `context.engine: quire` in its configuration, Hermes asks the engine for a shorter list of messages when
-the window fills up. Before it returns one, the engine records the whole list.
+the window fills up. The engine records the whole list before it returns a shorter one.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -39,9 +39,13 @@ __all__ = ["QuireEngine", "register"]
 Chat = dict[str, Any]
 """A message of the Chat Completions API, with fields of Hermes."""
 
-_SAID = ("role", "content", "tool_calls", "tool_call_id")
-_USAGE = {"input": "prompt_tokens", "output": "completion_tokens"} | {
-    name: f"{name}_tokens" for name in ("cache_read", "cache_write", "reasoning")
+_FIELDS = ("role", "content", "tool_calls", "tool_call_id")
+_USAGE = {
+    "input": "prompt_tokens",
+    "output": "completion_tokens",
+    "cache_read": "cache_read_tokens",
+    "cache_write": "cache_write_tokens",
+    "reasoning": "reasoning_tokens",
 }
 _CHAT = provider_for("openai")
 
@@ -54,11 +58,11 @@ def register(ctx: Any) -> None:
 
 
 class QuireEngine(ContextEngine):  # type: ignore[misc]
-    """Keeps each session of Hermes in the conversation of its id, and fits its messages.
+    """Records each session of Hermes in the conversation named by its id, and fits its messages.
 
-    Without a template, the messages get the room that the threshold of Hermes leaves beside its prompt and
-    tools. A `scope` may be a function of what Hermes tells at the start of a session, such as its `platform`
-    and `conversation_id`.
+    Without a template, messages may take the tokens below Hermes's threshold that its prompt and tools leave.
+    A `scope` may be a function of the fields with which Hermes starts a session, such as `platform` and
+    `conversation_id`.
     """
 
     def __init__(
@@ -67,24 +71,24 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         template: Template | None = None,
         **options: Unpack[MirrorOptions],
     ) -> None:
-        self._given_as = store, template, options
+        self._arguments = store, template, options
         self._codec = _Codec()
         self._mirrors = Mirrors(self._codec, template, store, **options)
-        self._session_id, self._told = "", dict[str, Any]()
-        self._whole: list[Chat] = []  # all messages, of which Hermes goes on with some:
-        self._given: list[Chat] = []
+        self._session_id, self._session_fields = "", dict[str, Any]()
+        self._all: list[Chat] = []  # all messages at the last compression
+        self._compressed: list[Chat] = []  # those that it returned: Hermes's list begins with these
         self._has_selected = False
 
     def __deepcopy__(self, memo: Any) -> "QuireEngine":
         """Return an engine for another agent: it shares the store, and nothing else."""
-        store, template, options = self._given_as
-        twin = QuireEngine(store, template, **options)
-        twin.context_length, twin.threshold_tokens = self.context_length, self.threshold_tokens
-        return twin
+        store, template, options = self._arguments
+        engine = QuireEngine(store, template, **options)
+        engine.context_length, engine.threshold_tokens = self.context_length, self.threshold_tokens
+        return engine
 
     @property
     def name(self) -> str:
-        """What `context.engine` is set to."""
+        """The value of `context.engine` for this engine."""
         return "quire"
 
     @property
@@ -95,26 +99,26 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
         """Open the conversation of a session."""
         if self._session_id == session_id:
-            return  # Hermes has taken over a shorter list, and goes on
-        self._session_id, self._told = session_id, kwargs
-        self._forget()
+            return  # the session continues with a compressed list
+        self._session_id, self._session_fields = session_id, kwargs
+        self._clear()
 
     def on_session_end(self, session_id: str, messages: list[Chat]) -> None:
-        """Record what was said since the last time."""
+        """Record the last messages of a session."""
         if messages and session_id == self._session_id:
             self.on_turn_complete(messages)
 
     def on_session_reset(self) -> None:
-        """Begin anew."""
+        """Forget the compressed list of the session."""
         super().on_session_reset()
-        self._forget()
+        self._clear()
 
     def on_turn_complete(self, messages: list[Chat], usage: Any = None, **kwargs: Any) -> None:
         """Record the messages of a turn."""
-        self._following(self.threshold_tokens).follow(self._whole_of(_conversation(messages)))
+        self._mirror_for(self.threshold_tokens).follow(self._uncompressed(_conversation(messages)))
 
     def update_from_response(self, usage: dict[str, Any]) -> None:
-        """Take in what a request used; if its messages were selected here, it is recorded."""
+        """Note the token usage of a request. If `select_context` chose its messages, record it too."""
         self.last_prompt_tokens = usage.get("prompt_tokens", 0)
         self.last_completion_tokens = usage.get("completion_tokens", 0)
         self.last_total_tokens = usage.get("total_tokens", 0)
@@ -124,7 +128,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         self._has_selected = False
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
-        """Whether a request has come to the threshold."""
+        """Whether a request has reached the threshold."""
         tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
         return bool(0 < self.threshold_tokens <= tokens)
 
@@ -136,14 +140,15 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         force: bool = False,
         memory_context: str = "",
     ) -> list[Chat]:
-        """Record the messages, and return those that fit below the threshold. No model is asked."""
-        beside = max((current_tokens or 0) - estimate_messages_tokens_rough(messages), 0)
-        before, whole = _system(messages), self._whole_of(_conversation(messages))
-        shown = self._following(max(self.threshold_tokens - beside, self.threshold_tokens // 4)).fit(whole)
-        if len(shown.messages) < len(messages) - len(before) or shown.messages != _conversation(messages):
+        """Record the messages, and return those that fit below the threshold. No model is called."""
+        prompt_and_tools = max((current_tokens or 0) - estimate_messages_tokens_rough(messages), 0)
+        room = max(self.threshold_tokens - prompt_and_tools, self.threshold_tokens // 4)
+        everything = self._uncompressed(_conversation(messages))
+        shown = self._mirror_for(room).fit(everything)
+        if shown.messages != _conversation(messages):
             self.compression_count += 1
-            self._whole, self._given = whole, shown.messages
-        return copy.deepcopy([*before, *shown.messages])
+            self._all, self._compressed = everything, shown.messages
+        return copy.deepcopy([*_system(messages), *shown.messages])
 
     def select_context(
         self,
@@ -153,40 +158,40 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         incoming_message: Any = None,
         budget_tokens: int = 0,
     ) -> list[Chat] | None:
-        """Return the messages of one request. Releases of Hermes up to 0.19 do not ask for them."""
-        whole = self._whole_of(_conversation(request_messages))
-        shown = self._following(budget_tokens or self.threshold_tokens).fit(whole)
+        """Return the messages of one request. Hermes calls this from the release after 0.19 on."""
+        everything = self._uncompressed(_conversation(request_messages))
+        shown = self._mirror_for(budget_tokens or self.threshold_tokens).fit(everything)
         self._has_selected = True
         return copy.deepcopy([*_system(request_messages), *shown.messages])
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """The tool by which a model reads a result that was sent as a stub."""
+        """The tool with which a model reads a result that was sent as a stub."""
         return [dict(READ_BACK)]
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        """Read a result that was sent as a stub."""
+        """Run the tool `read_back`."""
         if name != READ_BACK["name"]:
             return cast(str, super().handle_tool_call(name, args, **kwargs))
         try:
-            mirror = self._mirror() if self._mirrors.template else self._following(self.threshold_tokens)
-            found = {"output": mirror.read_back(str(args.get("handle", "")), int(args.get("start") or 0))}
+            mirror = self._mirror() if self._mirrors.template else self._mirror_for(self.threshold_tokens)
+            answer = {"output": mirror.read_back(str(args.get("handle", "")), int(args.get("start") or 0))}
         except QuireError as error:
-            found = {"error": str(error)}
-        return msgspec.json.encode(found).decode()
+            answer = {"error": str(error)}
+        return msgspec.json.encode(answer).decode()
 
-    def _forget(self) -> None:
-        self._whole, self._given, self._has_selected = [], [], False
+    def _clear(self) -> None:
+        self._all, self._compressed, self._has_selected = [], [], False
 
-    def _whole_of(self, messages: list[Chat]) -> list[Chat]:
-        """All messages of the conversation, where Hermes has those that it was given and then new ones."""
-        given, same = self._given, self._codec.identity
-        if given and [*map(same, messages[: len(given)])] == [*map(same, given)]:
-            return [*self._whole, *messages[len(given) :]]
+    def _uncompressed(self, messages: list[Chat]) -> list[Chat]:
+        """All messages of the conversation: those of the last compression, and the newer ones of Hermes."""
+        compressed, identity = self._compressed, self._codec.identity
+        if compressed and [*map(identity, messages[: len(compressed)])] == [*map(identity, compressed)]:
+            return [*self._all, *messages[len(compressed) :]]
         return messages
 
-    def _following(self, room: int) -> Mirror[Chat]:
-        """The mirror of the session, for requests of a size."""
-        template = self._given_as[1] or Template(History(), budget=Budget(window=max(room, 1)))
+    def _mirror_for(self, room: int) -> Mirror[Chat]:
+        """The mirror of the session, for requests of at most `room` tokens unless there is a template."""
+        template = self._arguments[1] or Template(History(), budget=Budget(window=max(room, 1)))
         if self._mirrors.template is None or self._mirrors.template.budget != template.budget:
             self._mirrors.refit(template)
         return self._mirror()
@@ -194,7 +199,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
     def _mirror(self) -> Mirror[Chat]:
         if not self._session_id:
             raise InvalidValue("no session of Hermes has begun")
-        return self._mirrors.of(self._session_id, known=self._told)
+        return self._mirrors.of(self._session_id, run=self._session_fields)
 
 
 def _system(messages: Sequence[Chat]) -> list[Chat]:
@@ -210,31 +215,28 @@ class _Codec:
     """Messages of the Chat Completions API, which Quire reads itself."""
 
     def identity(self, message: Chat) -> Any:
-        """A message is the same if it says the same: Hermes adds fields of its own."""
-        return [message.get(name) or None for name in _SAID]
+        """What a message says, without the fields that Hermes adds."""
+        return [message.get(name) or None for name in _FIELDS]
 
     def read(self, message: Chat) -> Sequence[Item]:
         """Return the items of a message."""
-        said = {name: message[name] for name in _SAID if message.get(name) is not None}
-        return _CHAT.read_history([said])
+        plain = {name: message[name] for name in _FIELDS if message.get(name) is not None}
+        return _CHAT.read_history([plain])
 
     def write(self, items: Sequence[Item], origin: Chat | None) -> Chat:
-        """Return a message, or a copy of one with other content."""
+        """Return a message, or a copy of the origin with other content."""
         first = items[0]
         if isinstance(first, ToolResult):
             result = {"role": "tool", "tool_call_id": first.call_id, "content": first.text}
             return {**(origin or {}), **result}
-        said = [one for one in items if isinstance(one, Message | Note | Summary)]
-        text = "\n".join(text_of(content_for_model(one)) for one in said)
-        calls = [
-            {
-                "id": one.call_id,
-                "type": "function",
-                "function": {"name": one.name, "arguments": one.arguments},
-            }
-            for one in items
-            if isinstance(one, ToolCall)
+        texts = [item for item in items if isinstance(item, Message | Note | Summary)]
+        text = "\n".join(text_of(content_for_model(item)) for item in texts)
+        functions = [
+            (item.call_id, {"name": item.name, "arguments": item.arguments})
+            for item in items
+            if isinstance(item, ToolCall)
         ]
+        calls = [{"id": call_id, "type": "function", "function": fields} for call_id, fields in functions]
         role = "assistant" if isinstance(first, ToolCall | Reasoning) else getattr(first, "role", "user")
         message = {**(origin or {}), "role": role, "content": text}
         message.pop("tool_calls", None)

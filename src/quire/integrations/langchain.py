@@ -1,13 +1,13 @@
 """LangChain's agents on Quire: the log keeps every message, and the model gets a view that fits its window.
 
-The middleware changes requests, and not the state of the agent: what a user sees and what a checkpointer
-keeps stays as it is. The one exception is a result of a tool that is too long for the window. It is kept
-whole in the pool of the conversation, and the state gets its beginning and its end, with a handle.
+The middleware changes requests. It does not change the state of the agent, which users see and checkpointers
+store, with one exception: if a tool's result is too long for the window, the state gets its beginning and its
+end with a handle. The pool of the conversation keeps the whole result.
 """
 
 import asyncio
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -16,7 +16,7 @@ from quire.agent import MAX_OUTPUT, characters_within, shortened
 from quire.compactors import READ_BACK
 from quire.context import DEFAULT_MODEL, Template
 from quire.errors import InvalidValue, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, parts_for_model
 from quire.items import (
     Audio,
     Content,
@@ -33,7 +33,7 @@ from quire.items import (
     ToolResult,
     parts_of,
 )
-from quire.providers import content_for_model
+from quire.providers import base64_of
 from quire.session import Session
 from quire.state import in_one_reply
 from quire.stores import Store
@@ -56,14 +56,14 @@ __all__ = ["QuireMiddleware"]
 _ROLES: dict[str, Role] = {"human": "user", "system": "system"}
 _MEDIA = {"image": Image, "audio": Audio, "file": File}
 _OTHER = "[blocks that only the provider reads]"
-_LEAST_RESULT = 64  # tokens that every result of a tool may take
+_MIN_RESULT = 64  # tokens that every result of a tool may take
 
 
 class MessageCodec:
     """Reads and writes the messages of LangChain.
 
-    It reads text, reasoning, media by address or as base64, calls and results. Other blocks that a provider
-    knows are sent with their message, and not counted.
+    Text, reasoning, media (by address or as base64), calls and results become items. Other blocks are sent
+    with their message, and are not counted.
     """
 
     def read(self, message: AnyMessage) -> Sequence[Item]:
@@ -72,28 +72,28 @@ class MessageCodec:
         if isinstance(message, ToolMessage):
             is_error = message.status == "error"
             return [ToolResult(message.tool_call_id, message.name or "tool", content, is_error=is_error)]
-        said = [Message(_role_of(message), content)] if content else []
+        texts = [Message(_role_of(message), content)] if content else []
         other = [Message(_role_of(message), _OTHER)] if message.content and not content else []
         if not isinstance(message, AIMessage):
-            return said or other
+            return texts or other
         thoughts = [Reasoning(one["reasoning"]) for one in _blocks_of(message) if one.get("reasoning")]
         calls = [
             ToolCall(one["id"] or "", one["name"], json.dumps(one["args"])) for one in message.tool_calls
         ]
         for bad in message.invalid_tool_calls:
             calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
-        return in_one_reply([*thoughts, *said, *calls] or other)
+        return in_one_reply([*thoughts, *texts, *calls] or other)
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
-        """Return the message that shows some items."""
+        """Return a message, or a copy of the origin with other content."""
         first = items[0]
         if isinstance(first, ToolResult):
             content, status = _written(first.content), "error" if first.is_error else "success"
             if isinstance(origin, ToolMessage):
                 return origin.model_copy(update={"content": content})
             return ToolMessage(content, tool_call_id=first.call_id, name=first.name, status=status)
-        said = [item for item in items if isinstance(item, Message | Note | Summary)]
-        content = _written(tuple(part for item in said for part in parts_of(content_for_model(item))))
+        texts = [item for item in items if isinstance(item, Message | Note | Summary)]
+        content = _written(tuple(part for item in texts for part in parts_for_model(item)))
         if origin is None:
             role = first.role if isinstance(first, Message) else "user"
             if role == "assistant":
@@ -101,14 +101,15 @@ class MessageCodec:
             return HumanMessage(content) if role == "user" else SystemMessage(content)
         changed: dict[str, Any] = {"content": content}
         if isinstance(origin, AIMessage):
-            made = {item.call_id: item.arguments for item in items if isinstance(item, ToolCall)}
-            calls = [one for one in origin.tool_calls if one["id"] in made]
-            changed["tool_calls"] = [{**one, "args": json.loads(made[str(one["id"])])} for one in calls]
-            changed["invalid_tool_calls"] = [one for one in origin.invalid_tool_calls if one["id"] in made]
+            args = {item.call_id: item.arguments for item in items if isinstance(item, ToolCall)}
+            calls = [call for call in origin.tool_calls if call["id"] in args]
+            changed["tool_calls"] = [{**call, "args": json.loads(args[str(call["id"])])} for call in calls]
+            invalid = [call for call in origin.invalid_tool_calls if call["id"] in args]
+            changed["invalid_tool_calls"] = invalid
         return origin.model_copy(update=changed)
 
     def identity(self, message: AnyMessage) -> Any:
-        """Return what a message says, without the id and the metadata that LangChain adds."""
+        """What a message says, without the id and the metadata that LangChain adds."""
         if isinstance(message, ToolMessage):
             return ["tool", message.content, message.tool_call_id, message.status]
         if not isinstance(message, AIMessage):
@@ -148,7 +149,7 @@ def _content_of(message: AnyMessage) -> Content:
 
 
 def _written(content: Content) -> str | list[str | dict[Any, Any]]:
-    """A content as LangChain has it: a text, or blocks."""
+    """Content in the form of LangChain: a text, or a list of blocks."""
     parts = parts_of(content)
     if all(isinstance(part, str) for part in parts):
         return "\n".join(map(str, parts))
@@ -159,26 +160,27 @@ def _block(part: Part) -> dict[Any, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     kind = type(part).__name__.lower()
-    where = {"url": part.url} if part.data is None else {"base64": b64encode(part.data).decode()}
-    return {"type": kind, **where, **({"mime_type": part.media_type} if part.media_type else {})}
+    source = {"url": part.url} if part.data is None else {"base64": base64_of(part.data)}
+    return {"type": kind, **source, **({"mime_type": part.media_type} if part.media_type else {})}
 
 
 def _usage_of(message: AIMessage) -> Usage | None:
-    said = message.usage_metadata
-    if said is None:
+    usage = message.usage_metadata
+    if usage is None:
         return None
-    read, made = said.get("input_token_details", {}), said.get("output_token_details", {})
-    hit, written = read.get("cache_read") or 0, read.get("cache_creation") or 0
-    total = max(said["input_tokens"], hit + written)
-    return Usage(total, said["output_tokens"], hit, written, made.get("reasoning") or 0)
+    details = usage.get("input_token_details", {})
+    cache_read, cache_write = details.get("cache_read") or 0, details.get("cache_creation") or 0
+    reasoning = usage.get("output_token_details", {}).get("reasoning") or 0
+    total = max(usage["input_tokens"], cache_read + cache_write)
+    return Usage(total, usage["output_tokens"], cache_read, cache_write, reasoning)
 
 
 class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
-    `template` may be the size of the window in tokens. The conversation is the `thread_id` of the run; a run
-    inside of another has one below it. A `scope` may be a function of the run's config. Put it last among the
-    middleware, so that it sees what is really sent.
+    `template` may be the size of the window in tokens. The conversation is named by the run's `thread_id`; an
+    agent that runs inside another has a conversation below it. A `scope` may be a function of the run's
+    config. Put this middleware last, so that no other one changes the request after it.
     """
 
     def __init__(
@@ -190,7 +192,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         self._mirrors = Mirrors(MessageCodec(), template, store, **options)
         self._template = cast(Template, self._mirrors.template)
-        self._defined: tuple[list[Any], list[Definition]] = [], []
+        self._defined: tuple[list[Any], list[Definition]] = [], []  # the last tools, and their definitions
         self.tools = [
             StructuredTool.from_function(
                 self._read_back,
@@ -207,9 +209,9 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Send what fits, and record the answer and what it used."""
+        """Send the messages that fit, and record the answer and its token usage."""
         mirror = self._mirror()
-        shown = mirror.fit(request.messages, **self._beside(request))
+        shown = mirror.fit(request.messages, **self._fit_options(request))
         response = handler(request.override(messages=shown.messages))
         mirror.record(*_answer(response))
         return response
@@ -221,7 +223,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         """`wrap_model_call` to be awaited."""
         mirror = self._mirror()
-        shown = await mirror.afit(request.messages, **self._beside(request))
+        shown = await mirror.afit(request.messages, **self._fit_options(request))
         response = await handler(request.override(messages=shown.messages))
         await mirror.arecord(*_answer(response))
         return response
@@ -229,16 +231,16 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
-        """Run a call that has not begun before, and keep a result that is too long in the pool.
+        """Run a call, unless it began before and may have had its effect.
 
-        The model gets the two ends of such a result, and a handle.
+        A result that is too long is kept in the pool; the model gets its two ends and a handle.
         """
         mirror, call_id = self._mirror(), str(request.tool_call["id"])
-        if words := mirror.begin(call_id):
-            return _unsure(request, words)
+        if refusal := mirror.begin(call_id):
+            return _refused(request, refusal)
         try:
             message, notes = self._shortened(request, handler(request))
-        except GraphBubbleUp:
+        except GraphBubbleUp:  # an interrupt: the call will run again
             mirror.pause(call_id)
             raise
         for note in notes:
@@ -252,8 +254,8 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """`wrap_tool_call` to be awaited."""
         mirror, call_id = self._mirror(), str(request.tool_call["id"])
-        if words := await asyncio.to_thread(mirror.begin, call_id):
-            return _unsure(request, words)
+        if refusal := await asyncio.to_thread(mirror.begin, call_id):
+            return _refused(request, refusal)
         try:
             message, notes = self._shortened(request, await handler(request))
         except GraphBubbleUp:
@@ -267,18 +269,18 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return self._mirror().read_back(handle, start)
 
     def _mirror(self) -> Mirror[AnyMessage]:
-        """The mirror of the run that is going on."""
+        """The mirror of the current run."""
         config = get_config()
-        named = config.get("configurable", {})
-        if "thread_id" not in named:
+        fields = config.get("configurable", {})
+        if "thread_id" not in fields:
             raise InvalidValue('the run has no conversation: give it {"configurable": {"thread_id": …}}')
-        outer, _, _step = str(named.get("checkpoint_ns", "")).rpartition("|")
-        return self._mirrors.of(str(named["thread_id"]), *([outer] if outer else []), known=config)
+        outer, _, _step = str(fields.get("checkpoint_ns", "")).rpartition("|")
+        return self._mirrors.of(str(fields["thread_id"]), *([outer] if outer else []), run=config)
 
-    def _beside(self, request: ModelRequest[Any]) -> dict[str, Any]:
-        """What is sent beside the messages."""
-        known, definitions = self._defined
-        if known != request.tools:
+    def _fit_options(self, request: ModelRequest[Any]) -> dict[str, Any]:
+        """What `Mirror.fit` takes beside the messages: instructions, tools and model."""
+        last_tools, definitions = self._defined
+        if last_tools != request.tools:
             definitions = [_definition(tool) for tool in request.tools]
             self._defined = list(request.tools), definitions
         model = getattr(request.model, "model_name", None) or getattr(request.model, "model", None)
@@ -287,24 +289,25 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _shortened(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> tuple[ToolMessage | Command[Any], list[Note]]:
+        """A result for the state, and the notes that keep the text that was cut out of it."""
         name = request.tool_call["name"]
         text = _content_of(result) if isinstance(result, ToolMessage) else None
         if name == READ_BACK["name"] or not isinstance(text, str) or not isinstance(result, ToolMessage):
             return result, []
-        asking = next(
-            (one for one in reversed(request.state["messages"]) if isinstance(one, AIMessage)), None
-        )
-        calls = max(len(asking.tool_calls) if asking else 1, 2)
-        tokens = max(self._template.budget.available // (2 * calls), _LEAST_RESULT)
+        # The results of one reply share half of the budget; a single one gets a quarter.
+        replies = (one for one in reversed(request.state["messages"]) if isinstance(one, AIMessage))
+        reply = next(replies, None)
+        calls = max(len(reply.tool_calls) if reply else 1, 2)
+        tokens = max(self._template.budget.available // (2 * calls), _MIN_RESULT)
         counter = counter_for(self._template.model or DEFAULT_MODEL)
-        most = characters_within(counter, tokens, text, MAX_OUTPUT)
-        shown, notes = shortened(text, most, f"output of {name}")
+        length = characters_within(counter, tokens, text, MAX_OUTPUT)
+        shown, notes = shortened(text, length, f"output of {name}")
         return (result.model_copy(update={"content": shown}) if notes else result), notes
 
 
-def _unsure(request: ToolCallRequest, words: str) -> ToolMessage:
+def _refused(request: ToolCallRequest, refusal: str) -> ToolMessage:
     call = request.tool_call
-    return ToolMessage(words, tool_call_id=str(call["id"]), name=call["name"], status="error")
+    return ToolMessage(refusal, tool_call_id=str(call["id"]), name=call["name"], status="error")
 
 
 def _definition(tool: BaseTool | dict[str, Any]) -> Definition:
@@ -314,6 +317,6 @@ def _definition(tool: BaseTool | dict[str, Any]) -> Definition:
 
 
 def _answer(response: ModelResponse[Any]) -> tuple[list[AnyMessage], Usage | None]:
-    """The messages of an answer, and the tokens that it took."""
+    """The messages of an answer, and its token usage."""
     messages = cast("list[AnyMessage]", response.result)
     return messages, next((_usage_of(one) for one in messages if isinstance(one, AIMessage)), None)

@@ -1,8 +1,9 @@
-"""LangGraph's checkpoints in a store of Quire: each message of a thread is kept once.
+"""LangGraph's checkpoints in a store of Quire: each message of a thread is stored once.
 
-A thread is one conversation of the store, and each `put` and `put_writes` is one note in its log. A note has
-the values that the thread does not have yet; a list that goes on where another stopped is kept as what was
-added. To delete, a note with all that remains begins the thread anew, and the notes before it are emptied.
+A thread is one conversation of the store, and each `put` and `put_writes` appends one note to its log. The
+note has only the values that are new to the thread. Of a list that extends an earlier list, it has only the
+new elements. To delete checkpoints, one note with all remaining data starts the thread again, and all notes
+before it are erased.
 """
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
@@ -35,46 +36,48 @@ Key = tuple[str, str]  # the namespace and the id of a checkpoint
 
 
 class _Row(NamedTuple):
-    """A checkpoint. It and its metadata are the piece `number`; `values` are the pieces of its channels."""
+    """A checkpoint. Piece `number` is the checkpoint and its metadata, without the values of channels."""
 
     parent: str | None
     number: int
     values: Mapping[str, int]
+    """The number of each channel's value, by channel."""
 
 
 class _Thread:
-    """A thread as its log tells it."""
+    """A thread in memory: the content of its log up to a version."""
 
     serde: Serde
 
     def __init__(self, place: Place) -> None:
         self.place, self.lock = place, Lock()
-        self.begin()
+        self.clear()
 
-    def begin(self) -> None:
-        self.version, self.last = 0, b""
+    def clear(self) -> None:
+        self.version, self.last_body = 0, b""
         self.pieces = Pieces()
         self.rows: dict[Key, _Row] = {}
         self.writes: dict[Key, dict[tuple[str, int], tuple[str, str, int]]] = {}
-        self._lists: dict[Key, int] = {}  # the newest of each channel of a namespace
+        self._lists: dict[Key, int] = {}  # the newest list, by namespace and channel
 
-    def take(self, version: int, body: bytes, note: Mapping[str, Any]) -> None:
-        """Take in the next note of the log."""
+    def apply(self, version: int, body: bytes, note: Mapping[str, Any]) -> None:
+        """Apply the next note of the log."""
         if note.get("begins"):
-            self.begin()
-        self.version, self.last = version, body
+            self.clear()
+        self.version, self.last_body = version, body
         for piece in note.get("pieces", ()):
-            self.pieces.read(piece)
+            self.pieces.load(piece)
         for ns, name, *fields in note.get("rows", ()):
             row = self.rows[ns, name] = _Row(*fields)
-            self._lists |= {(ns, at): one for at, one in row.values.items() if self.pieces.is_list(one)}
+            lists = {channel: n for channel, n in row.values.items() if self.pieces.is_list(n)}
+            self._lists |= {(ns, channel): number for channel, number in lists.items()}
         for ns, name, task, index, *fields in note.get("writes", ()):
-            made = self.writes.setdefault((ns, name), {})
-            if index < 0 or (task, index) not in made:
-                made[task, index] = tuple(fields)
+            writes = self.writes.setdefault((ns, name), {})
+            if index < 0 or (task, index) not in writes:
+                writes[task, index] = tuple(fields)
 
     def add(self, value: Any, ns: str = "", channel: str = "") -> int:
-        """The number of a value. A list goes on where the newest list of the channel stopped."""
+        """Add a value and return its number. A list is stored as its difference to the channel's newest."""
         if type(value) is not list:
             return self.pieces.add(self.serde.dumps_typed(value))
         elements = [self.pieces.add(self.serde.dumps_typed(one)) for one in cast(Sequence[Any], value)]
@@ -82,7 +85,7 @@ class _Thread:
 
     def value(self, number: int) -> Any:
         if self.pieces.is_list(number):
-            return [self.value(one) for one in self.pieces.elements(number)]
+            return [self.value(element) for element in self.pieces.elements(number)]
         return self.serde.loads_typed(cast(Typed, self.pieces.all[number]))
 
     def metadata(self, key: Key) -> CheckpointMetadata:
@@ -94,10 +97,11 @@ class _Thread:
         return [key for key in newest if ns in (None, key[0])]
 
     def pending(self, key: Key) -> list[base.PendingWrite]:
-        """What tasks wrote after a checkpoint, in the order in which it applies."""
-        made = self.writes.get(key, {})
-        order = sorted(made, key=lambda one: base.writes_sort_key(made[one][0], *one))
-        return [(one[0], made[one][1], self.value(made[one][2])) for one in order]
+        """The writes of tasks after a checkpoint, in the order in which LangGraph applies them."""
+        writes = self.writes.get(key, {})
+        rows = [(task, index, *fields) for (task, index), fields in writes.items()]
+        rows.sort(key=lambda row: base.writes_sort_key(row[2], row[0], row[1]))
+        return [(task, channel, self.value(number)) for task, _, _, channel, number in rows]
 
     def sources(self, key: Key) -> Iterator[Key]:
         """The ancestors from which LangGraph reads the delta channels of a checkpoint."""
@@ -106,24 +110,26 @@ class _Thread:
             yield key
 
     def note_of(self, keys: set[Key]) -> dict[str, Any]:
-        """The note that begins the thread anew with some of its checkpoints. Numbers of pieces stay.
+        """The note that starts the thread again with only these checkpoints. Numbers of pieces stay.
 
-        If the checkpoint b stays, and a, of which the pieces 0 and 1 are, does not:
+        If the pieces 0 and 1 belong to the checkpoint a, and only b remains:
 
             pieces: ("deleted", b"0"), ("deleted", b"1"), ("msgpack", b"…")
             rows:   ("", "b", "a", 2, {})
             writes: those of b, and those of checkpoints that are not put yet
         """
-        rows = {key: row for key, row in self.rows.items() if key in keys}
-        kept = [key for key in self.writes if key in keys or key not in self.rows]
-        writes = [(*key, *one, *made) for key in kept for one, made in self.writes[key].items()]
+        rows = [(*key, *row) for key, row in self.rows.items() if key in keys]
+        remaining = [key for key in self.writes if key in keys or key not in self.rows]
+        writes = [(*key, *task, *fields) for key in remaining for task, fields in self.writes[key].items()]
         needed = {write[-1] for write in writes}
-        needed.update(*((row.number, *row.values.values()) for row in rows.values()))
-        told = [(*at, *row) for at, row in rows.items()]
-        return {"begins": True, "pieces": self.pieces.only(needed), "rows": told, "writes": writes}
+        for *_, number, values in rows:
+            needed.update((number, *values.values()))
+        pieces = self.pieces.erased_except(needed)
+        return {"begins": True, "pieces": pieces, "rows": rows, "writes": writes}
 
 
-def _named(config: Config) -> tuple[str, str, str | None]:
+def _key_of(config: Config) -> tuple[str, str, str | None]:
+    """The thread, the namespace and the checkpoint that a config names; the checkpoint may be None."""
     named = config.get("configurable", {})
     return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
 
@@ -138,8 +144,8 @@ def _body(note: Mapping[str, Any]) -> bytes:
 
 def _awaited(verb: Callable[..., Any]) -> Any:
     @wraps(verb)
-    async def call(*args: Any, **named: Any) -> Any:
-        return await STORE.do(verb, *args, **named)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        return await STORE.do(verb, *args, **kwargs)
 
     return call
 
@@ -147,8 +153,8 @@ def _awaited(verb: Callable[..., Any]) -> Any:
 class QuireSaver(base.BaseCheckpointSaver[int]):
     """A checkpointer on a store: SQLite, PostgreSQL, JSON lines or memory.
 
-    `store` is an address or an open store. Threads are the conversations of `scope`. What the checkpoints of
-    a thread share is kept once, so a thread grows with what happens in it, and not with its square.
+    `store` is an address or an open store. Threads are the conversations of `scope`. Values that checkpoints
+    of a thread share are stored once, so that a thread's size grows linearly with its messages.
     """
 
     def __init__(
@@ -156,22 +162,23 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
     ) -> None:
         super().__init__(serde=serde)
         self.store, self.scope = Store.open(store), named_scope(scope)
-        self._threads = lru_cache(64)(_Thread)  # those that were used last
+        self._threads = lru_cache(64)(_Thread)
 
     def get_tuple(self, config: Config) -> CheckpointTuple | None:
         """The checkpoint that a config names, or else the newest of its thread and namespace."""
-        thread_id, ns, name = _named(config)
+        thread_id, ns, name = _key_of(config)
         with self._current(thread_id) as thread:
             name = name or next((newest for _, newest in thread.keys(ns)), "")
             row = thread.rows.get((ns, name))
             if row is None:
                 return None
-            kept = thread.value(row.number)
-            kept["checkpoint"]["channel_values"] = {at: thread.value(one) for at, one in row.values.items()}
+            stored = thread.value(row.number)
+            values = {channel: thread.value(number) for channel, number in row.values.items()}
+            stored["checkpoint"]["channel_values"] = values
             return CheckpointTuple(
                 _config(thread_id, ns, name),
-                kept["checkpoint"],
-                kept["metadata"],
+                stored["checkpoint"],
+                stored["metadata"],
                 _config(thread_id, ns, row.parent) if row.parent else None,
                 thread.pending((ns, name)),
             )
@@ -187,28 +194,31 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
         """The checkpoints of a thread, or of all threads of the scope, newest first."""
         wanted = (config or {}).get("configurable", {})
         only, end = wanted.get("checkpoint_id"), (before or {}).get("configurable", {}).get("checkpoint_id")
-        found: Sequence[tuple[str, str, str]] = ()
+        keys: Sequence[tuple[str, str, str]] = ()  # the id first: checkpoints sort by it
         for thread_id in (str(wanted["thread_id"]),) if wanted else self.store.conversations(self.scope):
             with self._current(thread_id) as thread:
-                found = *found, *((at, ns, thread_id) for ns, at in thread.keys(wanted.get("checkpoint_ns")))
-        left = len(found) if limit is None else limit
-        for name, ns, thread_id in sorted(found, reverse=True):
-            if left > 0 and only in (None, name) and (end is None or name < end):
-                one = self.get_tuple(_config(thread_id, ns, name))
-                if one and all(one.metadata.get(key) == value for key, value in (filter or {}).items()):
-                    left -= 1
-                    yield one
+                of_thread = thread.keys(wanted.get("checkpoint_ns"))
+                keys = *keys, *((name, ns, thread_id) for ns, name in of_thread)
+        remaining = len(keys) if limit is None else limit
+        for name, ns, thread_id in sorted(keys, reverse=True):
+            if remaining > 0 and only in (None, name) and (end is None or name < end):
+                found = self.get_tuple(_config(thread_id, ns, name))
+                if found and all(found.metadata.get(key) == value for key, value in (filter or {}).items()):
+                    remaining -= 1
+                    yield found
 
     def put(
         self, config: Config, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: Any
     ) -> Config:
-        """Keep a checkpoint."""
-        thread_id, ns, parent = _named(config)
+        """Store a checkpoint."""
+        thread_id, ns, parent = _key_of(config)
 
         def note(thread: _Thread) -> dict[str, Any]:
-            values = {at: thread.add(value, ns, at) for at, value in checkpoint["channel_values"].items()}
-            own, about = {**checkpoint, "channel_values": {}}, base.get_checkpoint_metadata(config, metadata)
-            number = thread.add({"checkpoint": own, "metadata": about})
+            channels = checkpoint["channel_values"].items()
+            values = {channel: thread.add(value, ns, channel) for channel, value in channels}
+            bare = {**checkpoint, "channel_values": {}}
+            full_metadata = base.get_checkpoint_metadata(config, metadata)
+            number = thread.add({"checkpoint": bare, "metadata": full_metadata})
             return {"rows": [(ns, checkpoint["id"], parent, number, values)]}
 
         self._write(thread_id, note)
@@ -217,30 +227,38 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
     def put_writes(
         self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote after a checkpoint."""
-        thread_id, ns, name = _named(config)
-        ats = [base.WRITES_IDX_MAP.get(channel, at) for at, (channel, _) in enumerate(writes)]
+        """Store what a task wrote after a checkpoint."""
+        thread_id, ns, name = _key_of(config)
 
         def note(thread: _Thread) -> dict[str, Any]:
-            made = ((at, task_path, one[0], thread.add(one[1])) for at, one in zip(ats, writes, strict=True))
-            return {"writes": [(ns, name, task_id, *one) for one in made]}
+            rows = [
+                (base.WRITES_IDX_MAP.get(channel, index), task_path, channel, thread.add(value))
+                for index, (channel, value) in enumerate(writes)
+            ]
+            return {"writes": [(ns, name, task_id, *row) for row in rows]}
 
         self._write(thread_id, note)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove all that is kept of a thread."""
+        """Remove a thread from the store."""
         self.store.remove(self._place(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs made in any thread, except what delta channels of others are read from."""
+        """Delete the checkpoints of these runs in all threads.
+
+        A checkpoint stays if the delta channels of a remaining one are read from it.
+        """
         for thread_id in self.store.conversations(self.scope):
-            self._keep(thread_id, lambda thread, key: thread.metadata(key).get("run_id") not in run_ids)
+            self._retain(thread_id, lambda thread, key: thread.metadata(key).get("run_id") not in run_ids)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all checkpoints, or with `keep_latest` all but the newest and what it is read from."""
+        """Delete the checkpoints of threads: `delete` deletes all of them.
+
+        `keep_latest` leaves the newest of each namespace, and those from which its delta channels are read.
+        """
         for thread_id in thread_ids:
             if strategy == "keep_latest":
-                self._keep(thread_id, lambda thread, key: key == thread.keys(key[0])[0])
+                self._retain(thread_id, lambda thread, key: key == thread.keys(key[0])[0])
             elif strategy == "delete":
                 self.delete_thread(thread_id)
             else:
@@ -248,7 +266,8 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to one that does not exist yet."""
-        entries = [Entry(*entry[1:]) for entry in self.store.read(self._place(source_thread_id))]
+        stored = self.store.read(self._place(source_thread_id))
+        entries = [Entry(entry.stream, entry.body) for entry in stored]
         self.store.append(self._place(target_thread_id), entries, expected=0)
 
     aget_tuple = _awaited(get_tuple)
@@ -261,31 +280,31 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
 
     async def alist(self, config: Config | None, **options: Any) -> AsyncIterator[CheckpointTuple]:
         """The same as `list`, to be awaited."""
-        for one in await STORE.do(lambda: [*self.list(config, **options)]):
-            yield one
+        for checkpoint in await STORE.do(lambda: [*self.list(config, **options)]):
+            yield checkpoint
 
     def _place(self, thread_id: str) -> Place:
         return Place(self.scope, str(thread_id))
 
     @contextmanager
     def _current(self, thread_id: str) -> Generator[_Thread, None, None]:
-        """A thread with all that others wrote, for the caller alone."""
+        """A locked thread that is up to date with the store."""
         thread = self._threads(self._place(thread_id))
         with thread.lock:
-            thread.serde = self.serde  # a copy of this saver, which shares its threads, may have another
+            thread.serde = self.serde  # copies of this saver share its threads, and may have another serde
             entries = self.store.read(thread.place, after=max(thread.version - 1, 0))
-            if entries and thread.version and entries[0].body == thread.last:
+            if entries and thread.version and entries[0].body == thread.last_body:
                 entries = entries[1:]
-            elif thread.version:  # another deleted from it
-                thread.begin()
+            elif thread.version:  # another writer has deleted from the thread: read it again
+                thread.clear()
                 entries = self.store.read(thread.place)
             for entry, item in zip(entries, items_in(thread.place, entries), strict=True):
                 note = msgpack.decode(decompress(cast(Note, item).content))
-                thread.take(entry.version, entry.body, note)
+                thread.apply(entry.version, entry.body, note)
             try:
                 yield thread
             except BaseException:
-                thread.begin()  # it may have pieces that are not in the log
+                thread.clear()  # it may have pieces that are not in the log
                 raise
 
     def _write(self, thread_id: str, note_for: Callable[[_Thread], dict[str, Any]]) -> int:
@@ -296,18 +315,18 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
                 note = note_for(thread)
                 entry = Entry("checkpoints", _body({"pieces": thread.pieces.all[known:], **note}))
                 version = self.store.append(thread.place, [entry], expected=thread.version)
-                thread.take(version, entry.body, note)
+                thread.apply(version, entry.body, note)
                 return version
 
-    def _keep(self, thread_id: str, stays: Callable[[_Thread, Key], bool]) -> None:
-        """Delete the checkpoints of a thread that do not stay, unless those that stay are read from them."""
+    def _retain(self, thread_id: str, is_retained: Callable[[_Thread, Key], bool]) -> None:
+        """Delete all checkpoints of a thread except some, and except the sources of these."""
         with self._current(thread_id) as thread:
-            if all(stays(thread, key) for key in thread.rows):
+            if all(is_retained(thread, key) for key in thread.rows):
                 return
 
         def note(thread: _Thread) -> dict[str, Any]:
-            staying = {key for key in thread.rows if stays(thread, key)}
-            return thread.note_of(staying.union(*map(thread.sources, staying)) & thread.rows.keys())
+            retained = {key for key in thread.rows if is_retained(thread, key)}
+            return thread.note_of(retained.union(*map(thread.sources, retained)) & thread.rows.keys())
 
         version = self._write(thread_id, note)
         self.store.replace(self._place(thread_id), dict.fromkeys(range(1, version), _body({})))

@@ -1,17 +1,17 @@
-"""The values of LangGraph's checkpoints, serialized: each is kept once, and known by its number."""
+"""The serialized values of LangGraph's checkpoints. Equal values are stored once, under one number."""
 
 from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, cast
 
 Typed = tuple[str, bytes]
-"""A value as a serializer writes it."""
+"""A serialized value: the name of its format, and its bytes."""
 
 NO_LIST = -1
 
 
 class Listed(NamedTuple):
-    """A list: the first `kept` elements of the list with the number `base`, then those `added`, by number.
+    """A list: the first `shared` elements of the list number `base`, then the pieces `added`, by number.
 
     If m1, m2, m3 and m4 are the pieces 0, 1, 2 and 4:
 
@@ -21,7 +21,7 @@ class Listed(NamedTuple):
     """
 
     base: int
-    kept: int
+    shared: int
     added: tuple[int, ...]
 
 
@@ -32,25 +32,25 @@ class Pieces:
         self.all: list[Typed | Listed] = []
         self._numbers: dict[Typed | Listed, int] = {}
 
-    def read(self, fields: Sequence[Any]) -> None:
-        """Add a piece that a log has."""
+    def load(self, fields: Sequence[Any]) -> None:
+        """Add a piece that was read from a log."""
         self.add(tuple(fields) if len(fields) == 2 else Listed(fields[0], fields[1], tuple(fields[2])))
 
     def add(self, piece: Typed | Listed) -> int:
-        """The number of a piece, which is added unless it is there."""
+        """Add a piece unless it is there already, and return its number."""
         number = self._numbers.setdefault(piece, len(self.all))
         if number == len(self.all):
             self.all.append(piece)
         return number
 
     def add_list(self, elements: Sequence[int], base: int = NO_LIST) -> int:
-        """The number of a list, which is kept as what it adds to the list `base`."""
+        """Add a list, stored as its difference to the list `base`, and return its number."""
         before = self.elements(base)
         differing = (at for at, pair in enumerate(zip(before, elements, strict=False)) if pair[0] != pair[1])
-        kept = next(differing, min(len(before), len(elements)))
-        if 0 < kept == len(before) == len(elements):
+        shared = next(differing, min(len(before), len(elements)))
+        if 0 < shared == len(before) == len(elements):
             return base
-        return self.add(Listed(base if kept else NO_LIST, kept, tuple(elements[kept:])))
+        return self.add(Listed(base if shared else NO_LIST, shared, tuple(elements[shared:])))
 
     def is_list(self, number: int) -> bool:
         """Whether a piece is a list."""
@@ -59,22 +59,24 @@ class Pieces:
     def elements(self, number: int) -> list[int]:
         """The numbers of the elements of a list; none for `NO_LIST`.
 
-        It is read from its end. In the example of `Listed`, the elements of 6 are 0, 1, 4:
+        The loop collects them from the last to the first. For the list 6 of the example in `Listed`:
 
-            6 adds 4 to two elements of 5
-            5 adds 4 to three elements of 3: it is not one of the two
-            3 adds 0, 1, 2: the first two
+            6 adds 4, after the first two elements of 5
+            5 adds 4 after three elements: it is not among the first two
+            3 adds 0, 1, 2: the first two are 0 and 1
+
+        So the elements are 0, 1, 4.
         """
-        parts, wanted = list[Sequence[int]](), None
+        parts, length = list[Sequence[int]](), None
         while number != NO_LIST:
-            base, kept, added = cast(Listed, self.all[number])
-            wanted = kept + len(added) if wanted is None else wanted
-            parts.append(added[: max(wanted - kept, 0)])
-            number, wanted = base, min(wanted, kept)
+            base, shared, added = cast(Listed, self.all[number])
+            length = shared + len(added) if length is None else length
+            parts.append(added[: max(length - shared, 0)])
+            number, length = base, min(length, shared)
         return [*chain.from_iterable(reversed(parts))]
 
-    def only(self, numbers: Collection[int]) -> list[Typed | Listed]:
-        """All pieces in their places. Values are emptied, except these and the elements of these lists."""
+    def erased_except(self, numbers: Collection[int]) -> list[Typed | Listed]:
+        """All pieces at their numbers, with values erased except these and the elements of these lists."""
         needed = {*numbers, *chain.from_iterable(map(self.elements, filter(self.is_list, numbers)))}
         return [
             piece if at in needed or self.is_list(at) else ("deleted", str(at).encode())

@@ -1,8 +1,8 @@
 """Tools of MCP servers as tools of an agent.
 
-A server is somebody else's program: each call waits for approval unless the caller says otherwise, what the
-server says of its own tools (that they only read, for example) counts for nothing, and a server that is lost
-during a call is an error that the model reads.
+A server is somebody else's program. So each call waits for approval unless the caller says otherwise, the
+server's own claims about its tools (such as "read-only") are ignored, and if the server is lost during a
+call, the model reads an error.
 """
 
 import asyncio
@@ -36,13 +36,12 @@ T = TypeVar("T")
 
 logger = logging.getLogger("quire.integrations")
 
-_CALL, _START = 60.0, 30.0
-_MOST_PAGES = 100
-"""Pages of a list of tools: a server that goes on for ever is stopped there."""
+_TIMEOUT, _START_TIMEOUT = 60.0, 30.0
+_MAX_PAGES = 100  # of a list of tools
 
 
 class ToolServer:
-    """A server of the Model Context Protocol: a command that is started, or the address of one that runs.
+    """A server of the Model Context Protocol: a command that is started, or the address of a running server.
 
     The connection is opened when it is first needed, opened again after it was lost, and shared by all event
     loops of the process. A call takes at most `timeout` seconds, and opening a connection `start_timeout`.
@@ -55,8 +54,8 @@ class ToolServer:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float | None = _CALL,
-        start_timeout: float = _START,
+        timeout: float | None = _TIMEOUT,
+        start_timeout: float = _START_TIMEOUT,
     ) -> None:
         is_address = isinstance(server, str)
         if not server or (is_address and "://" not in server):
@@ -89,17 +88,18 @@ class ToolServer:
         idempotent: bool = False,
         trust: Origin = "external",
     ) -> list[Tool]:
-        """The tools of the server, or those with these names, as the server describes them now.
+        """Return all tools of the server, or those with these names, as the server describes them now.
 
-        A person or the approver of the agent approves each call, unless `approve` says otherwise. The names
-        that the model reads begin with the `prefix`. Results have the origin `trust`.
+        A person or the agent's approver approves each call, unless `approve` says otherwise. `prefix` is put
+        before the names that the model sees. Tools that are `idempotent` are called again after a lost
+        connection. Results have the origin `trust`.
         """
-        offered = {one.name: one for one in await self._ask(_listed, may_repeat=True)}
+        offered = {tool.name: tool for tool in await self._request(_list_tools, can_repeat=True)}
         unknown = [name for name in names if name not in offered]
         if unknown:
             raise UnknownKey(f"{self!r} has no tool {cut(unknown[0])!r}; it has {', '.join(offered)}")
         chosen = [offered[name] for name in names] if names else list(offered.values())
-        return [self._tool(one, f"{prefix}{one.name}", approve, idempotent, trust) for one in chosen]
+        return [self._tool(tool, f"{prefix}{tool.name}", approve, idempotent, trust) for tool in chosen]
 
     async def close(self) -> None:
         """Close the connection. A later call opens another."""
@@ -109,8 +109,8 @@ class ToolServer:
 
     def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool, trust: Origin) -> Tool:
         async def call(arguments: dict[str, Any]) -> AsyncIterator[Part]:
-            ask = partial(Client.call_tool, name=offered.name, arguments=arguments)
-            for part in _output(await self._ask(ask, may_repeat=idempotent)):
+            request = partial(Client.call_tool, name=offered.name, arguments=arguments)
+            for part in _output(await self._request(request, can_repeat=idempotent)):
                 yield part
 
         return Tool(
@@ -121,31 +121,31 @@ class ToolServer:
             approve=approve,
             idempotent=idempotent,
             trust=trust,
-            signature=_Described(call, offered.input_schema),
+            signature=_ServerSignature(call, offered.input_schema),
         )
 
-    async def _ask(self, ask: Callable[[Client], Awaitable[T]], may_repeat: bool) -> T:
-        return await asyncio.wrap_future(lasting(self._ask_again(ask, may_repeat)))
+    async def _request(self, request: Callable[[Client], Awaitable[T]], can_repeat: bool) -> T:
+        """Send a request on the loop that owns the connection, and return its result."""
+        return await asyncio.wrap_future(lasting(self._request_twice(request, can_repeat)))
 
-    async def _ask_again(self, ask: Callable[[Client], Awaitable[T]], may_repeat: bool) -> T:
-        """What a request returns. If the server was lost, one that may be repeated is sent once more.
+    async def _request_twice(self, request: Callable[[Client], Awaitable[T]], can_repeat: bool) -> T:
+        """Send a request. If the server is lost, send it once more, provided that it can be repeated.
 
-        So is any for which the session has expired: it did nothing.
+        A request in an expired session did nothing, so it can always be repeated.
         """
         for is_last in (False, True):
             connection = await self._connected()
             try:
-                return await ask(connection.client)
+                return await request(connection.client)
             except MCPError as fault:
-                has_expired = (
-                    fault.error.code == INVALID_REQUEST and fault.error.message == "Session terminated"
-                )
-                if fault.error.code != CONNECTION_CLOSED and not has_expired:
-                    raise RuntimeError(fault.error.message) from None
+                code, message = fault.error.code, fault.error.message
+                has_expired = code == INVALID_REQUEST and message == "Session terminated"
+                if code != CONNECTION_CLOSED and not has_expired:
+                    raise RuntimeError(message) from None
                 await connection.close()
-                if is_last or not (may_repeat or has_expired):
+                if is_last or not (can_repeat or has_expired):
                     raise ServerLost(
-                        f"{self.name} was lost before it answered: what was asked may have been done. "
+                        f"{self.name} was lost before it answered: the request may have been done. "
                         "The next call connects again"
                     ) from None
         raise AssertionError
@@ -153,7 +153,7 @@ class ToolServer:
     async def _connected(self) -> "_Connection":
         async with self._opening:
             connection = self._connection
-            if connection is None or connection.is_over:
+            if connection is None or connection.is_closed:
                 connection = _Connection(self._client)
                 try:
                     async with asyncio.timeout(self._start_timeout):
@@ -162,8 +162,8 @@ class ToolServer:
                     await connection.close()
                     if not isinstance(fault, Exception):
                         raise
-                    why = "in time" if isinstance(fault, TimeoutError) else f"({type(fault).__name__})"
-                    raise ServerLost(f"{self.name} cannot be reached {why}") from None
+                    reason = "in time" if isinstance(fault, TimeoutError) else f"({type(fault).__name__})"
+                    raise ServerLost(f"{self.name} cannot be reached {reason}") from None
                 self._connection = connection
             return connection
 
@@ -173,13 +173,13 @@ class ToolServer:
             env = None if self._env is None else dict(self._env)
             parameters = StdioServerParameters(command=command, args=args, env=env, cwd=self._cwd)
             return Client(parameters)
-        times = httpx2.Timeout(self._start_timeout, read=self.timeout)
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=self._headers, timeout=times))
+        timeout = httpx2.Timeout(self._start_timeout, read=self.timeout)
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=self._headers, timeout=timeout))
         return Client(streamable_http_client(self._server, http_client=http))
 
 
 class _Connection:
-    """One connection, in a task of its own: it must be closed by the task that has opened it."""
+    """One connection, in a task of its own: the task that opens it must also close it."""
 
     def __init__(self, make: Callable[[AsyncExitStack], Awaitable[Client]]) -> None:
         self.client: Client
@@ -189,14 +189,14 @@ class _Connection:
         self._task = asyncio.create_task(self._hold())
 
     @property
-    def is_over(self) -> bool:
+    def is_closed(self) -> bool:
         return self._closing.is_set() or self._task.done()
 
     async def open(self) -> None:
         self.client = await asyncio.shield(self._opened)
 
     async def close(self) -> None:
-        """Close it, and wait until it is closed."""
+        """Close the connection, and wait until it is closed."""
         self._closing.set()
         if not self._opened.done():
             self._task.cancel()
@@ -212,13 +212,13 @@ class _Connection:
             if not self._opened.done():
                 self._opened.set_exception(fault if isinstance(fault, Exception) else TimeoutError())
                 with suppress(BaseException):
-                    self._opened.exception()  # whoever waits may be gone
+                    self._opened.exception()  # marks it as read: nobody may be waiting for it any more
             else:
                 logger.debug("a connection to an MCP server ended by %s", type(fault).__name__)
 
 
-class _Described(Signature):
-    """Parameters as the server describes them; it checks the arguments itself."""
+class _ServerSignature(Signature):
+    """Parameters as the server describes them; the server checks the arguments itself."""
 
     def __init__(self, function: Any, schema: Mapping[str, Any]) -> None:
         super().__init__(function)
@@ -231,10 +231,10 @@ class _Described(Signature):
         return {"arguments": dict(arguments)}
 
 
-async def _listed(client: Client) -> list[Offered]:
+async def _list_tools(client: Client) -> list[Offered]:
     tools: list[Offered] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
         tools += page.tools
         cursor = page.next_cursor
@@ -244,11 +244,12 @@ async def _listed(client: Client) -> list[Offered]:
 
 
 def _output(result: CallToolResult) -> list[Part]:
-    """What a call gave, as parts; if it has failed, an error with the words of the server."""
-    blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
-    parts: list[Part] = [
-        json.dumps(block) if (part := read_part(block)) is None else part for block in blocks
-    ]
+    """The parts of a result; if the call failed, an error with the server's message."""
+    parts: list[Part] = []
+    for content in result.content:
+        block = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+        part = read_part(block)
+        parts.append(json.dumps(block) if part is None else part)
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content)]
     if result.is_error:

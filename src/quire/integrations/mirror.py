@@ -1,12 +1,13 @@
-"""A session that follows the messages of another framework, and shows it a view of them.
+"""A session that mirrors the message list of another framework, and fits it to the model's window.
 
-A framework hands its whole list of messages to a hook before each request. `Mirror.fit` records in the
-session what it has not seen yet, fits a template, and returns the messages to send: the framework's own
-wherever nothing was changed. The framework's list is never touched.
+A framework hands its whole list of messages to a hook before each request. `Mirror.fit` records the new
+messages in the session, fits a template, and returns the messages to send. Messages that need no change are
+the framework's own objects. The framework's list itself is never changed.
 
-Each recorded item says which message it is of, by the number of the message and by a digest of all messages
-up to it. So a conversation that is opened again is recognised by its last item, and a list that was cut or
-rewritten is recognised where it departs. What is no longer in the list is hidden, and stays in the log.
+Each recorded item carries a mark: the number of its message, and a digest of all messages up to that one. The
+newest mark tells whether a list continues what is recorded, also in a new process. If the framework cut or
+rewrote its list, the marks tell from which message on. Items of removed messages are hidden and stay in the
+log.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from hashlib import blake2b
 from itertools import groupby, takewhile
 from operator import is_
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +26,21 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK, Offload, read_back
 from quire.context import DEFAULT_MODEL, Context, Template
 from quire.errors import Conflict, InvalidValue
-from quire.items import Item, Message, Note, ToolCall, ToolResult, Unknown
-from quire.providers import NO_RESULT, Finish, Pairing, Parsed
+from quire.items import (
+    Audio,
+    File,
+    Image,
+    Item,
+    Message,
+    Note,
+    Part,
+    Summary,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    parts_of,
+)
+from quire.providers import NO_RESULT, Finish, Pairing, Parsed, base64_of, content_for_model, media_type
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.session.session import Options
@@ -37,18 +51,18 @@ from quire.tokens import Budget, Definition, Usage, counter_for
 M = TypeVar("M")
 
 Scope = str | Callable[[Any], str]
-"""A scope, or a function that returns it, such as the id of the user, of what the framework knows."""
+"""A scope, or a function that computes it from what the framework knows of a run, such as the user's id."""
 
 MARK = "native"
-"""Where an item says which message of the framework it is of."""
+"""The key of `extras` that holds an item's mark: number of the message, part of it, digest."""
 
 _PAUSED = "paused"
-"""The transcript of calls whose tools wait for something."""
+"""The transcript with a note for each paused call: its tool waits, for example for an approval."""
 
-_TOKENS_BACK = 2_000
-"""The size of a piece of a result that is read back, if the window is not small."""
+_MAX_PIECE = 2_000
+"""The most tokens that `read_back` returns at once; in a small window it returns fewer."""
 
-_MOST_SESSIONS = 1_000
+_MAX_MIRRORS = 1_000
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -56,19 +70,20 @@ class Codec(Protocol[M]):
     """Reads and writes the messages of one framework."""
 
     def read(self, message: M) -> Sequence[Item]:
-        """Return the items of a message. A message without items is neither kept nor sent."""
+        """Return the items of a message. A message without items is neither recorded nor sent."""
         ...
 
     def write(self, items: Sequence[Item], origin: M | None) -> M:
         """Return a message that shows some items.
 
-        With an origin, they are some of its items, perhaps with other content: the result is a copy of it
-        with these. Without one, they are a summary, a quote, or the result of a call that has none.
+        With an origin, the items are some of the origin's, perhaps with other content: return a copy of the
+        origin with these items. Without one, the items are new to the framework: a summary, a quote, or the
+        result that closes an unanswered call.
         """
         ...
 
     def identity(self, message: M) -> Any:
-        """Return what makes a message the same, as plain JSON: no ids or times that are added later."""
+        """Return a JSON value that is equal for equal messages: leave out ids and times added later."""
         ...
 
 
@@ -80,7 +95,7 @@ class Shown(NamedTuple, Generic[M]):
 
 
 class _Mark(NamedTuple):
-    """Which part of which message an item is, and the digest of the messages up to that one."""
+    """The number of an item's message, the item's place in it, and the digest of all messages up to it."""
 
     message: int
     part: int
@@ -90,8 +105,8 @@ class _Mark(NamedTuple):
 class Mirror(Generic[M]):
     """A session that follows the messages of one conversation of a framework.
 
-    It follows one list: of two runs of a conversation at the same time, the later one takes back what the
-    other said.
+    It follows a single list. If a framework runs a conversation twice at the same time, the later request
+    hides the messages of the other run.
     """
 
     def __init__(
@@ -102,24 +117,23 @@ class Mirror(Generic[M]):
         provider: str = "openai",
         idempotent: Collection[str] = (),
     ) -> None:
-        """`provider` is the format in which a receipt can render the request again.
+        """Open a mirror on a session.
 
-        `idempotent` names the tools that may run twice. Without a template the mirror only follows.
+        `provider` is the wire format in which a receipt can render its request again. `idempotent` names the
+        tools that may run twice. A mirror without a template records messages and cannot fit requests.
         """
-        if template is not None and not any(isinstance(one, History) for one in template.sections):
+        if template is not None and not any(isinstance(section, History) for section in template.sections):
             raise InvalidValue("the template does not show the conversation: add a History()")
         self.session = session
         self._template, self._codec, self._provider = template, codec, provider
         self._idempotent = frozenset(idempotent)
-        self._following = threading.RLock()
-        self._messages: list[M] = []  # of the last call, with the digest up to each
-        self._digests: list[str] = []
+        self._lock = threading.RLock()
+        self._messages: list[M] = []  # the framework's list as it was last
+        self._digests: list[str] = []  # for each message, the digest of all messages up to it
         self._pairing = Pairing()
-        self._whole: dict[int, list[Item]] = {}  # by message: items that show it whole and unchanged
-        self._instructed: tuple[Message, Template] | None = (
-            None  # the framework's instructions, and with them
-        )
-        self._sent: Context | None = None  # of the last request, which `record` answers
+        self._unchanged: dict[int, list[Item]] = {}  # messages that were sent as they are, with their items
+        self._instructed: tuple[Message, Template] | None = None  # instructions, and the template with them
+        self._sent: Context | None = None  # of the last request; `record` records its answer
 
     def fit(
         self,
@@ -129,10 +143,10 @@ class Mirror(Generic[M]):
         tools: Sequence[Definition] = (),
         model: str | None = None,
     ) -> Shown[M]:
-        """Record what is new, and return what to send in the next request; its receipt is kept.
+        """Record new messages, and return the messages to send. The receipt of the request is recorded too.
 
-        The instructions and the tools are those that the framework sends beside the messages. They take their
-        room in the budget.
+        `instructions` and `tools` are sent by the framework beside the messages. They are counted in the
+        budget, and are not among the messages that are returned.
         """
         self.follow(messages)
         template = self._template_with(instructions)
@@ -153,11 +167,11 @@ class Mirror(Generic[M]):
         return await asyncio.to_thread(self._show, context)
 
     def record(self, messages: Sequence[M], usage: Usage | None = None, *, model: str | None = None) -> None:
-        """Record the answer to the last request, which may be several messages, and what it used."""
-        with self._following:
-            number = len(self._messages)
-            self._take([*self._messages, *messages])
-            items = [item for at in range(number, len(self._messages)) for item in self._items_of(at)]
+        """Record the answer to the last request: its messages and its token usage."""
+        with self._lock:
+            start = len(self._messages)
+            self._set_messages([*self._messages, *messages])
+            items = self._items_from(start)
             finish: Finish = "calls" if any(isinstance(item, ToolCall) for item in items) else "stop"
             self.session.record(Parsed(tuple(items), usage, finish, model), sent=self._sent)
 
@@ -168,55 +182,53 @@ class Mirror(Generic[M]):
         await asyncio.to_thread(self.record, messages, usage, model=model)
 
     def follow(self, messages: Sequence[M]) -> None:
-        """Record the messages of the list that are new, and hide those that are gone from it."""
-        with self._following:
-            self._take(messages)
+        """Record the new messages of a list, and hide the recorded ones that are no longer in it."""
+        with self._lock:
+            self._set_messages(messages)
             self.session.refresh()
-            known, gone = self._compare()
-            self._hide(
-                gone
-            )  # all but the last message of the user, which can be hidden once there is another
-            new = [item for at in range(known, len(messages)) for item in self._items_of(at)]
+            known, removed = self._compare()
+            self._hide(removed)  # except the user's last message, which must stay until there is another
+            new = self._items_from(known)
             try:
                 if new:
                     self.session.append(*new, expected=self.session.version)
             except Conflict:  # another process has recorded something: compare again
                 return self.follow(messages)
-            self._hide(gone)
+            self._hide(removed)
 
     def read_back(self, handle: str = "", start: int = 0) -> str:
-        """Return a piece of a tool result that was sent as a stub, for the tool `read_back`.
+        """Return a piece of a tool result that was sent as a stub: the work of the tool `read_back`.
 
-        A mistake of the model in the arguments is answered in words.
+        If the model gave wrong arguments, the answer is a sentence that says so.
         """
         if not isinstance(handle, str) or not isinstance(start, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             return "read_back takes the handle as a text, and where to start as a number."
         template = self._template
         counter = counter_for((template.model if template else None) or DEFAULT_MODEL)
-        room = template.budget.available // 4 if template else _TOKENS_BACK
+        room = template.budget.available // 4 if template else _MAX_PIECE
         pool, view = self.session.pool.copy(), self.session.view()
-        return read_back(pool, handle, counter, min(room, _TOKENS_BACK), start, view)
+        return read_back(pool, handle, counter, min(room, _MAX_PIECE), start, view)
 
     def recorded(self) -> dict[int, list[Item]]:
         """The items of the messages that are recorded and not hidden, by the number of the message."""
-        found, view = dict[int, list[Item]](), self.session.view()
+        items_by_number, view = dict[int, list[Item]](), self.session.view()
         for item in view.recorded():
             mark = _mark_of(item)
             if mark is not None and view.fate(item.id).state != "hidden":
-                found.setdefault(mark.message, []).append(item)
-        return found
+                items_by_number.setdefault(mark.message, []).append(item)
+        return items_by_number
 
     async def afollow(self, messages: Sequence[M]) -> None:
         """`follow` to be awaited."""
         await asyncio.to_thread(self.follow, messages)
 
     def begin(self, call_id: str) -> str | None:
-        """Record that a call is about to run; if it began before, return the words that answer it instead.
+        """Record that a call is about to run, and return None. If it must not run, return its answer.
 
-        Such a call may have run: its process was killed, or its tool raised. It runs again if its tool is
-        idempotent, or had been paused.
+        A call must not run if it began before and has no result: its process was killed or its tool raised,
+        and it may have had its effect. It may run again if its tool is idempotent or was paused.
         """
-        with self._following:
+        with self._lock:
             self.session.refresh()
             for call, progress in self.session.calls.standing():
                 if call.call_id == call_id and call.name not in self._idempotent:
@@ -225,29 +237,31 @@ class Mirror(Generic[M]):
             return None
 
     def _resume(self, call: ToolCall) -> str | None:
+        """Answer a call that began before, unless it was paused: then take the pause back."""
         notes = self.session.view(_PAUSED) if _PAUSED in self.session.transcripts else ()
-        paused = [note for note in notes if isinstance(note, Note) and note.key == call.id]
-        if paused:
-            self.session.hide(*paused, to=_PAUSED)
-        return None if paused else NO_RESULT
+        pauses = [note for note in notes if isinstance(note, Note) and note.key == call.id]
+        if not pauses:
+            return NO_RESULT
+        self.session.hide(*pauses, to=_PAUSED)
+        return None
 
     def pause(self, call_id: str) -> None:
-        """Record that the tool of a call has ended to wait for something, and will be run again."""
+        """Record that the tool of a call stopped to wait for something, so that the call may run again."""
         for call in self.session.view().pending():
             if call.call_id == call_id:
                 self.session.append(Note(None, key=call.id), to=_PAUSED)
 
     # Following the list
 
-    def _take(self, messages: Sequence[M]) -> None:
-        """Take in a list, and compute the digests of what is new in it.
+    def _set_messages(self, messages: Sequence[M]) -> None:
+        """Replace the list by a newer one, and compute the digests that changed.
 
-        A message that is the same object is not looked at again, unless it was sent last: it may have been
-        changed in place since.
+        A message that is the same object as before keeps its digest. A message that the last request sent is
+        digested again: the framework may have changed it in place since.
         """
         pairs = zip(self._messages, messages, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
-        sent = (number for number in sorted(self._whole) if number < same)
+        sent = (number for number in sorted(self._unchanged) if number < same)
         same = next((number for number in sent if self._digest(number) != self._digests[number]), same)
         self._messages = list(messages)
         del self._digests[same:]
@@ -255,24 +269,24 @@ class Mirror(Generic[M]):
             self._digests.append(self._digest(number))
 
     def _digest(self, number: int) -> str:
-        """The digest of the messages up to one, from that of those before it."""
+        """The digest of all messages up to one, computed from the digest before it and that message."""
         before = self._digests[number - 1] if number else ""
-        said = before.encode() + _encode(self._codec.identity(self._messages[number]))
-        return blake2b(said, digest_size=12).hexdigest()
+        data = before.encode() + _encode(self._codec.identity(self._messages[number]))
+        return blake2b(data, digest_size=12).hexdigest()
 
     def _compare(self) -> tuple[int, list[Item]]:
-        """How many messages of the list are recorded, and the items of those that are gone from it."""
+        """How many messages of the list are recorded, and the recorded items that are not in the list."""
         view, known = self.session.view(), 0
-        gone: list[int] = []
+        removed: list[int] = []  # positions
         for position, _, mark in _marked(view):
             if self._is_current(mark.message, mark.digest):
                 known = mark.message + 1
                 break
-            gone.append(position)
-        if not gone:
+            removed.append(position)
+        if not removed:
             return known, []
-        # A group goes whole. What shares a message with it goes too, and is recorded again.
-        start = min(map(view.log.head, gone))
+        # A group can only be hidden whole. Messages that have other items of it are recorded again.
+        start = min(map(view.log.head, removed))
         for _, _, mark in takewhile(lambda row: row[0] >= start, _marked(view)):
             known = min(known, mark.message)
         return known, [item for _, item, _ in takewhile(lambda row: row[2].message >= known, _marked(view))]
@@ -282,9 +296,9 @@ class Mirror(Generic[M]):
         return number < len(self._digests) and digest == self._digests[number]
 
     def _hide(self, items: Sequence[Item]) -> None:
-        """Hide items, and take back the summaries that tell of them.
+        """Hide items, and undo the summaries that cover them.
 
-        What may not be hidden, a pinned item for one, is left out when the messages are written.
+        Pinned items and the user's last message cannot be hidden: `_show` leaves them out.
         """
         if not items:
             return
@@ -295,33 +309,33 @@ class Mirror(Generic[M]):
         while summaries := {fate.by for fate in fates.values() if fate.state == "summarised"}:
             for summary in summaries:
                 self.session.undo(summary)
-            fates = self._fates(items)  # a summary that another had folded in is in force again
+            fates = self._fates(items)  # an older summary may be in force again: undo it as well
         last = next(filter(is_user_message, reversed(self.session.view())), None)
-        stays = {last.id} if last else set[str]()
-        free = [one for one, fate in fates.items() if fate.state not in ("pinned", "hidden")]
-        if hidden := [one for one in free if one not in stays]:
+        last_id = last.id if last else None
+        can_hide = [id for id, fate in fates.items() if fate.state not in ("pinned", "hidden")]
+        if hidden := [id for id in can_hide if id != last_id]:
             self.session.hide(*hidden)
 
     def _fates(self, items: Sequence[Item]) -> dict[str, Fate]:
         view = self.session.view()
         return {item.id: view.fate(item.id) for item in items}
 
-    def _items_of(self, number: int) -> list[Item]:
-        """The items of a message of the list, with their marks."""
-        items, digest = self._codec.read(self._messages[number]), self._digests[number]
+    def _items_from(self, start: int) -> list[Item]:
+        """The items of the list from a message on, with their marks."""
         return [
-            replace(item, extras={**item.extras, MARK: [number, part, digest]})
-            for part, item in enumerate(items)
+            replace(item, extras={**item.extras, MARK: [number, part, self._digests[number]]})
+            for number in range(start, len(self._messages))
+            for part, item in enumerate(self._codec.read(self._messages[number]))
             if not isinstance(item, Unknown)
         ]
 
     # Showing a view of it
 
     def _template_with(self, instructions: str | None) -> Template:
-        """The template with the instructions of the framework, which are counted and not sent again."""
+        """The template with the framework's instructions, so that they are counted; `_show` omits them."""
         template = self._template
         if template is None:
-            raise InvalidValue("this mirror has no template: it follows, and fits nothing")
+            raise InvalidValue("this mirror has no template: it records messages, and cannot fit requests")
         if not instructions:
             return template
         if self._instructed is None or self._instructed[0].content != instructions:
@@ -332,29 +346,33 @@ class Mirror(Generic[M]):
         return self._instructed[1]
 
     def _show(self, context: Context) -> Shown[M]:
-        """Keep the receipt, and write the messages."""
+        """Record the receipt, and write the messages."""
         context.render(self._provider)
         context.sent()
         self._sent = context
-        counted = self._instructed[0].id if self._instructed else None
-        items = self._pairing.pair(context.items)
+        instructions = self._instructed[0].id if self._instructed else None
         messages: list[M] = []
-        whole, self._whole = self._whole, {}
-        for mark, run in groupby(items, _message_of):
-            if mark is None:
-                messages += [self._codec.write([item], None) for item in run if item.id != counted]
-            elif self._is_current(*mark):  # what the framework took back is not sent
-                messages.append(self._written(mark[0], list(run), whole))
+        before, self._unchanged = self._unchanged, {}
+        for key, run in groupby(self._pairing.pair(context.items), _message_key):
+            if key is None:
+                messages += [self._codec.write([item], None) for item in run if item.id != instructions]
+            elif self._is_current(*key):  # else it is no longer in the framework's list
+                number, items = key[0], list(run)
+                messages.append(self._message(number, items, before.get(number, ())))
         return Shown(messages, context)
 
-    def _written(self, number: int, items: list[Item], whole: dict[int, list[Item]]) -> M:
-        """The message of the framework itself if the items are all that it says, else a copy with these."""
-        origin, known = self._messages[number], whole.get(number)
-        if known is None or len(known) != len(items) or not all(map(is_, known, items)):
-            said = self._codec.read(origin)
-            if len(said) != len(items) or not all(map(says_same, said, items)):
+    def _message(self, number: int, items: list[Item], items_before: Sequence[Item]) -> M:
+        """The framework's own message if it says just these items, else a copy of it with these items.
+
+        `items_before` are the items with which the last request showed it unchanged: the same objects need no
+        comparison.
+        """
+        origin = self._messages[number]
+        if len(items_before) != len(items) or not all(map(is_, items_before, items)):
+            parsed = self._codec.read(origin)
+            if len(parsed) != len(items) or not all(map(says_same, parsed, items)):
                 return self._codec.write(items, origin)
-        self._whole[number] = items
+        self._unchanged[number] = items
         return origin
 
 
@@ -372,55 +390,65 @@ def _mark_of(item: Item) -> _Mark | None:
     return None if mark is None else _Mark(*mark)
 
 
-def _message_of(item: Item) -> tuple[int, str] | None:
-    """The number and the digest of the message that an item is of, if it is of one."""
-    mark = None if isinstance(item, Unknown) else item.extras.get(MARK)
-    return None if mark is None else (mark[0], mark[2])
+def _message_key(item: Item) -> tuple[int, str] | None:
+    """The number and the digest of an item's message; None for an item that has no message."""
+    mark = _mark_of(item)
+    return None if mark is None else (mark.message, mark.digest)
 
 
-def closing_results(view: View, gone: Sequence[Item]) -> list[ToolResult]:
-    """Results for calls that are gone and still wait: nobody will answer them."""
-    waiting = {call.id for call in view.pending()}
-    calls = [item for item in reversed(gone) if isinstance(item, ToolCall) and item.id in waiting]
+def closing_results(view: View, removed: Sequence[Item]) -> list[ToolResult]:
+    """Results for the pending calls among removed items: nobody will answer these calls."""
+    pending = {call.id for call in view.pending()}
+    calls = [item for item in reversed(removed) if isinstance(item, ToolCall) and item.id in pending]
     return [ToolResult(call.call_id, call.name, NO_RESULT, is_error=True) for call in calls]
 
 
-def says_same(said: Item, item: Item) -> bool:
-    """Whether an item of the log says what an item that was read from a message says."""
-    if type(said) is not type(item) or isinstance(said, Unknown) or isinstance(item, Unknown):
+def says_same(parsed: Item, recorded: Item) -> bool:
+    """Whether an item just read from a message equals a recorded one, apart from what recording adds."""
+    if type(parsed) is not type(recorded) or isinstance(parsed, Unknown) or isinstance(recorded, Unknown):
         return False
-    # What is known of an item besides what it says: whose reply it is part of, and when it was recorded.
-    known = ("id", "created_at", "extras", *(("reply_id",) if is_output(item) else ()))
-    return replace(said, **{name: getattr(item, name) for name in known}) == item
+    names = ("id", "created_at", "extras", *(("reply_id",) if is_output(recorded) else ()))
+    return replace(parsed, **{name: getattr(recorded, name) for name in names}) == recorded
+
+
+def parts_for_model(item: Item) -> tuple[Part, ...]:
+    """The parts of a message, a note or a summary, as a model reads them: quoted or framed where needed."""
+    return parts_of(content_for_model(cast("Message | Note | Summary", item)))
+
+
+def address_of(part: Image | Audio | File) -> str:
+    """The address of a part, or its bytes as a `data:` address."""
+    kind = media_type(part) or "application/octet-stream"
+    return part.url or f"data:{kind};base64,{base64_of(part.data or b'')}"
 
 
 def escaped(name: str) -> str:
-    """A name of the framework as a part of the name of a conversation, in which a slash means below."""
+    """A name given by the framework, escaped: a slash in it does not begin a conversation below."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 
 class MirrorOptions(Options, total=False):
-    """The options of an integration: those of a session, and these.
+    """The options of an integration: the options of a session, and these.
 
-    Without another `compactor`, a tool result that has no room is sent as a stub (`Offload`), and the model
-    can read it with the tool `read_back`.
+    The default `compactor` is `Offload`: a tool result for which there is no room is sent as a stub, and the
+    model can read it with the tool `read_back`.
     """
 
     scope: Scope
-    """Whose a conversation is. Recall quotes what was said in the scope; without one, each conversation is a
-    scope of its own."""
+    """The owner of a conversation, such as a user's id. Recall quotes from all conversations of the scope.
+    Without a scope, it quotes from the conversation alone."""
     provider: str
-    """The format in which receipts render a request again."""
+    """The wire format in which receipts render a request again."""
     idempotent: Collection[str]
-    """The names of tools that may run twice. A call of another that began and has no result is not run
-    again, where the framework would do that."""
+    """The names of tools that may run twice. A call of any other tool that began and has no result is
+    answered with an error instead of running again."""
 
 
 class Mirrors(Generic[M]):
-    """The mirrors of the conversations of a framework, by their names; the least recently used are let go.
+    """The mirrors of a framework's conversations, by their names; the most recently used stay open.
 
-    `template` may be the size of the model's window in tokens: as much of the conversation is shown as fits.
-    An integration gives the model the tool `read_back`.
+    `template` may be the size of the model's window in tokens: then as much of the conversation is shown as
+    fits. Each integration must offer the tool `read_back` to the model.
     """
 
     def __init__(
@@ -441,31 +469,33 @@ class Mirrors(Generic[M]):
         self._codec, self._scope, self._provider = codec, scope, provider
         self._idempotent = {*idempotent, READ_BACK["name"]}
         self._options: Options = {"compactor": Offload(), **options}
-        self._known: OrderedDict[Place, Mirror[M]] = OrderedDict()
+        self._open: OrderedDict[Place, Mirror[M]] = OrderedDict()
         self._opening = threading.Lock()
 
-    def of(self, *names: str, known: Any = None, scope: str | None = None) -> Mirror[M]:
-        """The mirror of a conversation, or of one below it, of which the framework knows something.
+    def of(self, *names: str, run: Any = None, scope: str | None = None) -> Mirror[M]:
+        """The mirror of a conversation, named by its path: `of("a")`, or `of("a", "b")` for `b` below `a`.
 
-        A name may have slashes in it: it never leads to another conversation.
+        A slash in a name is escaped. If the scope of the mirrors is a function, it is called with `run`,
+        which is what the framework knows of a run; `scope` replaces it.
         """
-        given = self._scope if scope is None else scope
-        if callable(given) and known is None:
-            raise InvalidValue("the scope is a function of a run: outside of one, name the scope")
-        within = given(known) if callable(given) else given
-        place = place_at(scope=within, conversation="/".join(map(escaped, names)))
+        chosen = self._scope if scope is None else scope
+        if callable(chosen):
+            if run is None:
+                raise InvalidValue("the scope is a function of a run: outside of one, name the scope")
+            chosen = chosen(run)
+        place = place_at(scope=chosen, conversation="/".join(map(escaped, names)))
         with self._opening:
-            mirror = self._known.pop(place, None)
+            mirror = self._open.pop(place, None)
             if mirror is None:
                 session = Session.open(str(place), store=self.store, **self._options)
                 mirror = Mirror(session, self.template, self._codec, self._provider, self._idempotent)
-            self._known[place] = mirror
-            while len(self._known) > _MOST_SESSIONS:
-                self._known.popitem(last=False)
+            self._open[place] = mirror
+            while len(self._open) > _MAX_MIRRORS:
+                self._open.popitem(last=False)
             return mirror
 
     def refit(self, template: Template) -> None:
         """Fit the next requests to another template."""
         with self._opening:
             self.template = template
-            self._known.clear()
+            self._open.clear()

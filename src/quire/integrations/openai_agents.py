@@ -1,10 +1,12 @@
 """OpenAI Agents: a session that keeps every item, and a filter that fits each request to the model's window.
 
-`QuireSession` gives back byte for byte what was added. What the model sees is decided before each request, by
-its filter. Nothing is deleted: an item that is popped is hidden, and a session that is cleared begins anew.
+`QuireSession` returns exactly the items that were added. Its filter runs before each request and chooses what
+the model sees. Nothing is deleted: an item that is popped, and all items of a session that is cleared, are
+hidden and stay in the log.
 
-A run may show an agent another list than its session has: after a hand-off with an input filter, with a
-limit, or if the agent is a tool. Such a list is a conversation of its own: `support-7/Billing agent`.
+An agent may be sent a list that is not the history of the session: after a hand-off with an input filter,
+with a limit, or if the agent is a tool. Such a list is recorded in a conversation below the session's, named
+after the agent, such as `support-7/Billing agent`.
 """
 
 import asyncio
@@ -39,22 +41,24 @@ __all__ = ["QuireSession"]
 
 T = TypeVar("T")
 
-GONE = "openai_agents"
-"""The transcript that says what is popped and could not be hidden yet."""
-_PIECE = 2_000  # tokens of an output that are read back at once
-_VARYING = ("id", "status", "provider_data")  # the SDK changes these between a response and what it saves
+POPPED = "openai_agents"
+"""The transcript whose last note has the ids of popped items that cannot be hidden yet."""
+_MAX_PIECE = 2_000  # tokens of an output that are read back at once
+_VARYING = ("id", "status", "provider_data")  # the SDK changes these before it saves an item
 
 
 class QuireSession(RunHooks[Any]):
     """A session of OpenAI Agents in a conversation of Quire; also the hooks of a run.
 
-    An item is *saved* once the runner has added it. During a run the filter and the hooks see items before
-    that, and record them at once: these are *ahead*, and follow the saved ones in the list. `add_items` puts
-    what it is given in their place, so that each is recorded once. A reply that the hooks have recorded stays
-    ahead until it is added; if its run ends without that, by a crash or a failing tool, it is *left*: the
-    next run begins with it, and the next `add_items` makes it saved. An item that was popped is *gone*, and
-    is hidden; the last message of the user cannot be hidden before there is another, and until then a note
-    in the log says that it is gone.
+    An item is *saved* once the runner has added it. During a run, the filter and the hooks see items earlier
+    and record them at once: these are *unsaved*, and follow the saved items in the list. `add_items` replaces
+    unsaved items by the same items as the runner adds them, so that each is recorded once.
+
+    If a run ends before the runner has added a recorded reply, by a crash or a failing tool, the reply is an
+    *orphan*: the next run begins with it, and the next `add_items` saves it.
+
+    A *popped* item is hidden. The user's last message cannot be hidden before there is another; until then a
+    note in the log says that it was popped.
     """
 
     def __init__(
@@ -68,8 +72,8 @@ class QuireSession(RunHooks[Any]):
     ) -> None:
         """Open the conversation `session_id`.
 
-        `template` is what the filter shows, or the window of the model in tokens: then the filter shows as
-        much of the conversation as fits.
+        `template` says what the filter shows. It may be the model's window in tokens: then the filter shows
+        as much of the conversation as fits.
         """
         self.session_id = session_id
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or {})
@@ -84,26 +88,26 @@ class QuireSession(RunHooks[Any]):
         self.read_back = FunctionTool(
             READ_BACK["name"], READ_BACK["description"], READ_BACK["parameters"], self._read_back
         )
-        """The tool by which an agent reads an output for which there was no room."""
-        self._writing = threading.RLock()
-        self._lines: dict[str, Mirror[Json]] = {}  # by agent: where its last request was fitted
+        """The tool with which an agent reads an output that was sent as a stub."""
+        self._lock = threading.RLock()
+        self._mirror_by_agent: dict[str, Mirror[Json]] = {}  # where each agent's last request was fitted
         self._items: list[Json] = []
-        self._read: list[object] = []  # the state of the log when it had these items
-        self._saved = 0  # how many of them the runner has added; the filter and the hooks are ahead of it
-        self._replies: list[Json] = []  # those that the hooks have recorded in this run
-        self._left: list[Json] = []  # those that the hooks have recorded in runs that failed
-        self._gone: list[str] = []  # the ids of items that are popped and could not be hidden yet
+        self._items_state: list[object] = []  # the state of the log from which `_items` was read
+        self._saved = 0  # how many of the items are saved; the rest are unsaved
+        self._replies: list[Json] = []  # unsaved replies that the hooks recorded in this run
+        self._orphans: list[Json] = []  # unsaved replies that the hooks recorded in runs that failed
+        self._popped_ids: list[str] = []  # of popped items that cannot be hidden yet
 
     # The protocol of sessions
 
     async def get_items(self, limit: int | None = None, *, wrapper: Any = None) -> list[TResponseInputItem]:
-        """Return what was added, or the last `limit` items of it, with what a crash left unsaved."""
-        most, items = resolve_session_limit(limit, self.session_settings), await self._do(self._begin)
-        items = items if most is None or most < 0 else items[max(len(items) - most, 0) :]
+        """Return all items with the orphans of failed runs, or the last `limit` of them."""
+        limit, items = resolve_session_limit(limit, self.session_settings), await self._do(self._begin)
+        items = items if limit is None or limit < 0 else items[max(len(items) - limit, 0) :]
         return cast("list[TResponseInputItem]", _copied(items))
 
     async def add_items(self, items: list[TResponseInputItem], *, wrapper: Any = None) -> None:
-        """Record items. Those that were recorded during the run already are not recorded again."""
+        """Save items. An item that was recorded during the run is not recorded again."""
         added = _copied(items)
         await self._do(lambda: self._add(added))
 
@@ -113,130 +117,134 @@ class QuireSession(RunHooks[Any]):
         return cast(TResponseInputItem, items[-1]) if items else None
 
     async def clear_session(self, *, wrapper: Any = None) -> None:
-        """Begin anew: all items are hidden, and stay in the log."""
+        """Hide all items. They stay in the log."""
         await self._do(lambda: self._pop(0))
 
     async def run_compaction(self, args: Mapping[str, object] | None = None, *, wrapper: Any = None) -> None:
-        """Compact what the model sees, if the session has a compactor. `get_items` returns what it returned.
+        """Compact what the model sees, if the session has a compactor. `get_items` still returns all items.
 
-        Nothing happens if it is the runner that asks: the filter begins a compaction as soon as it is due.
+        A call by the runner does nothing: the filter starts compactions itself when they are due.
         """
-        is_asked = args is None or "response_id" not in args or args.get("force")
-        if is_asked and parts_of(self.conversation).compactions.compactor is not None:
+        is_by_caller = args is None or "response_id" not in args or args.get("force")
+        if is_by_caller and parts_of(self.conversation).compactions.compactor is not None:
             await self.conversation.aio.compaction.run()
 
     # The filter and the hooks
 
     async def context_filter(self, data: CallModelData[Any]) -> ModelInputData:
-        """Fit a request to the template, and keep its receipt: for `RunConfig(call_model_input_filter=…)`."""
+        """Fit a request and record its receipt; for `RunConfig(call_model_input_filter=…)`."""
         if self._mirrors.template is None:
             raise InvalidValue(
                 "the filter fits requests to the window of the model: give it to the session, as in "
                 "QuireSession(session_id, 128_000), or a template"
             )
-        agent, told, given = data.agent, data.model_data.instructions, _copied(data.model_data.input)
-        mirror, items = await self._do(lambda: self._line(agent.name, given))
+        agent, instructions = data.agent, data.model_data.instructions
+        sent = _copied(data.model_data.input)
+        mirror, items = await self._do(lambda: self._mirror_for(agent.name, sent))
         tools, model = _definitions(agent), self._model_of(agent)
-        shown = await mirror.afit(items, instructions=told, tools=tools, model=model)
-        return ModelInputData(input=_copied([*map(_sendable, shown.messages)]), instructions=told)
+        shown = await mirror.afit(items, instructions=instructions, tools=tools, model=model)
+        return ModelInputData(input=_copied([*map(_sendable, shown.messages)]), instructions=instructions)
 
     async def on_llm_end(self, context: Any, agent: Agent[Any], response: ModelResponse) -> None:
-        """Record what a response used, and its items before they are run, if they are calls of tools.
+        """Record the usage of a response and, if it calls tools, its items before the calls are run.
 
-        An answer is left to the runner, which does not save what a guardrail blocks.
+        A response without calls is recorded when the runner saves it: it does not save what a guardrail
+        blocks.
         """
         items: list[Json] = _copied(response.to_input_items())
         items = items if any(map(id_of, items)) else []
 
         def record() -> None:
-            mirror, known = self._lines[agent.name], self._known()
+            mirror, known = self._mirror_by_agent[agent.name], self._current_items()
             mirror.record(items, _usage(response), model=self._model_of(agent))
             if mirror is self._main:
                 self._replies += items
-                self._remember([*known, *items], self._saved)
+                self._set_items([*known, *items], self._saved)
 
-        if agent.name in self._lines:
+        if agent.name in self._mirror_by_agent:
             await self._do(record)
 
     def _model_of(self, agent: Agent[Any]) -> str | None:
-        """The name of the model that is asked. A filter is not told of `RunConfig(model=…)`."""
-        named = self._mirrors.template.model if self._mirrors.template else None
-        given = get_default_model() if agent.model is None else agent.model
-        name = named or (given if isinstance(given, str) else getattr(given, "model", None))
+        """The name of the model that is asked, except that a filter cannot know `RunConfig(model=…)`."""
+        of_template = self._mirrors.template.model if self._mirrors.template else None
+        model = of_template or (get_default_model() if agent.model is None else agent.model)
+        name = model if isinstance(model, str) else getattr(model, "model", None)
         return name if isinstance(name, str) else None
 
     async def _read_back(self, context: Any, arguments: str) -> str:
-        given, mirrors = json.loads(arguments), (self._main, *self._lines.values())
+        fields, mirrors = json.loads(arguments), (self._main, *self._mirror_by_agent.values())
         pools = [mirror.session.pool.copy() for mirror in mirrors]
-        pool = next((one for one in pools if given["handle"] in one), pools[0])
-        view = self._main.session.view() if len(mirrors) == 1 else None  # numbers of several would clash
-        counter, start = counter_for(DEFAULT_MODEL), given.get("start", 0)
-        return read_back(pool, given["handle"], counter, _PIECE, start, view)
+        pool = next((pool for pool in pools if fields["handle"] in pool), pools[0])
+        # A number such as #12 names an item of a view: with several views it would be ambiguous.
+        view = self._main.session.view() if len(mirrors) == 1 else None
+        counter, start = counter_for(DEFAULT_MODEL), fields.get("start", 0)
+        return read_back(pool, fields["handle"], counter, _MAX_PIECE, start, view)
 
-    def _line(self, agent: str, given: list[Json]) -> tuple[Mirror[Json], list[Json]]:
-        """The conversation that a request belongs to, and its whole list."""
-        if not self._read:
+    def _mirror_for(self, agent: str, sent: list[Json]) -> tuple[Mirror[Json], list[Json]]:
+        """The mirror of the conversation that a request continues, and the conversation's whole list."""
+        if not self._items_state:
             raise InvalidValue(
                 "the filter fits the history of its session: run with session=… as well. A history that the "
                 "server holds (conversation_id, previous_response_id) cannot be fitted"
             )
-        items = self._extended(given)
+        items = self._extended(sent)
         if items is None:
-            self._lines[agent] = self._mirrors.of(self.session_id, agent)
-            return self._lines[agent], given
+            self._mirror_by_agent[agent] = self._mirrors.of(self.session_id, agent)
+            return self._mirror_by_agent[agent], sent
         self._main.follow(items)
-        self._remember(items, self._saved)
-        self._lines[agent] = self._main
+        self._set_items(items, self._saved)
+        self._mirror_by_agent[agent] = self._main
         return self._main, items
 
-    def _extended(self, given: list[Json]) -> list[Json] | None:
-        """The items of the session and those of a request that are new; None if its list is another one.
+    def _extended(self, sent: list[Json]) -> list[Json] | None:
+        """The session's items with the new ones of a request; None if the request does not continue them.
 
-        The runner leaves out calls without a result, and the reasoning before them. They are put back, and
-        are sent with a result that says so.
+        The runner omits calls without a result, and the reasoning before them. They are put back, and each
+        such call is sent with a result that says that it has none.
         """
-        items, saved, shown, is_open = self._known(), self._saved, list[Json](), False
-        known = {None, *map(id_of, self._replies), *(item.get("call_id") for item in given)}
-        known.update(id_of(item, "_output") for item in items)
+        items, saved, expected, is_omitted = self._current_items(), self._saved, list[Json](), False
+        answered = {None, *map(id_of, self._replies), *(item.get("call_id") for item in sent)}
+        answered.update(id_of(item, "_output") for item in items)
         for item in reversed(items):
-            is_open = id_of(item) not in known or (is_open and item.get("type") == "reasoning")
-            shown += [] if is_open else [item]
-        if given[: len(shown)] == shown[::-1]:
-            return [*items, *given[len(shown) :]]
-        is_alike = [*map(_bare, given[: len(items)])] == [*map(_bare, items)]
-        return [*items[:saved], *given[saved:]] if is_alike and given[:saved] == items[:saved] else None
+            is_omitted = id_of(item) not in answered or (is_omitted and item.get("type") == "reasoning")
+            expected += [] if is_omitted else [item]
+        if sent[: len(expected)] == expected[::-1]:
+            return [*items, *sent[len(expected) :]]
+        is_alike = [*map(_bare, sent[: len(items)])] == [*map(_bare, items)]
+        return [*items[:saved], *sent[saved:]] if is_alike and sent[:saved] == items[:saved] else None
 
     # The list of items
 
     def _add(self, added: list[Json]) -> None:
-        """Record items in place of those ahead that are the same. Replies of a run that failed stay."""
-        items, saved, known = self._known(), self._saved, [_bare(item) for item in added]
-        ahead = items[saved:]
-        first = next((number for number, item in enumerate(ahead) if _bare(item) in known), len(ahead))
-        before = [item for item in ahead[:first] if item in self._left]
-        after = [item for item in ahead[first:] if item in self._replies and _bare(item) not in known]
+        """Save items in place of the unsaved ones that are the same. Orphans of a failed run stay."""
+        items, saved, bare = self._current_items(), self._saved, [_bare(item) for item in added]
+        unsaved = items[saved:]
+        first = next((number for number, item in enumerate(unsaved) if _bare(item) in bare), len(unsaved))
+        before = [item for item in unsaved[:first] if item in self._orphans]
+        after = [item for item in unsaved[first:] if item in self._replies and _bare(item) not in bare]
         self._follow([*items[:saved], *before, *added, *after], len(after))
 
     def _begin(self) -> list[Json]:
-        """The items, which a run may begin with: what was not saved before will not be."""
-        self._left, self._replies = [*self._left, *self._replies], []
-        return self._known()
+        """The items with which a run begins. Unsaved replies of earlier runs become orphans."""
+        self._orphans, self._replies = [*self._orphans, *self._replies], []
+        return self._current_items()
 
-    def _pop(self, start: int | None = -1) -> list[Json]:
-        items = self._known()
+    def _pop(self, start: int = -1) -> list[Json]:
+        """Hide the items from `start` on, and return all items as they were before."""
+        items = self._current_items()
         if items:
             self._follow(items[:start])
         return items
 
-    def _known(self) -> list[Json]:
-        """The items of the session: those in the log that are not hidden."""
+    def _current_items(self) -> list[Json]:
+        """The items of the session: those in the log that are neither hidden nor popped."""
         self.conversation.refresh()
-        if self._read != self._now():
-            if GONE in self.conversation.transcripts:
-                last = cast(Note, self.conversation.view(GONE).recorded()[-1])
-                self._gone = list(last.content["gone"])
-            found = [self._codec.native(item) for item in self._recorded() if item.id not in self._gone]
-            self._remember(found, max(len(found) - len(self._items) + self._saved, 0))
+        if self._items_state != self._log_state():
+            if POPPED in self.conversation.transcripts:
+                last = cast(Note, self.conversation.view(POPPED).recorded()[-1])
+                self._popped_ids = list(last.content["gone"])
+            items = [self._codec.native(item) for item in self._recorded() if item.id not in self._popped_ids]
+            self._set_items(items, max(len(items) - len(self._items) + self._saved, 0))
         return self._items
 
     def _recorded(self) -> list[Item]:
@@ -244,47 +252,49 @@ class QuireSession(RunHooks[Any]):
         marked = (item for item in view.recorded() if MARK in item.extras)
         return [item for item in marked if view.fate(item.id).state != "hidden"]
 
-    def _follow(self, items: list[Json], ahead: int = 0) -> None:
-        """Record a list in place of the one before; some of its last items are not saved yet.
+    def _follow(self, items: list[Json], unsaved: int = 0) -> None:
+        """Record a list in place of the one before; its last `unsaved` items are not saved yet.
 
-        The last message of the user can be hidden only after the next: till then a note says that it is gone.
+        Recorded items that are no longer in the list and that could not be hidden are noted as popped.
         """
-        is_longer = items[: len(self._items)] == self._items
+        is_extended = items[: len(self._items)] == self._items
         self._main.follow(items)
-        if self._gone or not is_longer:
-            gone, left = list[str](), len(items)
-            for item in reversed(self._recorded()):  # the newest are those of the list
-                is_current = left > 0 and self._codec.native(item) == items[left - 1]
-                left -= is_current
-                gone += [] if is_current else [item.id]
-            if gone != self._gone:
-                self.conversation.append(Note({"gone": gone}), to=GONE)
-                self._gone = gone
-        self._left, self._replies = [], self._replies if ahead else []
-        self._remember(items, len(items) - ahead)
+        if self._popped_ids or not is_extended:
+            popped, end = list[str](), len(items)
+            for item in reversed(self._recorded()):  # compare with the list from its end
+                is_current = end > 0 and self._codec.native(item) == items[end - 1]
+                end -= is_current
+                popped += [] if is_current else [item.id]
+            if popped != self._popped_ids:
+                self.conversation.append(Note({"gone": popped}), to=POPPED)
+                self._popped_ids = popped
+        self._orphans, self._replies = [], self._replies if unsaved else []
+        self._set_items(items, len(items) - unsaved)
 
-    def _remember(self, items: list[Json], saved: int) -> None:
-        self._items, self._saved, self._read = items, saved, self._now()
+    def _set_items(self, items: list[Json], saved: int) -> None:
+        self._items, self._saved, self._items_state = items, saved, self._log_state()
 
-    def _now(self) -> list[object]:
-        """What changes when something is recorded or forgotten: after that the log is another."""
-        names = {"main", GONE}.intersection(self.conversation.transcripts)
+    def _log_state(self) -> list[object]:
+        """A value that differs after anything was recorded in the log or erased from it."""
+        names = {"main", POPPED}.intersection(self.conversation.transcripts)
         views = [self.conversation.view(name) for name in sorted(names)]
         return [part for view in views for part in (*view.log.segments, view.revision)]
 
     async def _do(self, work: Callable[[], T]) -> T:
-        def alone() -> T:
-            with self._writing:
+        """Run some work in a thread, with the lock held."""
+
+        def locked() -> T:
+            with self._lock:
                 return work()
 
-        return await asyncio.to_thread(alone)
+        return await asyncio.to_thread(locked)
 
 
 def _sendable(item: Json) -> Json:
-    """A native item without an id that is not of its kind: other services give ids that OpenAI refuses.
+    """A native item without the id of another service, which OpenAI would refuse.
 
-    An answer gets the SDK's own placeholder: its model for Chat Completions takes none without an id, and its
-    model for Responses does not send it.
+    An answer gets the SDK's placeholder for ids instead: the SDK's model for Chat Completions needs an id,
+    and its model for Responses does not send the placeholder.
     """
     kind = str(item.get("type"))
     if str(item.get("id")).startswith(OPENAI_ITEM_PREFIXES.get(kind, "")):
@@ -299,20 +309,21 @@ def _copied(items: Any) -> Any:
 
 
 def _bare(item: Json) -> Json:
+    """A native item without the fields that the SDK changes, for comparison."""
     return {name: value for name, value in item.items() if name not in _VARYING}
 
 
 def _usage(response: ModelResponse) -> Usage:
-    used, given = response.usage, response.usage.input_tokens_details
-    cached = given.cached_tokens or 0, getattr(given, "cache_write_tokens", 0) or 0
-    reasoning = used.output_tokens_details.reasoning_tokens or 0
-    return Usage(used.input_tokens, used.output_tokens, *cached, reasoning)
+    usage, details = response.usage, response.usage.input_tokens_details
+    cache_read, cache_write = details.cached_tokens or 0, getattr(details, "cache_write_tokens", 0) or 0
+    reasoning = usage.output_tokens_details.reasoning_tokens or 0
+    return Usage(usage.input_tokens, usage.output_tokens, cache_read, cache_write, reasoning)
 
 
 def _definitions(agent: Agent[Any]) -> list[Definition]:
-    """The functions and hand-offs of an agent, which take room in a request; tools of MCP are not known."""
-    given = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
-    rows = [(one.tool_name, one.tool_description, one.input_json_schema) for one in given]
-    functions = [one for one in agent.tools if isinstance(one, FunctionTool)]
-    rows += [(one.name, one.description, one.params_json_schema) for one in functions]
+    """The functions and hand-offs of an agent, to be counted. Tools of MCP servers are not known here."""
+    handoffs = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
+    rows = [(one.tool_name, one.tool_description, one.input_json_schema) for one in handoffs]
+    functions = [tool for tool in agent.tools if isinstance(tool, FunctionTool)]
+    rows += [(tool.name, tool.description, tool.params_json_schema) for tool in functions]
     return [{"type": "function", "name": n, "description": d, "parameters": p} for n, d, p in rows]

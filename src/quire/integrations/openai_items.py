@@ -1,4 +1,4 @@
-"""Items of the Responses API, as OpenAI Agents hands them around, and how they are kept as items of Quire."""
+"""Items of the Responses API, which OpenAI Agents uses for its history, as items of Quire and back."""
 
 import json
 import re
@@ -14,20 +14,21 @@ from quire.providers import NO_NAME, content_for_model, provider_for
 Json = dict[str, Any]
 
 NATIVE = "openai_agents"
-"""Where an item keeps what its own fields do not say."""
+"""The key of `extras` that holds the JSON of a native item."""
 _WIRE = provider_for("openai-responses")
-_TEXT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')  # in JSON
+_JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
 class ItemCodec:
-    """Items of the SDK, which are items of the Responses API; each is one item here.
+    """Reads and writes native items: those of the SDK, which are items of the Responses API.
 
-    A native item that its item does not give back is kept in the `extras`, as JSON in which numbers stand in
-    place of the long texts that the item has.
+    Each native item is one item of Quire. If a native item cannot be rebuilt from that item alone, its JSON
+    is kept in the `extras`. Long texts that the item itself holds are replaced there: `§0§` is the first of
+    them.
     """
 
     def __init__(self) -> None:
-        self._calls: dict[str, tuple[str, str]] = {}  # by id: the type and the name
+        self._calls: dict[str, tuple[str, str]] = {}  # by call id: the type and the name of the tool
 
     def read(self, message: Json) -> Sequence[Item]:
         """The one item of a native item."""
@@ -35,31 +36,31 @@ class ItemCodec:
         name = self._calls.get(call_id or "", ("", NO_NAME))[1]
         call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
         try:
-            found = _WIRE.read_history({"input": [call, message] if call_id else [message]})
+            items = _WIRE.read_history({"input": [call, message] if call_id else [message]})
         except Damaged:
-            found = []
-        item = found[-1] if found else Reasoning()  # kept as it is, and never shown in other words
+            items = []
+        item = items[-1] if items else Reasoning()  # holds the native item in its extras, and says nothing
         if isinstance(item, ToolCall):
             self._calls[item.call_id] = message["type"], item.name
-        kept = json.dumps(message)
-        if kept == json.dumps(_plain(item)):
+        text = json.dumps(message)
+        if text == json.dumps(_plain(item)):
             return [item]
-        for number, text in enumerate(_long_texts(item)):
-            kept = kept.replace(text, f"§{number}§")  # JSON is written in ASCII
-        return [replace(item, extras={NATIVE: kept})]
+        for number, long in enumerate(_long_texts(item)):
+            text = text.replace(long, f"§{number}§")  # json.dumps writes ASCII: it never writes a §
+        return [replace(item, extras={NATIVE: text})]
 
     def native(self, item: Item) -> Json:
         """The native item that an item was read from."""
-        kept: str = item.extras.get(NATIVE, "")
-        for number, text in enumerate(_long_texts(item) if "§" in kept else ()):
-            kept = kept.replace(f"§{number}§", text)
-        native: Json = json.loads(kept) if kept else _plain(item)
+        text: str = item.extras.get(NATIVE, "")
+        for number, long in enumerate(_long_texts(item) if "§" in text else ()):
+            text = text.replace(f"§{number}§", long)
+        native: Json = json.loads(text) if text else _plain(item)
         if isinstance(item, ToolCall):
             self._calls[item.call_id] = native["type"], item.name
         return native
 
     def write(self, items: Sequence[Item], origin: Json | None) -> Json:
-        """A native item, or a copy of one with other content."""
+        """A native item, or a copy of the origin with other content."""
         plain = _plain(items[0])
         if origin is not None:
             return origin | {k: plain[k] for k in ("content", "output", "arguments") if k in plain}
@@ -67,12 +68,12 @@ class ItemCodec:
         return plain | {"type": f"{kind}_output"} if "output" in plain else plain
 
     def identity(self, message: Json) -> str:
-        """All of a native item."""
+        """The whole native item as JSON."""
         return json.dumps(message)
 
 
 def _plain(item: Item) -> Json:
-    """The usual native item of an item."""
+    """A native item with the fields that an item of Quire has."""
     if isinstance(item, ToolCall):
         fields = {"arguments": item.arguments, "call_id": item.call_id, "name": item.name}
         return fields | {"type": "function_call"}
@@ -92,10 +93,10 @@ def _content(content: Content) -> Any:
 
 
 def _long_texts(item: Item) -> list[str]:
-    """The texts of an item, as JSON, of which a second copy would take room."""
-    return [text for text in _TEXT.findall(json.dumps(_plain(item))) if len(text) > 24]
+    """The JSON strings of an item that are long enough to be worth replacing."""
+    return [text for text in _JSON_STRING.findall(json.dumps(_plain(item))) if len(text) > 24]
 
 
-def id_of(item: Json, end: str = "_call") -> str | None:
-    """The id of the call that an item is, or whose result it is if the end of its type is `_output`."""
-    return item.get("call_id") if str(item.get("type")).endswith(end) else None
+def id_of(item: Json, suffix: str = "_call") -> str | None:
+    """The call id of a native item whose type ends with `suffix` (`_call`, or `_output`); None for others."""
+    return item.get("call_id") if str(item.get("type")).endswith(suffix) else None

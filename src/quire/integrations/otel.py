@@ -1,12 +1,12 @@
 """OpenTelemetry: a span for every turn, request, tool call, context, recall and compaction.
 
-Names are those of the semantic conventions for generative AI. What these have no name for is `quire.*`.
+Names are those of the semantic conventions for generative AI; names that these lack begin with `quire.`.
 
     session = Session.open("ana/q4", hooks=instrument())
 
-Each span is a hook around what happens, and is current while it does: spans that a tool or an HTTP client
-makes are its children, in other tasks and threads too. Without `content=True`, a span has names, counts and
-times, and nothing of what was said.
+Each span is made by a hook and is the current span while its event lasts: spans that a tool or an HTTP client
+makes meanwhile are its children, in other tasks and threads too. Without `content=True`, a span has names,
+counts and times, and no text of the conversation.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -48,21 +48,21 @@ _Json: TypeAlias = dict[str, Any]
 _Around: TypeAlias = Generator[None, Any, None]
 
 _PROVIDERS = {"openai-responses": "openai", "gemini": "gcp.gemini"}
-"""The names of providers in the conventions, where they differ from those of wires."""
+"""The conventions' names of providers, by wire; for other wires the name is the same."""
 
 _OPERATIONS = {"gemini": "generate_content"}
-"""The operation of a request, by wire; otherwise `chat`."""
+"""The operation of a request, by wire; `chat` for other wires."""
 
 _FINISHES = {"calls": "tool_call", "refused": "content_filter"}
-"""Why a model stopped, in the words of the conventions, where they differ."""
+"""The conventions' names of finish reasons, by ours; for others the name is the same."""
 
 
 def instrument(*, tracer_provider: TracerProvider | None = None, content: bool = False) -> list[Hook]:
-    """Return hooks that make spans, to be given to sessions or to a node.
+    """Return hooks that make spans, for a session or a node.
 
-    Without a `tracer_provider` the global one is used. `content` adds messages, arguments and results of
-    tools, and questions to memory. They are added as the model and the tools gave them, before a session's
-    `redact` has seen them.
+    Without a `tracer_provider` the global one is used. With `content`, spans have messages, arguments and
+    results of tools, and queries of memory. They are not redacted: a session's `redact` does not apply to
+    them.
     """
     spans = _Spans(trace.get_tracer("quire", tracer_provider=tracer_provider), content)
     return [
@@ -86,9 +86,9 @@ class _Spans:
         self, name: str, place: Place, attributes: _Json, kind: SpanKind = SpanKind.INTERNAL
     ) -> Generator[Span, None, None]:
         """A span that is current in the block."""
-        given = {"gen_ai.conversation.id": str(place), **attributes}
-        span = self._tracer.start_span(name, kind=kind, attributes=given)
-        # What an error says may be quoted from a request: only its name is told.
+        attributes = {"gen_ai.conversation.id": str(place), **attributes}
+        span = self._tracer.start_span(name, kind=kind, attributes=attributes)
+        # The text of an error may quote a request: a span has only its name.
         with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
             try:
                 yield span
@@ -98,8 +98,8 @@ class _Spans:
 
     def invoke_agent(self, event: Replying) -> _Around:
         """One turn of an agent."""
-        known = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": event.agent}
-        with self._span(f"invoke_agent {event.agent}", event.place, known) as span:
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": event.agent}
+        with self._span(f"invoke_agent {event.agent}", event.place, attributes) as span:
             done = yield
             span.set_attributes(_usage(done.usage) | ({"quire.agent.stop": done.stop} if done.stop else {}))
             _fail(span, done.fault)
@@ -107,14 +107,14 @@ class _Spans:
     def chat(self, event: Requesting) -> _Around:
         """One request to a model, with all its tries."""
         operation = _OPERATIONS.get(event.provider, "chat")
-        known: _Json = {
+        attributes: _Json = {
             "gen_ai.operation.name": operation,
             "gen_ai.provider.name": _PROVIDERS.get(event.provider, event.provider),
             "gen_ai.request.model": event.model,
         }
         if isinstance(event.items, Scroll) and event.items.was_edited:
-            known["gen_ai.conversation.compacted"] = True  # the conventions want no false
-        with self._span(f"{operation} {event.model}", event.place, known, SpanKind.CLIENT) as span:
+            attributes["gen_ai.conversation.compacted"] = True  # the conventions omit it if false
+        with self._span(f"{operation} {event.model}", event.place, attributes, SpanKind.CLIENT) as span:
             done = yield
             span.set_attribute("quire.request.retries", len(done.retries))
             for fault in done.retries:
@@ -125,29 +125,29 @@ class _Spans:
                 span.set_attributes(_content(event, done.answer))
 
     def execute_tool(self, event: Calling) -> _Around:
-        """One call of a tool, until its result is recorded."""
-        known = {
+        """One call of a tool, from its start until its result is recorded."""
+        attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": event.name,
             "gen_ai.tool.call.id": event.call_id,
             "gen_ai.tool.type": "function",
         }
-        with self._span(f"execute_tool {event.name}", event.place, known) as span:
+        with self._span(f"execute_tool {event.name}", event.place, attributes) as span:
             done = yield
             if self._has_content:
                 span.set_attribute("gen_ai.tool.call.arguments", event.arguments)
-            _fail(span, "refused" if done is None else done.fault)  # it was forgotten meanwhile
+            _fail(span, "refused" if done is None else done.fault)  # None: it was forgotten meanwhile
             if done is not None and self._has_content:
                 span.set_attribute("gen_ai.tool.call.result", _result(done.result))
 
     def build_context(self, event: Building) -> _Around:
-        """One context: its budget, what it takes, and what each section left out and why."""
+        """One context: its budget, its tokens, and how many items each section left out and why."""
         budget = event.template.budget
-        known = {
+        attributes = {
             "quire.context.budget.window": budget.window,
             "quire.context.budget.reserve": budget.reserve,
         }
-        with self._span("build_context", event.place, known) as span:
+        with self._span("build_context", event.place, attributes) as span:
             done = yield
             context, lines = done.context, done.context.receipt.lines()
             span.set_attributes(
@@ -166,19 +166,19 @@ class _Spans:
                 span.add_event("quire.context.section", _prefixed("quire.context.section", section))
 
     def search_memory(self, event: Recalling) -> _Around:
-        """One search for what was said before, or in documents."""
-        known = {"gen_ai.operation.name": "search_memory"}
-        with self._span("search_memory", event.place, known) as span:
+        """One search in memory or documents."""
+        attributes = {"gen_ai.operation.name": "search_memory"}
+        with self._span("search_memory", event.place, attributes) as span:
             done = yield
             if self._has_content:
                 span.set_attribute("gen_ai.memory.query.text", event.question)
             span.set_attribute("gen_ai.memory.record.count", len(done.found))
 
     def compact_messages(self, event: Compacting) -> _Around:
-        """One compaction, with the request for its summary."""
+        """One compaction, including the request for its summary."""
         plan = event.plan
-        known = {"compaction.strategy": plan.by, "compaction.tokens_before": plan.before}
-        with self._span("compact_messages", event.place, known) as span:
+        attributes = {"compaction.strategy": plan.by, "compaction.tokens_before": plan.before}
+        with self._span("compact_messages", event.place, attributes) as span:
             done = yield
             outcome = {"fate": done.outcome.fate, "reason": done.outcome.reason, "forced": plan.forced}
             span.set_attributes(_prefixed("quire.compaction", outcome))
@@ -198,27 +198,31 @@ def _prefixed(prefix: str, fields: Mapping[str, Any]) -> _Json:
 
 
 def _usage(usage: Usage) -> _Json:
-    """The tokens that were used; a part that is zero may not have been reported."""
-    kinds = {"cache_read.input": usage.cache_read, "cache_write.input": usage.cache_write}
-    kinds |= {"reasoning.output": usage.reasoning}
-    used = {"input": usage.input, "output": usage.output} | {name: n for name, n in kinds.items() if n}
-    return {f"gen_ai.usage.{name}_tokens": tokens for name, tokens in used.items()}
+    """Token counts. A cache or reasoning count of zero is omitted: it may not have been reported."""
+    counts = {"input": usage.input, "output": usage.output}
+    parts = {
+        "cache_read.input": usage.cache_read,
+        "cache_write.input": usage.cache_write,
+        "reasoning.output": usage.reasoning,
+    }
+    counts |= {name: tokens for name, tokens in parts.items() if tokens}
+    return {f"gen_ai.usage.{name}_tokens": tokens for name, tokens in counts.items()}
 
 
 def _answer(answer: Parsed) -> _Json:
-    found = {} if answer.usage is None else _usage(answer.usage)
+    attributes = {} if answer.usage is None else _usage(answer.usage)
     if answer.model is not None:
-        found["gen_ai.response.model"] = answer.model
+        attributes["gen_ai.response.model"] = answer.model
     if answer.items:
-        found["gen_ai.response.finish_reasons"] = [_finish(answer)]
-    return found
+        attributes["gen_ai.response.finish_reasons"] = [_finish(answer)]
+    return attributes
 
 
 def _finish(answer: Parsed) -> str:
     return _FINISHES.get(answer.finish, answer.finish)
 
 
-# Content, as the conventions write it
+# Content, in the format of the conventions
 
 
 def _json(value: Any) -> str:
@@ -226,23 +230,26 @@ def _json(value: Any) -> str:
 
 
 def _content(request: Requesting, answer: Parsed) -> _Json:
-    found = {"gen_ai.input.messages": _json(list(_messages(request.items)))}
+    attributes = {"gen_ai.input.messages": _json(list(_messages(request.items)))}
     if request.tools:
-        found["gen_ai.tool.definitions"] = _json([{"type": "function", **tool} for tool in request.tools])
+        attributes["gen_ai.tool.definitions"] = _json(
+            [{"type": "function", **tool} for tool in request.tools]
+        )
     if answer.items:
-        said = {"role": "assistant", "parts": [part for item in answer.items for part in _item_parts(item)]}
-        found["gen_ai.output.messages"] = _json([{**said, "finish_reason": _finish(answer)}])
-    return found
+        parts = [part for item in answer.items for part in _item_parts(item)]
+        message = {"role": "assistant", "parts": parts, "finish_reason": _finish(answer)}
+        attributes["gen_ai.output.messages"] = _json([message])
+    return attributes
 
 
 def _messages(items: Iterable[Item]) -> Iterator[_Json]:
-    """Items as messages; what the assistant said and called in a row is one of them."""
+    """Items as messages. Consecutive items of the assistant are one message."""
 
-    def message_of(item: Item) -> tuple[str, str]:
+    def message_key(item: Item) -> tuple[str, str]:
         role = _role(item)
         return role, "" if role == "assistant" else item.id
 
-    for (role, _), group in groupby(items, key=message_of):
+    for (role, _), group in groupby(items, key=message_key):
         if parts := [part for item in group for part in _item_parts(item)]:
             yield {"role": role, "parts": parts}
 
@@ -275,7 +282,7 @@ def _item_parts(item: Item) -> Sequence[_Json]:
 
 
 def _arguments(text: str) -> Any:
-    """The arguments of a call as values; a model may have written no valid JSON."""
+    """The arguments of a call as values, or as the text if the model wrote invalid JSON."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -287,7 +294,7 @@ def _result(content: Content) -> str:
 
 
 def _parts(content: Content) -> list[_Json]:
-    """The parts of a content; the bytes of media are left out."""
+    """The parts of some content; the bytes of media are left out."""
     return [_part(part) for part in ((content,) if isinstance(content, str) else content)]
 
 

@@ -1,6 +1,6 @@
-"""Quire inside Pydantic AI: a capability that shows a model what fits of a conversation and keeps all of it.
+"""Quire inside Pydantic AI: a capability that records a conversation and sends the messages that fit.
 
-`QuireConversationStore` keeps the conversations of the framework itself.
+`QuireConversationStore` stores the framework's own conversations.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ _codec = PydanticCodec()
 
 
 class QuireCapability(AbstractCapability[Any]):
-    """Records a conversation in a session, and sends of it what fits into a model's window.
+    """Records a conversation in a session, and sends the messages that fit into the model's window.
 
-    `template` may be the size of the window in tokens. The history of the agent is not changed: what is left
-    out of one request is there for the next. A `scope` may be a function of the `RunContext`.
+    `template` may be the size of the window in tokens. The history of the agent is not changed: a message
+    that is left out of one request can be in the next. A `scope` may be a function of the `RunContext`.
     """
 
     def __init__(
@@ -48,47 +48,44 @@ class QuireCapability(AbstractCapability[Any]):
         self._mirrors = Mirrors(_codec, template, store, **options)
 
     def session(self, conversation_id: str, *, scope: str | None = None) -> Session:
-        """The session of a conversation: its log, its receipts, and what it has used."""
+        """The session of a conversation: its log, its receipts and its spending."""
         return self._mirrors.of(conversation_id, scope=scope).session
 
     def messages(self, conversation_id: str, *, scope: str | None = None) -> list[ModelMessage]:
-        """All messages of a conversation that are recorded, as a `message_history` to go on with.
+        """The recorded messages of a conversation, as the `message_history` of a run that continues it.
 
-        After a crash these end with the last answer of the model; a run without a prompt then makes the tool
-        calls that had not begun.
+        After a crash they end with the last answer of the model. A run without a prompt then runs the tool
+        calls of that answer that had not begun.
         """
         return recorded_messages(self.session(conversation_id, scope=scope).view().recorded())
 
     def get_ordering(self) -> CapabilityOrdering:
-        """After all that changes the history, since this decides what is sent of it."""
+        """Innermost: no other capability changes the history after this one."""
         return CapabilityOrdering(position="innermost")
 
     def get_toolset(self) -> FunctionToolset[Any]:
-        """The tool by which a model reads a result that was sent as a stub."""
+        """The tool with which a model reads a result that was sent as a stub."""
 
-        def bring_back(ctx: RunContext[Any], handle: str, start: int = 0) -> str:
+        def read_back(ctx: RunContext[Any], handle: str, start: int = 0) -> str:
             return self._mirror(ctx).read_back(handle, start)
 
         tools = FunctionToolset[Any](id="quire")
-        tools.add_function(bring_back, name=READ_BACK["name"], description=READ_BACK["description"])
+        tools.add_function(read_back, name=READ_BACK["name"], description=READ_BACK["description"])
         return tools
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Record what is new, and replace the messages of this request, and of no other, by what fits."""
-        asked, messages = request_context.model_request_parameters, list(request_context.messages)
+        """Record new messages, and replace the messages of this one request by those that fit."""
+        parameters, messages = request_context.model_request_parameters, list(request_context.messages)
         mirror = await asyncio.to_thread(self._mirror, ctx)
+        tools = (*parameters.function_tools, *parameters.output_tools)
         shown = await mirror.afit(
             messages,
-            instructions="\n\n".join(part.content for part in asked.instruction_parts or ()),
+            instructions="\n\n".join(part.content for part in parameters.instruction_parts or ()),
             tools=[
-                {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters_json_schema,
-                }
-                for tool in (*asked.function_tools, *asked.output_tools)
+                {"name": t.name, "description": t.description, "parameters": t.parameters_json_schema}
+                for t in tools
             ],
             model=request_context.model.model_name,
         )
@@ -100,17 +97,17 @@ class QuireCapability(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Record the answer and what it used, before any tool runs."""
+        """Record the answer and its token usage, before any tool runs."""
         await self._mirror(ctx).arecord([response], _usage_of(response), model=response.model_name)
         return response
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
     ) -> Any:
-        """Run a call that has not begun before."""
+        """Run a call, unless it began before and may have had its effect."""
         mirror = self._mirror(ctx)
-        if words := await asyncio.to_thread(mirror.begin, call.tool_call_id):
-            return words
+        if refusal := await asyncio.to_thread(mirror.begin, call.tool_call_id):
+            return refusal
         try:
             return await handler(args)
         except (ApprovalRequired, CallDeferred):
@@ -118,14 +115,11 @@ class QuireCapability(AbstractCapability[Any]):
             raise
 
     def _mirror(self, ctx: RunContext[Any]) -> Mirror[ModelMessage]:
-        return self._mirrors.of(str(ctx.conversation_id), known=ctx)
+        return self._mirrors.of(str(ctx.conversation_id), run=ctx)
 
 
 def _usage_of(response: ModelResponse) -> Usage | None:
-    used = response.usage
-    cached = used.cache_read_tokens + used.cache_write_tokens
-    if not used.input_tokens + used.output_tokens + cached:
-        return None
-    return Usage(
-        max(used.input_tokens, cached), used.output_tokens, used.cache_read_tokens, used.cache_write_tokens
-    )
+    usage = response.usage
+    cache_read, cache_write = usage.cache_read_tokens, usage.cache_write_tokens
+    total = max(usage.input_tokens, cache_read + cache_write)
+    return Usage(total, usage.output_tokens, cache_read, cache_write) if total + usage.output_tokens else None

@@ -1,12 +1,12 @@
 """The messages of Pydantic AI as items, and back.
 
-Each part of a message that a model sees is one item. A part that no item represents, such as a search that
-the provider ran, is carried as state. The first item of a message keeps the JSON of the message without the
-content that items hold, so that the message can be made again from the log.
+Each part of a message that a model sees is one item. A part for which there is no kind of item, such as a
+search that the provider ran, is the opaque state of a `Reasoning`. The first item of a message also holds the
+JSON of the message, with references in place of the content that items hold. So each message can be rebuilt
+from the log.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -34,7 +34,7 @@ from quire.items import (
     ToolResult,
     Unknown,
 )
-from quire.providers import content_for_model
+from quire.providers import base64_of, content_for_model
 from quire.state import in_one_reply
 
 try:
@@ -43,10 +43,13 @@ except ImportError as missing:
     raise MissingExtra("pydantic-ai", "pydantic-ai") from missing
 
 PROVIDER = "pydantic-ai"
-"""The provider of state that only Pydantic AI reads, and the key of extras for the JSON of a message."""
+"""The provider of state that only Pydantic AI reads, and the key of `extras` for the JSON of a message."""
 
 _HELD = "quire.item"
-"""Where the JSON of a message names an item by its number, and what of it: the text, or one of its parts."""
+"""The key of a reference to an item's content, in the JSON of a message: `{"quire.item": [number, what]}`.
+
+`what` is None for the text, the number of a part, or `_JSON` or `_STATE`.
+"""
 
 Seen = Message | Reasoning | ToolCall | ToolResult
 _adapter = native.ModelMessagesTypeAdapter
@@ -72,25 +75,25 @@ class PydanticCodec:
         return items
 
     def write(self, items: Sequence[Item], origin: native.ModelMessage | None) -> native.ModelMessage:
-        """A copy of the message with the parts of these items, or a message for an item that has none."""
+        """A copy of the origin with the parts of these items, or a new message for one item."""
         if origin is None:
             part = _part_for(items[0])
             is_answer = part.part_kind in ("text", "thinking", "tool-call")
             return native.ModelResponse([part]) if is_answer else native.ModelRequest([part])
-        kept = {item.extras[MARK][1]: item for item in items if not isinstance(item, Unknown)}
+        item_by_number = {item.extras[MARK][1]: item for item in items if not isinstance(item, Unknown)}
         parts, number = list[Any](), 0
         for part in origin.parts:
-            said = _item_of(_plain(part), origin)
-            if said is None:
+            parsed = _item_of(_plain(part), origin)
+            if parsed is None:
                 parts.append(part)
                 continue
-            if number in kept:
-                parts.append(part if says_same(said, kept[number]) else _part_for(kept[number]))
+            if item := item_by_number.get(number):
+                parts.append(part if says_same(parsed, item) else _part_for(item))
             number += 1
         return cast(native.ModelMessage, replace(cast(Any, origin), parts=parts))
 
     def identity(self, message: native.ModelMessage) -> Any:
-        """What a model sees of the message."""
+        """The parts of the message that a model sees."""
         items = [item for part in message.parts if (item := _item_of(_plain(part), message)) is not None]
         return [
             message.kind,
@@ -99,8 +102,8 @@ class PydanticCodec:
 
 
 def recorded_messages(items: Iterable[Item]) -> list[native.ModelMessage]:
-    """The messages that the items of a log are of; of those that were replaced, the last."""
-    found: list[dict[int, Item]] = []
+    """The messages whose items are in a log; of messages with the same number, the last."""
+    newest_first: list[dict[int, Item]] = []  # for each message, its items by part
     last: tuple[int, str] | None = None
     for item in reversed(list(items)):
         mark = None if isinstance(item, Unknown) else item.extras.get(MARK)
@@ -108,25 +111,25 @@ def recorded_messages(items: Iterable[Item]) -> list[native.ModelMessage]:
             continue
         number, part, digest = mark
         if last is None or number < last[0]:
-            found.append({})
+            newest_first.append({})
             last = number, digest
         if last == (number, digest):
-            found[-1].setdefault(part, item)
-    each: list[list[Any]] = [[parts[part] for part in sorted(parts)] for parts in reversed(found)]
-    rests = [_filled(json.loads(parts[0].extras[PROVIDER]), parts) for parts in each]
-    return _adapter.validate_json(json.dumps(rests))
+            newest_first[-1].setdefault(part, item)
+    rows: list[list[Any]] = [[by_part[n] for n in sorted(by_part)] for by_part in reversed(newest_first)]
+    values = [_filled(json.loads(row[0].extras[PROVIDER]), row) for row in rows]
+    return _adapter.validate_json(json.dumps(values))
 
 
-# The content of a message is in its items, and the rest of it in JSON
+# JSON of a message, with references to the content that its items hold
 
 
 def _dumped(message: native.ModelMessage, parts: list[Any]) -> Any:
-    """A message with these parts as JSON values; what is no JSON is told in words."""
+    """A message with these parts as JSON values. A value that is not JSON becomes its `str`."""
     return _adapter.dump_python([replace(cast(Any, message), parts=parts)], mode="json", fallback=str)[0]
 
 
 def _without_content(part: Any, item: Seen, number: int) -> Any:
-    """The JSON of a part, with names in place of the content that an item holds."""
+    """The JSON of a part, with references in place of the content that an item holds."""
     if isinstance(item, Reasoning) and part["part_kind"] != "thinking":
         return {_HELD: [number, _STATE]}
     if isinstance(item, ToolCall):
@@ -160,7 +163,7 @@ def _is_json_of(text: str, value: Any) -> bool:
 
 
 def _filled(value: Any, items: Sequence[Any]) -> Any:
-    """A value with the content of items in it."""
+    """A JSON value in which references are replaced by the content of the items."""
     if type(value) is list:
         return [_filled(inner, items) for inner in cast("Any", value)]
     if type(value) is not dict:
@@ -175,14 +178,14 @@ def _filled(value: Any, items: Sequence[Any]) -> Any:
     if what in (_STATE, _JSON):
         return json.loads(item.state.data if what == _STATE else item.text)
     part = item.parts[what]
-    return part if isinstance(part, str) else b64encode(part.data).decode()
+    return part if isinstance(part, str) else base64_of(part.data)
 
 
 # Parts as items
 
 
 def _plain(part: Any) -> Any:
-    """A part in the form in which it is kept: files of a result beside its texts, no deprecated parts."""
+    """A part in the form that is recorded: files of a result beside its texts, no deprecated parts."""
     if part.part_kind == "retry-prompt":
         text = part.model_response()
         if part.tool_name is None:
@@ -194,7 +197,7 @@ def _plain(part: Any) -> Any:
 
 
 def _item_of(part: Any, message: native.ModelMessage) -> Seen | None:
-    """The item of a part, or `None` for a part that a model does not see as such."""
+    """The item of a part, or `None` for a part that a model does not see."""
     state = Opaque(PROVIDER, getattr(message, "model_name", None) or "")
     match part:
         case native.SystemPromptPart():
@@ -282,7 +285,7 @@ def _part_of(piece: native.UserContent) -> Part | None:
 
 
 def _pieces_of(content: Content) -> Any:
-    """Content as Pydantic AI has it."""
+    """Content in the form of Pydantic AI."""
     if isinstance(content, str):
         return content
     return [part if isinstance(part, str) else _file_of(part) for part in content]

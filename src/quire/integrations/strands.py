@@ -1,14 +1,14 @@
-"""Strands Agents: an agent whose messages stay whole, and whose requests fit the model's window.
+"""Strands Agents: an agent that keeps all its messages, and whose requests fit the model's window.
 
 `QuireConversationManager` records `agent.messages` before each request and sends a view of them.
-`QuireSessionManager` keeps the session, so that another process can go on with it.
+`QuireSessionManager` stores the session, so that another process can continue it.
 """
 
 # pyright: basic, reportMissingImports=false
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -18,25 +18,12 @@ from msgspec.structs import replace
 from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidLimit, MissingExtra
-from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors
+from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, parts_for_model
 from quire.integrations.strands_sessions import QuireSessionManager, QuireSessionRepository
-from quire.items import (
-    Content,
-    File,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Reasoning,
-    Summary,
-    ToolCall,
-    ToolResult,
-    parts_of,
-)
-from quire.providers import content_for_model, media_type
+from quire.items import Content, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
+from quire.providers import media_type
 from quire.session import Session
-from quire.state import in_one_reply
+from quire.state import in_one_reply, is_output
 from quire.stores import Store
 from quire.tokens import Usage
 
@@ -64,10 +51,10 @@ _USAGE = {"cache_read": "cacheReadInputTokens", "cache_write": "cacheWriteInputT
 
 
 class QuireConversationManager(ConversationManager):  # type: ignore[misc]
-    """Sends what fits of the messages of one agent, and leaves `agent.messages` as they are.
+    """Sends the messages of one agent that fit, and never changes `agent.messages`.
 
-    The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees, or is its
-    window in tokens.
+    The agent has the conversation `session_id/AGENT_ID`. `template` says what the model sees. It may be the
+    model's window in tokens.
     """
 
     def __init__(
@@ -86,49 +73,49 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
     @property
     def session(self) -> Session:
         """The conversation of the agent, with its view, its receipts and its spending."""
-        return self._mirrored().session
+        return self._mirror().session
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Wrap the requests of the agent, and give it the tool by which it reads stubs."""
+        """Register a hook that adds middleware and the tool `read_back` to the agent."""
         super().register_hooks(registry, **kwargs)
-        registry.add_callback(AgentInitializedEvent, self._join)
+        registry.add_callback(AgentInitializedEvent, self._set_up)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
-        """Leave the messages as they are."""
+        """Do nothing: the messages of the agent stay as they are."""
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
-        """Fit the next requests to three quarters of the last, which a provider found too large."""
+        """Limit the next requests to three quarters of the last one, if a provider found it too large."""
         if e is None:
             return
-        template, sent = cast(Template, self._mirrors.template), self.session.receipts[-1].tokens
+        template, tokens = cast(Template, self._mirrors.template), self.session.receipts[-1].tokens
         try:
-            budget = replace(template.budget, window=template.budget.reserve + sent * 3 // 4)
+            budget = replace(template.budget, window=template.budget.reserve + tokens * 3 // 4)
         except InvalidLimit:
             raise e from None
         self._mirrors.refit(Template(*template.sections, budget=budget, model=template.model))
 
     def restore_from_session(self, state: dict[str, Any]) -> None:
-        """Take a session of any other manager: the messages that it had removed come back."""
+        """Accept the session of any other manager. Messages that it had removed are shown again."""
 
-    def _join(self, event: AgentInitializedEvent) -> None:
+    def _set_up(self, event: AgentInitializedEvent) -> None:
         self._agent_id = event.agent.agent_id
         event.agent.add_middleware(InvokeModelStage, self._invoke)
         event.agent.add_middleware(ExecuteToolStage, self._execute)
 
         @tool(name=READ_BACK["name"], description=READ_BACK["description"])  # type: ignore[untyped-decorator]
         async def read_back(handle: str, start: int = 0) -> str:
-            return await asyncio.to_thread(self._mirrored().read_back, handle, start)
+            return await asyncio.to_thread(self._mirror().read_back, handle, start)
 
         event.agent.tool_registry.register_tool(read_back)
 
     async def _invoke(self, context: InvokeModelContext, call: Callable[..., Any]) -> AsyncIterator[Any]:
         """Send a view of the messages, and record the answer before its calls are run."""
-        mirror = self._mirrored()
-        self._codec.learn(context.messages)
+        mirror = self._mirror()
+        self._codec.add_tool_names(context.messages)
         shown = await mirror.afit(
             context.messages,
             instructions=_text_of(context.system_prompt),
-            tools=[_definition(one) for one in context.tool_specs],
+            tools=[_definition(spec) for spec in context.tool_specs],
         )
         async for event in call(context.replace(messages=_alternating(shown.messages))):
             if isinstance(event, ModelStopReason):
@@ -136,10 +123,10 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
             yield event
 
     async def _execute(self, context: ExecuteToolContext, call: Callable[..., Any]) -> AsyncIterator[Any]:
-        """Run a call that has not begun before."""
-        mirror, call_id = self._mirrored(), context.tool_use["toolUseId"]
-        if words := await asyncio.to_thread(mirror.begin, call_id):
-            yield ToolResultEvent({"toolUseId": call_id, "status": "error", "content": [{"text": words}]})
+        """Run a call, unless it began before and may have had its effect."""
+        mirror, call_id = self._mirror(), context.tool_use["toolUseId"]
+        if refusal := await asyncio.to_thread(mirror.begin, call_id):
+            yield ToolResultEvent({"toolUseId": call_id, "status": "error", "content": [{"text": refusal}]})
             return
         try:
             async for event in call(context):
@@ -150,7 +137,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
             await asyncio.to_thread(mirror.pause, call_id)
             raise
 
-    def _mirrored(self) -> Mirror[Said]:
+    def _mirror(self) -> Mirror[Said]:
         if self._agent_id is None:
             raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
         return self._mirrors.of(self._session_id, self._agent_id)
@@ -166,40 +153,43 @@ def _definition(spec: Any) -> dict[str, Any]:
     return {**fields, "input_schema": schema.get("json", schema)}
 
 
-def _usage(used: Any) -> Usage | None:
-    """What an answer used. Services differ in whether the input has the cached part, the total does not."""
-    if not used or not used.get("totalTokens"):
+def _usage(usage: Any) -> Usage | None:
+    """The token usage of an answer.
+
+    The input is computed from the total: some services count cached tokens in their input, others do not.
+    """
+    if not usage or not usage.get("totalTokens"):
         return None
-    cached = {name: int(used.get(field) or 0) for name, field in _USAGE.items()}
-    output = int(used["outputTokens"])
-    return Usage(input=max(int(used["totalTokens"]) - output, sum(cached.values())), output=output, **cached)
+    cached = {name: int(usage.get(field) or 0) for name, field in _USAGE.items()}
+    output = int(usage["outputTokens"])
+    return Usage(input=max(int(usage["totalTokens"]) - output, sum(cached.values())), output=output, **cached)
 
 
 def _alternating(messages: Sequence[Said]) -> list[Said]:
-    """Messages in which user and assistant take turns, as Bedrock wants them; results come first."""
+    """Messages with neighbours of one role merged, as Bedrock requires; results come first in each."""
     merged: list[Said] = []
-    for role, run in groupby(messages, lambda one: one["role"]):
-        found = list(run)
-        if len(found) > 1:
-            blocks = [block for one in found for block in one["content"]]
-            found = [{"role": role, "content": sorted(blocks, key=lambda one: "toolResult" not in one)}]
-        merged += found
+    for role, run in groupby(messages, lambda message: message["role"]):
+        group = list(run)
+        if len(group) > 1:
+            blocks = [block for message in group for block in message["content"]]
+            group = [{"role": role, "content": sorted(blocks, key=lambda block: "toolResult" not in block)}]
+        merged += group
     return merged
 
 
 class _Codec:
-    """Messages with blocks of Bedrock. A block that Quire has no item for is counted as its name."""
+    """Messages with blocks of Bedrock. A block for which there is no item is counted as its name."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}  # of tools, by the id of a call
+        self._tool_names: dict[str, str] = {}  # by call id
 
-    def learn(self, messages: Sequence[Said]) -> None:
-        """Take in which tools were called."""
+    def add_tool_names(self, messages: Sequence[Said]) -> None:
+        """Remember the names of the tools that messages call: a result does not name its tool."""
         calls = [block["toolUse"] for one in messages for block in one["content"] if "toolUse" in block]
-        self._names |= {call["toolUseId"]: call["name"] for call in calls}
+        self._tool_names |= {call["toolUseId"]: call["name"] for call in calls}
 
     def identity(self, message: Said) -> Any:
-        """A message is the same if it says the same: its id and its metadata are added later."""
+        """What a message says, without the id and the metadata that are added later."""
         return [message["role"], message["content"]]
 
     def read(self, message: Said) -> Sequence[Item]:
@@ -222,16 +212,14 @@ class _Codec:
             return ToolCall(call["toolUseId"], call["name"], msgspec.json.encode(call["input"]).decode())
         result = block["toolResult"]
         content = _content(result["content"])
-        name = self._names.get(result["toolUseId"], "tool")
+        name = self._tool_names.get(result["toolUseId"], "tool")
         return ToolResult(result["toolUseId"], name, content, result.get("status") == "error")
 
     def write(self, items: Sequence[Item], origin: Said | None) -> Said:
-        """Return a message, or a copy of one with other content."""
+        """Return a message, or a copy of the origin with other content."""
         thoughts = iter([one for one in origin["content"] if "reasoningContent" in one] if origin else ())
         blocks = [block for item in items for block in _blocks(item, thoughts)]
-        first = items[0]
-        is_models = isinstance(first, ToolCall | Reasoning) or getattr(first, "role", "") == "assistant"
-        return cast(Said, {"role": "assistant" if is_models else "user", "content": blocks})
+        return cast(Said, {"role": "assistant" if is_output(items[0]) else "user", "content": blocks})
 
 
 def _is_part(block: Any) -> bool:
@@ -251,7 +239,7 @@ def _content(blocks: Sequence[Any]) -> Content:
 
 
 def _part(block: Any) -> Part | None:
-    """A part of a message or of a result; None for a mark of the cache."""
+    """A part of a message or of a result; None for a cache point."""
     (kind, value), *_ = block.items()
     data = value.get("source", {}).get("bytes") if kind in ("image", "document") else None
     match kind:
@@ -272,19 +260,19 @@ def _part(block: Any) -> Part | None:
 
 
 def _blocks(item: Item, thoughts: Iterator[Any]) -> list[Any]:
+    """The blocks that show an item. Reasoning is shown by the next of the blocks in `thoughts`."""
     match item:
         case ToolCall():
-            given = msgspec.json.decode(item.arguments or "{}")
-            return [{"toolUse": {"toolUseId": item.call_id, "name": item.name, "input": given}}]
+            arguments = msgspec.json.decode(item.arguments or "{}")
+            return [{"toolUse": {"toolUseId": item.call_id, "name": item.name, "input": arguments}}]
         case ToolResult():
             status = "error" if item.is_error else "success"
-            said = [_block(part) for part in item.parts] or [{"text": ""}]
-            return [{"toolResult": {"toolUseId": item.call_id, "status": status, "content": said}}]
+            content = [_block(part) for part in item.parts] or [{"text": ""}]
+            return [{"toolResult": {"toolUseId": item.call_id, "status": status, "content": content}}]
         case Reasoning():
-            return [one for one in [next(thoughts, None)] if one]
+            return list(islice(thoughts, 1))
         case _:
-            parts = parts_of(content_for_model(cast("Message | Note | Summary", item)))
-            return [_block(part) for part in parts]
+            return [_block(part) for part in parts_for_model(item)]
 
 
 def _block(part: Part) -> Any:
@@ -294,8 +282,8 @@ def _block(part: Part) -> Any:
             return {"image": {"format": kind, "source": {"bytes": part.data}}}
         case File() if part.data:
             formats = {value: key for key, value in _TYPES.items()}
-            form = formats.get(part.media_type or "", kind)
-            return {"document": {"format": form, "name": part.name or "file", "source": {"bytes": part.data}}}
+            document = {"name": part.name or "file", "source": {"bytes": part.data}}
+            return {"document": {"format": formats.get(part.media_type or "", kind), **document}}
         case str():
             return {"text": part}
         case _:

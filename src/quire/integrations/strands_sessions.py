@@ -23,17 +23,17 @@ except ImportError:
     raise MissingExtra("Strands Agents", "strands") from None
 
 _RECORDS = "strands"
-"""The transcript of what is kept of a session and its agents. The last note of a name says how it is."""
+"""The transcript with the state of a session and its agents, as records: the last note of a name is valid."""
 
 _MESSAGES = "strands/"
-"""The transcript of the messages of an agent begins with this."""
+"""The prefix of transcripts with the messages of an agent, such as `strands/writer`."""
 
-_MOST_KNOWN = 100
-"""Sessions that are kept open."""
+_MAX_OPEN = 100
+"""How many sessions are kept open."""
 
 
 class QuireSessionManager(RepositorySessionManager):  # type: ignore[misc]
-    """Keeps the session of an agent in a store of Quire; see `QuireSessionRepository`."""
+    """Stores the session of an agent in a store of Quire; see `QuireSessionRepository`."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class QuireSessionManager(RepositorySessionManager):  # type: ignore[misc]
 
 
 class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
-    """Keeps sessions, each in the conversation of its id.
+    """Stores each session in the conversation named by its id.
 
-    Nothing is overwritten: what is updated is recorded again. A message whose number another process has used
-    meanwhile is refused with `SessionException`.
+    Nothing is overwritten: an update is recorded as a new note. A message whose number another process has
+    used meanwhile raises `SessionException`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     ) -> None:
         """The options are those of `Session.open`."""
         opened = Store.open(store)
-        self._log = lru_cache(_MOST_KNOWN)(
+        self._log = lru_cache(_MAX_OPEN)(
             lambda name: _Log(Kept.open(scope=scope, conversation=escaped(name), store=opened, **options))
         )
 
@@ -84,7 +84,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         return found and SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Keep the state of an agent."""
+        """Record the new state of an agent."""
         name = f"agent {session_agent.agent_id}"
         created = self._require(session_id, name)["created_at"]
         self._record(session_id, name, {**session_agent.to_dict(), "created_at": created})
@@ -96,9 +96,9 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         self._require(session_id, f"agent {agent_id}")
         log, number = self._log(session_id), session_message.message_id
         while log.find(_MESSAGES + agent_id, number) is None:
-            with suppress(Conflict):  # another process has written: look again
+            with suppress(Conflict):  # another process has written, perhaps this message: compare again
                 note = Note(content=session_message.to_dict())
-                log.kept.append(note, to=_MESSAGES + agent_id, expected=log.kept.version)
+                log.session.append(note, to=_MESSAGES + agent_id, expected=log.session.version)
                 return
         raise SessionException(f"message {number} of agent {agent_id} exists: the session has changed")
 
@@ -112,38 +112,38 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
     ) -> None:
-        """Keep a message that was redacted."""
+        """Record the redacted form of a message."""
         before = self.read_message(session_id, agent_id, session_message.message_id)
         if before is None:
             raise SessionException(f"agent {agent_id} has no message {session_message.message_id}")
         body = {**session_message.to_dict(), "created_at": before.created_at}
-        self._log(session_id).kept.append(Note(content=body), to=_MESSAGES + agent_id)
+        self._log(session_id).session.append(Note(content=body), to=_MESSAGES + agent_id)
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
-        """Return the messages of an agent in order, or some of them."""
+        """Return the messages of an agent in order: at most `limit`, from number `offset` on."""
         found = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
         return [SessionMessage.from_dict(one) for one in found[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
-        """Keep the state of several agents together."""
+        """Record the state of a group of agents."""
         self._require(session_id, "session")
         self._record(session_id, f"agents {multi_agent.id}", multi_agent.serialize_state())
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
-        """Return the state of several agents; None if there is none."""
+        """Return the state of a group of agents; None if there is none."""
         return cast("dict[str, Any] | None", self._find(session_id, f"agents {multi_agent_id}"))
 
     def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
-        """Keep the state of several agents, as it is after a step."""
+        """Record the new state of a group of agents."""
         self._require(session_id, f"agents {multi_agent.id}")
         self._record(session_id, f"agents {multi_agent.id}", multi_agent.serialize_state())
 
     def _record(self, session_id: str, name: str, body: dict[str, Any], *, is_new: bool = False) -> None:
         if is_new and self._find(session_id, name) is not None:
             raise SessionException(f"there is {name} in session {session_id} already")
-        self._log(session_id).kept.append(Note(content=body, description=name), to=_RECORDS)
+        self._log(session_id).session.append(Note(content=body, description=name), to=_RECORDS)
 
     def _find(self, session_id: str, name: str) -> Any:
         return self._log(session_id).find(_RECORDS, name)
@@ -156,38 +156,40 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
 
 
 class _Log:
-    """A session as it is kept, and where in it each record and each message was written last.
+    """The conversation of a session, with the position of the last note of each record and each message.
 
-    It holds positions and no content, so that what is forgotten is not found here.
+    It caches positions and no content, so that content that was forgotten cannot be returned.
     """
 
-    def __init__(self, kept: Kept) -> None:
-        self.kept = kept
-        self._read: dict[str, int] = {}
-        self._at: dict[str, dict[str | int, int]] = {}
+    def __init__(self, session: Kept) -> None:
+        self.session = session
+        self._ends: dict[str, int] = {}  # up to which position each transcript was read
+        self._positions: dict[str, dict[str | int, int]] = {}  # by transcript, and name or number
 
     def find(self, transcript: str, name: str | int) -> Any:
         """The content of a record by its name, or of a message by its number; None if there is none."""
-        at = self._catch_up(transcript).get(name)
-        return None if at is None else self._content(transcript, at)
+        position = self._refreshed(transcript).get(name)
+        return None if position is None else self._content(transcript, position)
 
     def all(self, transcript: str) -> list[Any]:
         """The contents of the messages of an agent, in order."""
-        return [self._content(transcript, at) for _, at in sorted(self._catch_up(transcript).items())]
+        positions = sorted(self._refreshed(transcript).items())
+        return [self._content(transcript, position) for _, position in positions]
 
-    def _catch_up(self, transcript: str) -> dict[str | int, int]:
-        self.kept.refresh()
-        known = self._at.setdefault(transcript, {})
-        if transcript in self.kept.transcripts:
-            view = self.kept.view(transcript)
-            for at in range(self._read.get(transcript, 0), view.end):
-                note = view.log.item(at)
+    def _refreshed(self, transcript: str) -> dict[str | int, int]:
+        """The positions in a transcript, with those of notes that other processes have written."""
+        self.session.refresh()
+        positions = self._positions.setdefault(transcript, {})
+        if transcript in self.session.transcripts:
+            view = self.session.view(transcript)
+            for position in range(self._ends.get(transcript, 0), view.end):
+                note = view.log.item(position)
                 if isinstance(note, Note) and note.content is not None:
                     name = note.description if transcript == _RECORDS else note.content["message_id"]
-                    known[cast("str | int", name)] = at
-            self._read[transcript] = view.end
-        return known
+                    positions[cast("str | int", name)] = position
+            self._ends[transcript] = view.end
+        return positions
 
-    def _content(self, transcript: str, at: int) -> Any:
-        note = self.kept.view(transcript).log.item(at)
+    def _content(self, transcript: str, position: int) -> Any:
+        note = self.session.view(transcript).log.item(position)
         return dict(note.content) if isinstance(note, Note) and note.content is not None else None

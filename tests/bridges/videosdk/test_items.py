@@ -34,5 +34,5 @@ def test_a_message_that_says_so_is_a_summary_of_the_engine() -> None:
 def test_an_image_is_an_address_or_the_bytes_of_a_file() -> None:
     image = ImageContent(PNG, "low").image
     assert isinstance(image, str) and image.startswith("data:image/png;base64,iVBOR")
-    with pytest.raises(InvalidValue, match="kind of image"):
+    with pytest.raises(InvalidValue, match="image of a known kind"):
         ImageContent(b"no image")

@@ -39,8 +39,8 @@ logger = logging.getLogger("quire.bridges.a1")
 
 T = TypeVar("T")
 
-_EXTRAS_KEY = "a1"  # the key of `extras` for what items have no field for
-_UNKNOWN = "unknown"  # the name or the id of a call that has none
+_EXTRAS_KEY = "a1"  # the key of `extras` for fields of messages that items do not have
+_UNKNOWN = "unknown"  # the name or the id of a call without one
 MessageItem = TextItem | ToolCall | ToolResult | Summary
 
 
@@ -52,12 +52,12 @@ def _time_now() -> datetime:
 
 
 def _message_id(item_id: str = "") -> str:
-    """The id of a message: 32 hexadecimal digits, as a UUID has."""
+    """The id of a message: at least 32 characters, as long as a UUID in hexadecimal digits."""
     return (item_id or new_id()).ljust(32, "0")
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message in OpenAI's form. It cannot change. The timestamp is local time without a zone."""
+    """One message in OpenAI's form, which cannot change. The timestamp is local time without a zone."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str
@@ -73,7 +73,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     def model_dump(
         self, *, mode: str = "json", exclude_none: bool = False, exclude: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """The message as JSON values, whatever the mode; `Message(**dump)` makes it again."""
+        """The message as JSON values, in every mode. `Message(**dump)` restores it."""
         dump: dict[str, Any] = msgspec.to_builtins(self)
         left_out = {*exclude, *(name for name, value in dump.items() if exclude_none and value is None)}
         return {name: value for name, value in dump.items() if name not in left_out}
@@ -83,8 +83,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _items_of(message: Message) -> list[Item]:
-    """A message as items. The first holds, in `extras`, what a message has beyond its role and text."""
-    kept = {"name": message.name, "tool_call_id": message.tool_call_id, "tool_calls": message.tool_calls}
+    """A message as items. The `extras` of the first have the message's other fields."""
+    others = {"name": message.name, "tool_call_id": message.tool_call_id, "tool_calls": message.tool_calls}
     common: dict[str, Any] = {"created_at": message.timestamp.timestamp()}
     items: list[Item] = []
     if message.role == "tool":
@@ -94,31 +94,31 @@ def _items_of(message: Message) -> list[Item]:
         items.append(TextItem(message.role, message.content, **common))
     if message.role == "assistant":
         items += [_call_of(call, common) for call in message.tool_calls or ()]
-    first = message.message_id
+    message_id = message.message_id
     for index, item in enumerate(items):
-        own = kept if index == 0 else {"of": first}
-        items[index] = replace(item, id=f"{first}:{index}" if index else first, extras={_EXTRAS_KEY: own})
+        item_id, fields = (f"{message_id}:{index}", {"of": message_id}) if index else (message_id, others)
+        items[index] = replace(item, id=item_id, extras={_EXTRAS_KEY: fields})
     return items
 
 
 def _call_of(call: Mapping[str, Any], common: dict[str, Any]) -> ToolCall:
-    """A tool call in OpenAI's shape or any other."""
-    given = call.get("function")
-    fields = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else call
+    """A tool call in OpenAI's form, or in a form with `name` and `arguments` beside the `id`."""
+    function = call.get("function")
+    fields = cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else call
     arguments = fields.get("arguments", "{}")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
     return ToolCall(str(call.get("id") or _message_id()), str(fields.get("name") or _UNKNOWN), text, **common)
 
 
 def _call_dict(call: ToolCall) -> dict[str, Any]:
-    """A tool call in OpenAI's shape."""
+    """A tool call in OpenAI's form."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.call_id, "type": "function", "function": function}
 
 
 def _message_of(item: MessageItem) -> Message:
-    """The message that an item is, or that it is the first item of."""
-    kept: dict[str, Any] = thaw(item.extras.get(_EXTRAS_KEY)) or {}
+    """The message whose only or first item this is."""
+    others: dict[str, Any] = thaw(item.extras.get(_EXTRAS_KEY)) or {}
     match item:
         case TextItem():
             fields: dict[str, Any] = {"role": item.role, "content": item.text}
@@ -129,11 +129,11 @@ def _message_of(item: MessageItem) -> Message:
         case Summary():
             fields = {"role": "assistant", "content": item.text}
     time = datetime.fromtimestamp(item.created_at)
-    return Message(**fields | kept, timestamp=time, message_id=_message_id(item.id))
+    return Message(**fields | others, timestamp=time, message_id=_message_id(item.id))
 
 
 def _begins_message(item: Item) -> TypeGuard[MessageItem]:
-    """Whether an item is a message, or the first item of one."""
+    """Whether an item is the only or the first item of a message."""
     return isinstance(item, MessageItem) and "of" not in item.extras.get(_EXTRAS_KEY, {})
 
 
@@ -141,7 +141,7 @@ def _begins_message(item: Item) -> TypeGuard[MessageItem]:
 
 
 class Messages(list[Message]):
-    """The messages of a context. Changing the list changes the context."""
+    """The messages of a context. A change of the list changes the context."""
 
     def __init__(self, context: "Context") -> None:
         super().__init__()
@@ -149,11 +149,11 @@ class Messages(list[Message]):
 
 
 def _changing(name: str) -> Any:
-    """A method of a list that also changes the context."""
+    """A method of `list` that also changes the context."""
 
-    def method(self: Messages, *args: Any, **options: Any) -> Any:
+    def method(self: Messages, *args: Any, **kwargs: Any) -> Any:
         changed = list(self.context.messages)
-        result = getattr(changed, name)(*args, **options)
+        result = getattr(changed, name)(*args, **kwargs)
         self.context.messages = changed
         return self if result is changed else result
 
@@ -167,10 +167,10 @@ for _name in ("__delitem__", "__iadd__", "__setitem__"):
 
 
 class Context:
-    """Messages in the order in which they were appended. The session keeps what is cleared or left out.
+    """Messages in the order in which they were appended. The session keeps messages that were removed.
 
-    With `keep_updated`, each change is in the file when its verb returns. A context may show a transcript of
-    a given session; `on_change` is called after each change.
+    With `keep_updated`, the file has each change before the method that made it returns. By default a context
+    has a session of its own, in memory. `on_change` is called after each change.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Context:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False) -> Self:
-        """The context in a file, empty if there is no file. Without `keep_updated`, the file is only read."""
+        """Read a context from a file; without a file it is empty. The file is written with `keep_updated`."""
         return cls(read_json(path, list[Message]) or (), path, keep_updated)
 
     def __repr__(self) -> str:
@@ -204,9 +204,9 @@ class Context:
 
     @property
     def view(self) -> View:
-        """What the transcript shows."""
-        known = self.transcript in self.session.transcripts
-        return self.session.view(self.transcript) if known else Transcript().view
+        """The view of the transcript."""
+        exists = self.transcript in self.session.transcripts
+        return self.session.view(self.transcript) if exists else Transcript().view
 
     @property
     def messages(self) -> list[Message]:
@@ -216,11 +216,11 @@ class Context:
 
     @messages.setter
     def messages(self, messages: Iterable[Message]) -> None:
-        wanted, shown = list(messages), self.messages
-        if wanted[: len(shown)] == shown:
-            self.extend(wanted[len(shown) :])
+        new, current = list(messages), self.messages
+        if new[: len(current)] == current:
+            self.extend(new[len(current) :])
         else:
-            self._replace_messages(wanted)
+            self._replace_messages(new)
             self.after_change()
 
     def user(self, content: str) -> Message:
@@ -228,7 +228,7 @@ class Context:
         return self._appended(Message(role="user", content=content))
 
     def assistant(self, content: str, tool_calls: list[dict[str, Any]] | None = None) -> Message:
-        """Append a message of the model, with the calls it made."""
+        """Append a message of the model, with its tool calls."""
         return self._appended(Message(role="assistant", content=content, tool_calls=tool_calls))
 
     def system(self, content: str) -> Message:
@@ -255,7 +255,7 @@ class Context:
         self.messages = []
 
     def to_dict_list(self) -> list[dict[str, Any]]:
-        """The messages in the form in which a model gets them."""
+        """The messages in the form that is sent to a model."""
         left_out = ("timestamp", "message_id")
         return [message.model_dump(exclude_none=True, exclude=left_out) for message in self.messages]
 
@@ -281,7 +281,7 @@ class Context:
             self._save()
 
     def copies(self) -> list[Item]:
-        """The items that are shown, for another transcript: messages keep their ids."""
+        """The shown items as items for another transcript, with the same ids."""
         return [replace(item, spans=()) if isinstance(item, Summary) else item for item in self.view]
 
     def _appended(self, message: Message) -> Message:
@@ -301,16 +301,16 @@ class Context:
 
     def _show(self, item: MessageItem) -> None:
         last = self._messages[-1] if self._messages else None
-        # A call of a program is a message of its own, any other belongs to the text before it.
-        joins = isinstance(item, ToolCall) and item.agent_id != PROGRAM and _EXTRAS_KEY not in item.extras
-        if joins and last is not None and last.role == "assistant":
+        # A call that an LLM made belongs to the message before it. A call by a program is a message itself.
+        is_by_llm = isinstance(item, ToolCall) and item.agent_id != PROGRAM and _EXTRAS_KEY not in item.extras
+        if is_by_llm and last is not None and last.role == "assistant":
             calls = [*(last.tool_calls or ()), _call_dict(cast("ToolCall", item))]
             list[Message].__setitem__(self._messages, -1, replace(last, tool_calls=calls))
         else:
             list[Message].append(self._messages, _message_of(item))
 
     def _replace_messages(self, messages: list[Message]) -> None:
-        """Go on in another transcript; the session keeps the one before."""
+        """Continue in a new transcript, such as `main~2`; the session keeps the one before."""
         number = int(self.transcript.rpartition("~")[2]) + 1 if "~" in self.transcript else 2
         transcript = f"{self._name}~{number}"
         items = [item for message in messages for item in _items_of(_checked(message))]
@@ -338,12 +338,12 @@ def _checked(message: object) -> Message:
 
 
 def dumped(context: Context) -> list[dict[str, Any]]:
-    """The messages of a context as they are saved."""
+    """The messages of a context as JSON values, for a file."""
     return [message.model_dump(exclude_none=True) for message in context]
 
 
 def read_json(path: str | os.PathLike[str], kind: type[T]) -> T | None:
-    """The value of a type in a JSON file, or `None` if there is no file."""
+    """Read a value of a type from a JSON file; `None` if there is no file."""
     if not Path(path).exists():
         return None
     if not Path(path).is_file():
@@ -355,21 +355,21 @@ def read_json(path: str | os.PathLike[str], kind: type[T]) -> T | None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file in place of the one before, so that the file is valid at any time."""
+    """Replace a JSON file in one step, so that it is valid at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(data, indent=2))
-    beside.replace(path)
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(json.dumps(data, indent=2))
+    new.replace(path)
 
 
 # Compaction
 
 
 class Compact:
-    """A strategy that makes contexts shorter. This one leaves them as they are."""
+    """The base class of strategies that shorten contexts. It changes nothing itself."""
 
     def compact(self, contexts: dict[str, Context]) -> dict[str, Context]:
-        """The contexts by name, changed in place or replaced."""
+        """Return the contexts by name, changed in place or replaced by others."""
         return contexts
 
 
@@ -377,10 +377,10 @@ _MESSAGES = Tally("a1.messages", lambda item: int(_begins_message(item)))
 
 
 class TruncateOldest(Compact):
-    """Leaves out the oldest messages of each context, down to a number.
+    """Leaves out the oldest messages of each context, so that at most `max_messages` remain.
 
     Instructions, calls without a result and the last message of the user stay. A call and its result are left
-    out together, so there may be fewer messages than the number.
+    out together, so fewer messages may remain.
     """
 
     def __init__(self, max_messages: int = 100) -> None:

@@ -1,4 +1,4 @@
-"""A1's language models: each is a tool that answers a text."""
+"""A1's language models: tools that answer a text."""
 
 import re
 from typing import Any
@@ -22,10 +22,11 @@ _NOT_IN_NAMES = re.compile(r"\W")
 
 
 class LLM(Tool):
-    """A model as a tool. A program asks it as `llm_a`, `llm_b` and so on.
+    """A model as a tool. Programs call their models `llm_a`, `llm_b` and so on.
 
-    Called, it answers in a context, by default in a new `intermediate_*` of the current runtime. Question,
-    calls and answer are recorded there together at the end; after an error, if it had called something.
+    A call answers in a context, by default in a new `intermediate_*` of the current runtime. Question, tool
+    calls and answer are recorded there together at the end. After an error they are recorded only if the
+    model had answered at all.
     """
 
     def __init__(self, model: AnyModel | str) -> None:
@@ -39,25 +40,25 @@ class LLM(Tool):
     async def __call__(
         self, /, content: str, *, output_schema: Any = None, tools: Any = (), context: Context | None = None
     ) -> Any:
-        """The answer to a text: words, or a value of a schema. The model may call tools first.
+        """Ask the model, and return its text or, with a schema, a value. The model may call tools first.
 
-        A terminal tool that succeeds ends the answer with its result.
+        If a call of a terminal tool succeeds, its result is the answer.
         """
         before = [] if context is None else context.copies()
         session = Session.open(store="memory:")
         if before:
             session.append(*before)
         limits = Limits(requests=_MAX_REQUESTS)
-        given = [as_tool(one) for one in tools]
-        terminal = {one.name: one for one in given if isinstance(one, Tool) and one.is_terminal}
-        others = [one for one in given if one.name not in terminal]
+        all_tools = [as_tool(tool) for tool in tools]
+        terminal = {one.name: one for one in all_tools if isinstance(one, Tool) and one.is_terminal}
+        others = [tool for tool in all_tools if tool.name not in terminal]
         agent = EngineAgent(session, model=self._model, tools=others, limits=limits)
-        asking = Asking(output=output_schema, tools=[one.definition for one in terminal.values()])
+        asking = Asking(output=output_schema, tools=[tool.definition for tool in terminal.values()])
         try:
             reply = await agent.ask(content, **asking)
-            while ending := [call for call in reply.waiting if call.name in terminal]:
-                tool, call = terminal[ending[0].name], ending[0]
-                outcome, cancelled = await call_tool(tool, call.arguments, session=session)
+            while calls := [call for call in reply.waiting if call.name in terminal]:
+                call = calls[0]
+                outcome, cancelled = await call_tool(terminal[call.name], call.arguments, session=session)
                 result = ToolResult(call.call_id, call.name, outcome.content, is_error=outcome.is_error)
                 if not outcome.is_error or cancelled is not None:
                     session.append(result)
@@ -75,12 +76,12 @@ class LLM(Tool):
         return str(await self(content))
 
     def _record(self, asked: Session, skipped: int, context: Context | None) -> None:
-        """Record what the question cost, and question, calls and answer; a question alone is left out."""
+        """Record the token usage, and the question with its calls and answer if it has any."""
         session = get_runtime().session if context is None else context.session
         if asked.spending.requests:
             session.record(Parsed((), asked.spending.usage, "stop", self._model.name))
         items = list(asked.view())[skipped:]
         if len(items) > 1:
-            place = get_runtime().new_context(INTERMEDIATE) if context is None else context
-            session.append(*items, to=place.transcript)
-            place.after_change()
+            context = get_runtime().new_context(INTERMEDIATE) if context is None else context
+            session.append(*items, to=context.transcript)
+            context.after_change()

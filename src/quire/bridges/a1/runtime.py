@@ -28,26 +28,26 @@ _CACHE_DIR = ".a1"
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
-    """How programs are made: how many are written at once, and how often each may be corrected."""
+    """How programs are written: how many candidates at once, and how often each may be corrected."""
 
     num_candidates: int = 3
     max_iterations: int = 3
 
 
 class SavedRuntime(msgspec.Struct):
-    """The file of a runtime."""
+    """The content of a runtime's file."""
 
     cache_dir: str = _CACHE_DIR
     contexts: dict[str, list[Message]] = {}
 
 
 class Runtime:
-    """Contexts that belong together, and the programs that act in them.
+    """Contexts by name in one session, and the programs that act in them.
 
-    `generate` is the model that writes programs, its name or an `LLM`; by default the model that the
-    environment variable `QUIRE_MODEL` names, or the local one. Programs are kept in `cache_dir`. `compact`
-    runs after each message that leaves no call open. With `keep_updated`, each change is in the file when its
-    verb returns.
+    `generate` is the model that writes programs: a model, its name or an `LLM`. The default is the model that
+    the environment variable `QUIRE_MODEL` names, or else the local one. Programs are stored in `cache_dir`.
+    `compact` runs after each message, unless a call waits for its result. With `keep_updated`, the file has
+    each change before the method that made it returns.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Runtime:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False, **options: Any) -> Self:
-        """The runtime in a file with all its contexts, made current; empty if there is no file.
+        """Read a runtime with its contexts from a file, and make it the current one.
 
-        Without `keep_updated`, the file is only read.
+        Without a file it is empty. The file is written only with `keep_updated`.
         """
         saved = read_json(path, SavedRuntime) or SavedRuntime()
         options.setdefault("cache_dir", saved.cache_dir)
@@ -97,7 +97,7 @@ class Runtime:
         return MappingProxyType(self._contexts)
 
     def get_context(self, name: str = "main") -> Context:
-        """The context with this name, made if there is none."""
+        """The context with this name, created if there is none."""
         if name not in self._contexts:
             if "~" in checked_name(name):
                 raise InvalidValue(f"the name of a context has no ~, as {cut(name)!r} has")
@@ -105,23 +105,23 @@ class Runtime:
         return self._contexts[name]
 
     def new_context(self, label: str = "intermediate", branch_from: Context | None = None) -> Context:
-        """A new context `label_a`, `label_b`, …; it may begin with the messages of another."""
+        """Create a context `label_a`, `label_b`, …, which may begin with the messages of another."""
         items = [] if branch_from is None else branch_from.copies()
         name = new_transcript(self.session, label)
-        while name in self._contexts:  # it has no messages yet, so the session does not know it
+        while name in self._contexts:  # a context without messages: the session has no transcript for it
             name = new_transcript(self.session, label)
         if items:
             self.session.append(*items, to=name)
         return self.get_context(name)
 
     def get_full_context(self, labels: str | Iterable[str] | None = None) -> list[Message]:
-        """The messages of all contexts, or of those with some labels, by time and each once.
+        """The messages of all contexts, or of those with these labels, sorted by time and each once.
 
-        A label stands for the context of that name and for those whose names begin with it and an underscore.
+        The label `x` selects the context `x` and those whose names begin with `x_`.
         """
         contexts = self.CTX
-        found = {one.message_id: one for name in labelled(contexts, labels) for one in contexts[name]}
-        return sorted(found.values(), key=lambda message: message.timestamp.timestamp())
+        messages = {one.message_id: one for name in labelled(contexts, labels) for one in contexts[name]}
+        return sorted(messages.values(), key=lambda message: message.timestamp.timestamp())
 
     def __enter__(self) -> Self:
         _entered.set((*_entered.get(), self))
@@ -131,10 +131,10 @@ class Runtime:
         _entered.set(_entered.get()[:-1])
 
     async def jit(self, agent: Agent, /, *, strategy: Strategy | None = None, **input: Any) -> Any:
-        """The output of a program that is written for this input, by a strategy or that of the runtime.
+        """Have a program written for this input, and return its output.
 
-        On success input, calls and output are in `main`; otherwise nothing is, and the error lists what was
-        wrong with each attempt.
+        `strategy` replaces the one of the runtime. On success, input, calls and output are recorded in
+        `main`. On failure nothing is recorded, and the error lists the faults of each attempt.
         """
         with self:
             try:
@@ -143,7 +143,10 @@ class Runtime:
                 self.after_change()
 
     async def aot(self, agent: Agent, /, cache: bool = True, strategy: Strategy | None = None) -> "Compiled":
-        """A program for any input, as a tool. With `cache` it is kept, and found again without a model."""
+        """Have a program written for any input, and return it as a tool.
+
+        With `cache` the program is stored, and the next call reads it instead of asking the model.
+        """
         with self:
             try:
                 coder = self._coder(strategy, self.cache_dir if cache else None)
@@ -152,17 +155,20 @@ class Runtime:
                 self.after_change()
 
     async def execute(self, tool: Any, /, **input: Any) -> Any:
-        """The result of a tool. The call and its result, or its error, are in `main`, except of an LLM."""
+        """Call a tool, and return its result. Call and result or error are recorded in `main`.
+
+        An `LLM` records its own calls.
+        """
         tool = as_tool(tool)
         with self:
             if model_of(tool) is not None:
                 return await tool(**input)
             call = ToolCall(f"call_{new_id()}", tool.name, as_text(input), agent_id=PROGRAM)
             self.session.append(call, to=self.main())
-            with nested_calls() as within:
+            with nested_calls() as nested:
                 outcome, cancelled = await call_tool(tool, call.arguments, session=self.session)
             result = ToolResult(call.call_id, tool.name, outcome.content, is_error=outcome.is_error)
-            self.session.append(result, *within, to=self.main())
+            self.session.append(result, *nested, to=self.main())
             self.after_change()
         if cancelled is not None:
             raise cancelled
@@ -175,20 +181,20 @@ class Runtime:
         return self.get_context().transcript
 
     def _coder(self, strategy: Strategy | None, kept: Path | None = None) -> Coder:
-        own = checked_type(strategy, Strategy | None, "a strategy is a Strategy") or self.strategy
+        strategy = checked_type(strategy, Strategy | None, "a strategy is a Strategy") or self.strategy
         return Coder(
             self.generate or os.environ.get(MODEL_VARIABLE) or "local",
             session=self.session,
             main=self.main,
-            candidates=own.num_candidates,
-            rounds=own.max_iterations,
+            candidates=strategy.num_candidates,
+            rounds=strategy.max_iterations,
             kept=kept,
         )
 
     def after_change(self, context: Context | None = None) -> None:
-        """Compact, if no call is open in the context (by default `main`), and save."""
+        """Compact, unless a call is pending in the context (by default `main`), and save."""
         if self._is_compacting:
-            return  # what the strategy itself changes is saved at its end
+            return  # the compaction changed the context, and saves at its end
         self._is_compacting = True
         try:
             if not (self.get_context() if context is None else context).view.pending():
@@ -200,7 +206,7 @@ class Runtime:
 
     def _compact(self) -> None:
         if type(self.compact) is Compact:
-            return  # without a look at all contexts
+            return  # it changes nothing: do not read all contexts
         compacted = self.compact.compact(dict(self.CTX))
         for name, context in compacted.items():
             if context is not self.get_context(name):
@@ -215,9 +221,9 @@ class Runtime:
 class Compiled(EngineTool):
     """The program of an agent, as a tool.
 
-    A call records the calls of the program in `main` of the current runtime, or of the one that compiled it
-    if none was entered; `execute` also records input and output. Both record only a program that succeeds.
-    As a tool of another agent it leaves recording to that agent.
+    A call records the calls of the program in `main` of the current runtime, or if none is current, of the
+    runtime that compiled it. `execute` also records input and output. A program that fails records nothing.
+    If the tool belongs to another agent, that agent records its calls.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:
@@ -234,19 +240,19 @@ class Compiled(EngineTool):
         return self.program.code
 
     async def __call__(self, /, **input: Any) -> Any:
-        """The output for an input; only the calls of the program are in `main`."""
+        """Run the program, and return its output; only its calls are recorded in `main`."""
         with _current() or self._runtime as runtime:
             program = self.program.within(runtime.session, runtime.main)
             try:
-                done = await program.perform(program.task.read(input))
-                if done.items:
-                    await runtime.session.aio.append(*done.items, to=runtime.main())
+                result = await program.perform(program.task.read(input))
+                if result.items:
+                    await runtime.session.aio.append(*result.items, to=runtime.main())
             finally:
                 runtime.after_change()
-        return done.value
+        return result.value
 
     async def execute(self, **input: Any) -> Any:
-        """The output for an input; on success input, calls and output are in `main`."""
+        """Run the program, and return its output; input, calls and output are recorded in `main`."""
         with _current() or self._runtime as runtime:
             try:
                 return await self.program.within(runtime.session, runtime.main).run(input)
@@ -257,12 +263,12 @@ class Compiled(EngineTool):
 # The current runtime
 
 
-# All that were entered, the current one last: several tasks may enter the same runtime.
+# The runtimes that this task or thread has entered, the current one last.
 _entered: ContextVar[tuple[Runtime, ...]] = ContextVar("quire_a1_runtimes", default=())
 
 
 @cache
-def _shared() -> Runtime:
+def _default_runtime() -> Runtime:
     return Runtime()
 
 
@@ -272,20 +278,20 @@ def _current() -> Runtime | None:
 
 
 def get_runtime() -> Runtime:
-    """The current runtime; if none was set, one that the whole process shares."""
-    return _current() or _shared()
+    """The current runtime; if there is none, the default one of this process."""
+    return _current() or _default_runtime()
 
 
 def set_runtime(runtime: Runtime) -> None:
-    """Make a runtime current in this task or thread and in those that it starts."""
+    """Make a runtime the current one in this task or thread and in tasks that it starts."""
     _entered.set((*_entered.get()[:-1], runtime))
 
 
 def get_context(name: str = "main") -> Context:
-    """The context with this name in the current runtime, made if there is none."""
+    """The context with this name in the current runtime, created if there is none."""
     return get_runtime().get_context(name)
 
 
 def new_context(label: str = "intermediate", branch_from: Context | None = None) -> Context:
-    """A new context `label_a`, `label_b`, … in the current runtime."""
+    """Create a context `label_a`, `label_b`, … in the current runtime."""
     return get_runtime().new_context(label, branch_from)

@@ -1,4 +1,4 @@
-"""A1's tools and agents: functions with schemas, and what an agent is to do with them."""
+"""A1's tools, which are functions with schemas, and agents, which are tasks with tools."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
@@ -14,7 +14,7 @@ from quire.programs import Task
 
 
 def _models_within(kind: Any, seen: set[Any]) -> Iterator[type]:
-    """The pydantic models in a type, from the outside in."""
+    """The pydantic models in a type, each before the models of its fields."""
     if isinstance(kind, type) and hasattr(kind, "model_fields") and kind not in seen:
         seen.add(kind)
         yield kind
@@ -36,23 +36,23 @@ class _SchemaSignature(Signature):
 
     def read(self, arguments: Mapping[str, Any]) -> Json:
         """The fields of a valid value."""
-        known = self.schema()["properties"]
+        fields = self.schema()["properties"]
         for name in arguments:
-            if name not in known:
-                raise Misfit(f"there is no input {cut(name)!r}; there is {', '.join(known)}")
+            if name not in fields:
+                raise Misfit(f"there is no input {cut(name)!r}; there is {', '.join(fields)}")
         value = read_as(self._schema, dict(arguments))
-        return {name: getattr(value, name) for name in known}
+        return {name: getattr(value, name) for name in fields}
 
 
 # Tools
 
 
 class Tool(EngineTool):
-    """A function that programs, models and code may call. Its input is validated.
+    """A function with validated input, for programs, models and code.
 
-    Without schemas, the annotations of `execute` say what it takes and returns. With an output schema, a
-    dictionary that it returns becomes a value of the schema. The result of a tool that `is_terminal` is the
-    answer of the model that calls it.
+    Without schemas, the annotations of `execute` are used. With an output schema, a dictionary that `execute`
+    returns becomes a value of the schema. If a model calls a tool that `is_terminal`, the tool's result is
+    the model's answer.
     """
 
     model: AnyModel | None = None
@@ -68,9 +68,9 @@ class Tool(EngineTool):
         output_schema: Any = None,
         is_terminal: bool = False,
     ) -> None:
-        own = None if input_schema is None else _SchemaSignature(input_schema)
+        own_signature = None if input_schema is None else _SchemaSignature(input_schema)
         function = execute if output_schema is None else _converting(execute, output_schema)
-        super().__init__(function, name=name, description=description, signature=own)
+        super().__init__(function, name=name, description=description, signature=own_signature)
         if output_schema is not None:
             self.signature.returns = output_schema
         self.input_schema = input_schema
@@ -79,18 +79,18 @@ class Tool(EngineTool):
         self.is_terminal = is_terminal
 
     async def __call__(self, /, *args: Any, **input: Any) -> Any:
-        """Call the function with a valid input."""
-        placed = zip(signature(self.function).parameters, args, strict=False)
+        """Validate the input, and call the function with it."""
+        positional = dict(zip(signature(self.function).parameters, args, strict=False))
         try:
-            read = self.signature.read({**dict(placed), **input})
+            valid = self.signature.read({**positional, **input})
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
-        result = self.function(**read)
+        result = self.function(**valid)
         return await result if isawaitable(result) else result
 
 
 def _converting(execute: Callable[..., Any], output_schema: Any) -> Callable[..., Any]:
-    """The function, with the dictionaries that it returns as values of a schema."""
+    """A function that calls another and turns a dictionary that it returns into a value of a schema."""
 
     @wraps(execute)
     async def convert(*args: Any, **kwargs: Any) -> Any:
@@ -126,9 +126,9 @@ def tool(
     return declare if function is None else declare(function)
 
 
-def as_tool(given: Any) -> EngineTool:
-    """A tool as it is, or a plain function as a tool."""
-    return given if isinstance(given, EngineTool) else Tool(execute=given)
+def as_tool(tool: Any) -> EngineTool:
+    """A tool as it is, or a tool made of a plain function."""
+    return tool if isinstance(tool, EngineTool) else Tool(execute=tool)
 
 
 def model_of(tool: object) -> AnyModel | None:
@@ -140,9 +140,9 @@ def model_of(tool: object) -> AnyModel | None:
 
 
 class Agent:
-    """A task by its schemas and tools. A runtime has programs written that do it.
+    """A task with schemas and tools, for which a runtime has programs written.
 
-    Without schemas, it has a text as its `input`, and another as its output.
+    Without schemas, its `input` is a text, and its output another.
     """
 
     def __init__(
@@ -157,24 +157,26 @@ class Agent:
         self.description = description
         self.input_schema = input_schema
         self.output_schema = output_schema
-        self.tools = [as_tool(one) for one in tools]
-        models = [model for one in self.tools if (model := model_of(one)) is not None]
+        self.tools = [as_tool(tool) for tool in tools]
+        models = [model for tool in self.tools if (model := model_of(tool)) is not None]
         self.task = Task(
             name,
             description,
             input=input_schema,
             output=output_schema,
-            tools=[one for one in self.tools if model_of(one) is None],
+            tools=[tool for tool in self.tools if model_of(tool) is None],
             models=models,
             constants=self._schemas() if models else {},
         )
 
     def _schemas(self) -> dict[str, Json]:
-        """JSON schemas by name, which programs give to models as `output_schema`."""
-        outputs = [one.output_schema for one in self.tools if isinstance(one, Tool)]
-        found: dict[str, Json] = {}
+        """JSON schemas by name: constants of a program that it can pass to models as `output_schema`."""
+        outputs = [tool.output_schema for tool in self.tools if isinstance(tool, Tool)]
+        schemas: dict[str, Json] = {}
         for schema in (self.output_schema, self.input_schema, *outputs):
             for kind in _models_within(schema, set()):
-                if kind.__name__.isidentifier() and kind.__name__ != "Output":  # the type of the answer
-                    found.setdefault(kind.__name__, schema_of(kind))
-        return found
+                if (
+                    kind.__name__.isidentifier() and kind.__name__ != "Output"
+                ):  # programs have an Output already
+                    schemas.setdefault(kind.__name__, schema_of(kind))
+        return schemas

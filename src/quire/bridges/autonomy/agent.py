@@ -1,4 +1,4 @@
-"""Autonomy's agent: started on a node, with the tools that come with it, and known by a reference."""
+"""Autonomy's agents: started on a node with built-in tools, and used through a reference."""
 
 import asyncio
 import json
@@ -61,13 +61,13 @@ logger = logging.getLogger("quire.bridges.autonomy")
 
 _TASK_SECONDS = 600.0
 
-# The tools that come with an agent
+# Built-in tools
 
 
 class FrameworkInstructionsSection(ToolGuide, ContextSection):
-    """How to use the tools that come with an agent, those that it has.
+    """How to use the built-in tools that the agent has.
 
-    If there is no agent, the arguments say which these are.
+    The arguments name these tools for `get_messages`, which knows no agent.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
     ) -> None:
         ToolGuide.__init__(self, _guide, name, enabled=enabled)
         configs = _read_options({"subagents": subagent_configs}).subagents or {}
-        roles = [Role(name=one, description=of.about, make=_nobody) for one, of in configs.items()]
+        roles = [Role(name=name, description=of.summary, make=_no_agent) for name, of in configs.items()]
         asks, files = enable_ask_for_user_input, enable_filesystem
-        tools = _own_tools(asks, files, filesystem_visibility, "", ".", roles)
+        tools = _builtin_tools(asks, files, filesystem_visibility, "", ".", roles)
         self._tools = tuple(tool.definition for tool in tools)
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """How to use the tools, as messages."""
+        """The section as messages."""
         return list(messages_of(await self.items(Ask(tools=self._tools)))) if self.enabled else []
 
 
@@ -98,7 +98,7 @@ def create_default_template(
     filesystem_visibility: Visibility = "conversation",
     subagent_configs: Mapping[str, Any] | None = None,
 ) -> ContextTemplate:
-    """The template that an agent has by default: instructions, how to use its tools, and the history."""
+    """The default template of an agent: instructions, how to use its tools, and the history."""
     framework = FrameworkInstructionsSection(
         enable_ask_for_user_input, enable_filesystem, filesystem_visibility, subagent_configs
     )
@@ -129,16 +129,16 @@ class _Subagents(Delegation):
     pointer = ""
 
     def tools(self) -> list[Tool]:
-        listed = "".join(f"\n- {role.name}: {role.description}" for role in self._roles.values())
+        roles = "".join(f"\n- {role.name}: {role.description}" for role in self._roles.values())
         one = "Give a task to a new subagent of a role, or by name to one that was started or asked something"
         several = "Give each task to a new subagent of a role"
         return [
             tool(self.start_subagent),
-            tool(self.delegate_to_subagent, description=f"{one}. Roles:{listed}"),
+            tool(self.delegate_to_subagent, description=f"{one}. Roles:{roles}"),
             tool(
                 self.delegate_in_parallel,
                 name="delegate_to_subagents_parallel",
-                description=f"{several}. Roles:{listed}",
+                description=f"{several}. Roles:{roles}",
             ),
             tool(self.list_subagents, idempotent=True),
             tool(self.stop_subagent),
@@ -168,7 +168,7 @@ class _Subagents(Delegation):
         return f"Stopped: {', '.join(names)}"
 
 
-def _own_tools(
+def _builtin_tools(
     asks: bool,
     files: bool,
     visibility: Visibility,
@@ -185,26 +185,25 @@ def _own_tools(
 
 
 def _guide(definitions: Sequence[Definition]) -> str:
-    """How to use those among some tools that come with an agent."""
-    known = _own_names()
+    """How to use the tools among these that are built in."""
     rows = [read_definition(one)[:2] for one in single_definitions(definitions)]
-    lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in known]
+    lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in _builtin_names()]
     return "\n".join(["These tools come with you; use them where they help:", *lines])
 
 
 def _first_lines(description: str) -> str:
-    """The first line of a description; all of it if that line announces the others."""
+    """The first line of a description, or all of it if the first line ends with a colon."""
     first, _, rest = description.strip().partition("\n")
     return f"{first}\n{indent(rest, '  ')}" if first.endswith(":") else first
 
 
 @cache
-def _own_names() -> frozenset[str]:
-    roles = [Role(name="role", description="any", make=_nobody)]
-    return frozenset(tool.name for tool in _own_tools(True, True, "conversation", "", ".", roles))
+def _builtin_names() -> frozenset[str]:
+    roles = [Role(name="role", description="any", make=_no_agent)]
+    return frozenset(tool.name for tool in _builtin_tools(True, True, "conversation", "", ".", roles))
 
 
-def _nobody(session: Session) -> EngineAgent:
+def _no_agent(session: Session) -> EngineAgent:
     raise AssertionError("this role is only described")
 
 
@@ -220,7 +219,7 @@ _Limit = Annotated[int, Meta(ge=1)] | None
 
 
 class _Subagent(Struct, forbid_unknown_fields=True):
-    """A role that work is delegated to."""
+    """The options of a role to which an agent delegates tasks."""
 
     instructions: Annotated[str, Meta(pattern=r"\S")]
     description: str = ""
@@ -228,16 +227,16 @@ class _Subagent(Struct, forbid_unknown_fields=True):
     tools: Any = ()
     max_iterations: _Limit = None
     max_execution_time: float | None = None
-    auto_start: bool = True  # a task starts a subagent in any case
+    auto_start: bool = True  # accepted and not used: each task starts a subagent
 
     @property
-    def about(self) -> str:
-        """What a model reads of it."""
+    def summary(self) -> str:
+        """The description that a model reads."""
         return self.description or self.instructions.strip().partition("\n")[0]
 
 
 class _Options(Struct, forbid_unknown_fields=True):
-    """What an agent can be started with, besides its name, model and tools."""
+    """The options of `Agent.start`, without name, model and tools."""
 
     instructions: str = ""
     context_template: ContextTemplate | None = None
@@ -280,11 +279,11 @@ def _role(name: str, config: _Subagent, model: AnyModel, limits: Limits) -> Role
             limits=own_limits,
         )
 
-    return Role(name=name, description=config.about, make=make)
+    return Role(name=name, description=config.summary, make=make)
 
 
 class _Hosted:
-    """An agent by name: one memory, one template and one set of tools for all its conversations."""
+    """The agents of one name. All their conversations share a memory, a template and the tools."""
 
     def __init__(self, node: Node, name: str, model: Any, tools: Any, options: _Options) -> None:
         self.name, self.model, self._options = name, agent_model(model), options
@@ -292,17 +291,16 @@ class _Hosted:
         self.template = _template(options, self.model)
         self._limits = Limits(requests=options.max_iterations, seconds=options.max_execution_time)
         asks, files = options.enable_ask_for_user_input, options.enable_filesystem
-        roles = [_role(one, of, self.model, self._limits) for one, of in (options.subagents or {}).items()]
-        self._tools = [
-            *_own_tools(asks, files, options.filesystem_visibility, name, options.filesystem_root, roles),
-            *(tools or ()),  # those of the user come last
-        ]
+        configs = (options.subagents or {}).items()
+        roles = [_role(role, config, self.model, self._limits) for role, config in configs]
+        visibility, root = options.filesystem_visibility, options.filesystem_root
+        self._tools = [*_builtin_tools(asks, files, visibility, name, root, roles), *(tools or ())]
         tools_of(self._tools)
-        self._made: tuple[list[Any], Template] | None = None
+        self._engine: tuple[list[Any], Template] | None = None  # sections, and the template made of them
 
     def make(self, session: Session) -> EngineAgent:
         """The agent of one conversation."""
-        self._keep_small(session)
+        self._compact_history_of(session)
         template = self._engine_template()
         return EngineAgent(
             session,
@@ -314,37 +312,37 @@ class _Hosted:
         )
 
     def refresh(self, agent: EngineAgent) -> None:
-        """Have the agent, but not its subagents, use the sections that the template has now."""
+        """Give the agent the current sections of the template. Subagents keep their own."""
         template = self._engine_template()
         if agent.name == self.name and agent.speaker.template is not template:
             agent.speaker = agent.speaker._replace(template=template)
-            self._keep_small(agent.session)
+            self._compact_history_of(agent.session)
 
     def _engine_template(self) -> Template:
-        if self._made is None or self._made[0] != self.template.sections:
-            own = engine_sections(self.template, self.memory, self.name)
-            most = self._options.max_tokens_in_short_term_memory
-            # What a summary will be about is never left out.
-            cut_ones = [
-                one.name
-                for one in own
-                if settings_of(one).keeps == "newest" and not isinstance(one, SummarizedHistorySection)
-            ]
-            shares = {} if most is None else {name: Share(maximum=most) for name in cut_ones}
+        if self._engine is None or self._engine[0] != self.template.sections:
+            sections = engine_sections(self.template, self.memory, self.name)
+            limit, shares = self._options.max_tokens_in_short_term_memory, dict[str, Share]()
+            for section in sections:
+                # A summarized history has no limit: messages must not be left out before they are summarized.
+                is_cut = settings_of(section).keeps == "newest"
+                if limit is not None and is_cut and not isinstance(section, SummarizedHistorySection):
+                    shares[section.name] = Share(maximum=limit)
             budget = replace(budget_for(self.model), shares=shares)
-            self._made = list(self.template.sections), Template(*own, budget=budget, model=self.model.name)
-        return self._made[1]
+            template = Template(*sections, budget=budget, model=self.model.name)
+            self._engine = list(self.template.sections), template
+        return self._engine[1]
 
-    def _keep_small(self, session: Session) -> None:
-        """Have the history summarized if a section does that, or else the oldest left out, in steps."""
+    def _compact_history_of(self, session: Session) -> None:
+        """Summarize the history from now on if a section does that, or else leave out its oldest messages."""
         for section in self.template.sections:
             if isinstance(section, SummarizedHistorySection):
                 scope = session.place.named.removeprefix(f"{self.name}/")
                 section.attach(session, scope, session.place.conversation)
                 return
-        most = self._options.max_messages_in_short_term_memory
-        if most is not None:
-            session.compaction.use(TruncateOldest(unit="messages", floor=max(most * 3 // 4, 1), ceiling=most))
+        limit = self._options.max_messages_in_short_term_memory
+        if limit is not None:
+            floor = max(limit * 3 // 4, 1)
+            session.compaction.use(TruncateOldest(unit="messages", floor=floor, ceiling=limit))
 
 
 def _template(options: _Options, model: AnyModel) -> ContextTemplate:
@@ -382,7 +380,7 @@ class Agent:
 # References
 
 Sent = str | Mapping[str, Any] | Sequence[Any]
-"""A text, a content, a message of the user, or several of these."""
+"""A text, a content, a message of the user, or a list of these."""
 
 _ENDED_EARLY: dict[Stop, tuple[str, str]] = {
     "requests": ("limit_reached", "The answer ended early: max_iterations was reached."),
@@ -391,11 +389,11 @@ _ENDED_EARLY: dict[Stop, tuple[str, str]] = {
     "refused": ("refused", "The model refused to say more."),
     "interrupted": ("interrupted", "The answer was interrupted."),
 }
-"""The phase and the text of the last message, by why a reply ended early."""
+"""The phase and the text of the last message, by the reason for which a reply ended early."""
 
 
 class AgentReference:
-    """An agent on a node. Each of its conversations, by scope and name, is answered in order."""
+    """An agent on a node. The messages of each conversation are answered one after the other."""
 
     def __init__(self, node: Node, hosted: _Hosted) -> None:
         self._node, self._hosted = node, hosted
@@ -410,17 +408,17 @@ class AgentReference:
 
     @property
     def memory(self) -> Memory:
-        """All that was said in its conversations."""
+        """The memory of all its conversations."""
         return self._hosted.memory
 
     async def send(
         self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> Messages:
-        """The messages that answer one: replies, tool calls and their results, the last reply last.
+        """Send a message, and return those that answer it: replies, tool calls and results, in order.
 
-        If the agent asks the user something, the question is the last, and the next message answers it. A
+        If the agent asks the user a question, that is the last message, and the next `send` answers it. A
         call that needs an approval waits for `decide`. If the answer ended early, the last message says why.
-        After `timeout` seconds it is a `TimeoutError`; what was said until then is kept.
+        After `timeout` seconds a `TimeoutError` is raised; messages recorded until then stay.
         """
         worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.send(content_in(message)), timeout)
@@ -430,16 +428,16 @@ class AgentReference:
     async def decide(
         self, decisions: Decisions, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> Messages:
-        """Approve or refuse waiting calls, by their ids; `False` refuses, a text refuses with a reason."""
+        """Approve or refuse waiting calls: `True`, `False`, or a reason to refuse, by call id."""
         worker = await self._worker(scope, conversation)
         return await _answer(worker, worker.decide(decisions), timeout)
 
     async def send_stream(
         self, message: Sent, scope: str = "", conversation: str = "", timeout: float | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """As `send`, streamed: words in pieces that are marked `partial`, everything else whole.
+        """Send a message, and yield its answer: texts in pieces that are marked `partial`, all else whole.
 
-        It is a `TimeoutError` if nothing comes for `timeout` seconds.
+        If nothing arrives for `timeout` seconds, a `TimeoutError` is raised.
         """
         worker = await self._worker(scope, conversation)
         async with aclosing(worker.send_stream(content_in(message))) as deltas:
@@ -448,11 +446,11 @@ class AgentReference:
                     delta = await anext(deltas, None)
                 if delta is None:
                     return
-                for one in _messages_in(worker, delta):
-                    yield one
+                for reply in _messages_in(worker, delta):
+                    yield reply
 
     async def is_paused(self, scope: str = "", conversation: str = "") -> bool:
-        """Whether a conversation waits for a person."""
+        """Whether a conversation waits for a person's answer or approval."""
         return await (await self._worker(scope, conversation)).state() == "waiting"
 
     async def _worker(self, scope: str, conversation: str) -> Worker:
@@ -482,7 +480,7 @@ def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
 
 
 def _last_messages(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
-    """Messages after an answer that are not kept: what a person is asked, or why the answer ended early."""
+    """Messages after an answer that are not recorded: questions to a person, or why it ended early."""
     yield from _questions(worker, reply.waiting)
     if reply.stop in _ENDED_EARLY:
         phase, text = _ENDED_EARLY[reply.stop]
@@ -490,10 +488,10 @@ def _last_messages(worker: Worker, reply: Reply) -> Iterable[dict[str, Any]]:
 
 
 def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str, Any]]:
-    """What a person is asked: questions, which a message answers, and approvals, which `decide` gives."""
-    asking = {tool.name for tool in worker.agent.tools if tool.asks_person}
+    """Messages for waiting calls: questions, which a message answers, and approvals, which `decide` gives."""
+    question_tools = {tool.name for tool in worker.agent.tools if tool.asks_person}
     for call in waiting:
-        is_question = call.name in asking
+        is_question = call.name in question_tools
         text = _question(call) if is_question else f"{call.name} needs an approval, with {call.arguments}."
         yield {
             "role": "assistant",
@@ -506,7 +504,7 @@ def _questions(worker: Worker, waiting: Iterable[ToolCall]) -> Iterable[dict[str
 
 def _question(call: ToolCall) -> str:
     try:
-        asked: Any = json.loads(call.arguments).get("question")
+        question: Any = json.loads(call.arguments).get("question")
     except (ValueError, AttributeError):
-        asked = None
-    return asked if isinstance(asked, str) else call.arguments
+        question = None
+    return question if isinstance(question, str) else call.arguments

@@ -1,7 +1,7 @@
-"""Autonomy's messages, which are dictionaries with a role and a content, and the memory that keeps them.
+"""Autonomy's messages, which are dictionaries with a role and a content, and the memory that records them.
 
-A message is one item of the engine, or with tool calls several: its words, if there are any, and one for each
-call. What the engine has no field for is in the `extras` of an item under one key.
+A message is one item of the engine. A message with tool calls is several: its text, unless it is empty, and
+each call. Fields that items do not have are in the `extras` of the first item, under one key.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,9 +40,9 @@ _FIELDS = frozenset(("role", "content", "tool_calls", "tool_call_id"))
 
 
 class ReadMessage(dict[str, Any]):
-    """A message that was read, with the items it shows: unchanged, it goes to a model as it was recorded."""
+    """A message with the items that it was made from. If it is not changed, a model gets these items."""
 
-    behind: tuple[Item, ...] = ()
+    origins: tuple[Item, ...] = ()
 
 
 def text_content(text: str) -> dict[str, str]:
@@ -57,57 +57,58 @@ def system_message(text: str) -> dict[str, Any]:
 
 def messages_of(items: Iterable[Item]) -> list[ReadMessage]:
     """Items as messages. Calls belong to the reply before them, and reasoning to the message after it."""
-    found: list[ReadMessage] = []
-    silent: list[Item] = []
+    messages: list[ReadMessage] = []
+    without_message: list[Item] = []  # reasoning, and other items that become part of the next message
     for item in items:
-        if isinstance(item, ToolCall) and found and not silent and found[-1]["role"] == "assistant":
-            found[-1].setdefault("tool_calls", []).append(_call_of(item))
-            found[-1].behind += (item,)
+        last = messages[-1] if messages else None
+        if isinstance(item, ToolCall) and last and not without_message and last["role"] == "assistant":
+            last.setdefault("tool_calls", []).append(_call_of(item))
+            last.origins += (item,)
             continue
         fields = _fields_of(item)
         if fields is None:
-            silent.append(item)
+            without_message.append(item)
             continue
         message = ReadMessage(fields)
-        # A summary stands for items that are not here: on its own it is a message like any other.
-        message.behind = () if isinstance(item, Summary | Note) else (*silent, item)
-        found.append(message)
-        silent = []
-    return found
+        # A section may show a summary without the items that it covers: then it is sent as a new message.
+        message.origins = () if isinstance(item, Summary | Note) else (*without_message, item)
+        messages.append(message)
+        without_message = []
+    return messages
 
 
 def recorded_items(view: View) -> list[Item]:
-    """All items of a conversation, also those that are not shown any more."""
+    """All items of a conversation except edits, also items that are hidden or summarised."""
     return [item for item in view.recorded() if type(item) not in EDITS and not is_tombstone(item)]
 
 
 def items_in(messages: object, section: str) -> tuple[Item, ...]:
-    """What a section returned, as items: those a message was read from if it is unchanged, else new ones."""
+    """The messages of a section as items. An unchanged message gives the items that it was made from."""
     if not isinstance(messages, list | tuple):
         raise WrongType(f"section {section!r} returns a list of messages, not {type(messages).__name__}")
-    given: list[Any] = []
+    readable: list[Any] = []
     for message in cast("Sequence[Any]", messages):
-        behind: tuple[Item, ...] = getattr(message, "behind", ())
-        given += behind if behind and messages_of(behind) == [message] else [_readable(message)]
-    return items_of(given, section)
+        origins: tuple[Item, ...] = getattr(message, "origins", ())
+        readable += origins if origins and messages_of(origins) == [message] else [_readable(message)]
+    return items_of(readable, section)
 
 
-def recorded(message: Mapping[str, Any], called: Mapping[str, str]) -> list[Item]:
-    """A message as items to record now; `called` are the names of tools by the ids of their calls."""
+def new_items(message: Mapping[str, Any], tool_names: Mapping[str, str]) -> list[Item]:
+    """A message as items to be recorded now; `tool_names` are by call id."""
     if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a message is a dictionary with a role, not {type(message).__name__}")
     readable = _readable(message)
     if readable.get("role") == "tool" and not readable.get("name"):
-        readable = {**readable, "name": called.get(str(readable.get("tool_call_id")))}
+        readable = {**readable, "name": tool_names.get(str(readable.get("tool_call_id")))}
     items = [replace(item, id=new_id(), created_at=now()) for item in items_of([readable], "memory")]
-    own: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
+    extras: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
     if others := {name: value for name, value in message.items() if name not in _FIELDS}:
-        own[_OTHER_FIELDS] = others
-    return [replace(items[0], extras={_OURS: own}), *items[1:]] if own else items
+        extras[_OTHER_FIELDS] = others
+    return [replace(items[0], extras={_OURS: extras}), *items[1:]] if extras else items
 
 
 def content_in(message: object) -> Content:
-    """What somebody sends, as content: a text, a content, a message of the user, or several of these."""
+    """The content that a caller sends: a text, a content, a message of the user, or a list of these."""
     if isinstance(message, Mapping) and "role" in message:
         fields = cast("Mapping[str, Any]", message)
         if fields["role"] != "user":
@@ -120,7 +121,7 @@ def content_in(message: object) -> Content:
 
 
 def _readable(message: Any) -> Any:
-    """A message in the shape that the engine reads: a reply of calls alone has no content."""
+    """A message in the form that the engine reads: with calls, an empty content becomes `None`."""
     if not isinstance(message, Mapping):
         return message
     fields = cast("Mapping[str, Any]", message)
@@ -138,18 +139,18 @@ def _fields_of(item: Item) -> dict[str, Any] | None:
         case ToolCall():
             fields = {"role": "assistant", "content": text_content(""), "tool_calls": [_call_of(item)]}
         case ToolResult():
-            about = {"tool_call_id": item.call_id, "name": item.name}
-            fields = {"role": "tool", "content": _content_of(item, item.content), **about}
+            call = {"tool_call_id": item.call_id, "name": item.name}
+            fields = {"role": "tool", "content": _content_of(item, item.content), **call}
         case _:
             return None
-    others: dict[str, Any] = thaw(_own(item).get(_OTHER_FIELDS, {}))
+    others: dict[str, Any] = thaw(_extras(item).get(_OTHER_FIELDS, {}))
     return fields | {"timestamp": item.created_at} | others
 
 
 def _content_of(item: Item, content: Content) -> Any:
     if not isinstance(content, str):
         return [text_content(part) if isinstance(part, str) else part for part in parts_of(content)]
-    return content if _own(item).get(_IS_TEXT) else text_content(content)
+    return content if _extras(item).get(_IS_TEXT) else text_content(content)
 
 
 def _call_of(item: ToolCall) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def _call_of(item: ToolCall) -> dict[str, Any]:
     return {"id": item.call_id, "type": "function", "function": function}
 
 
-def _own(item: Item) -> Mapping[str, Any]:
+def _extras(item: Item) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", item.extras.get(_OURS, {}))
 
 
@@ -165,26 +166,25 @@ def _own(item: Item) -> Mapping[str, Any]:
 
 
 def paired(items: Sequence[Item], view: View) -> list[Item]:
-    """What a section shows, without calls whose results it left out, and results whose calls it left out.
+    """The items of a section, without calls whose results it omits, and without results whose calls it omits.
 
-    Otherwise a model would read that such a call was interrupted. In the turn under way a call stays, with a
-    note in place of its result, so that the model does not make it again. A call that waits for its result
-    stays as it is.
+    A provider would be sent such a call as an interrupted one. In the current turn a call stays, with a note
+    in place of its result, so that the model does not repeat the call. A pending call stays as it is.
     """
-    found = Answers(items)
-    answered = set(found.call_of.values())
-    waiting = {call.call_id for call in view.pending()}
+    answers = Answers(items)
+    answered = set(answers.call_of.values())
+    pending = {call.call_id for call in view.pending()}
     turn = takewhile(lambda item: not is_user_message(item), reversed(view.recorded()))
-    new = {item.call_id: item for item in turn if isinstance(item, ToolResult)}
+    result_by_call = {item.call_id: item for item in turn if isinstance(item, ToolResult)}
     shown: list[Item] = []
-    for place, item in enumerate(items):
-        if isinstance(item, ToolCall) and place not in answered and item.call_id not in waiting:
-            if item.call_id in new:
-                result = new[item.call_id]
+    for index, item in enumerate(items):
+        if isinstance(item, ToolCall) and index not in answered and item.call_id not in pending:
+            if item.call_id in result_by_call:
+                result = result_by_call[item.call_id]
                 outcome = "failed; the error" if result.is_error else "done; the result"
                 note = f"(This was {outcome} is left out here.)"
                 shown += [item, replace(result, content=note, id=f"{result.id}/left-out")]
-        elif not isinstance(item, ToolResult) or place in found.call_of:
+        elif not isinstance(item, ToolResult) or index in answers.call_of:
             shown.append(item)
     return shown
 
@@ -194,43 +194,44 @@ def paired(items: Sequence[Item], view: View) -> list[Item]:
 Opening = Callable[[str, str], Session]
 """Opens the session of a scope and a conversation."""
 
-_MOST_SESSIONS = 256
+_MAX_OPEN = 256
 
 
 class Memory:
-    """Conversations by scope and name. Nothing of one scope can be read from another.
+    """Conversations by scope and name. A scope cannot read the conversations of another.
 
-    It is in this process alone, unless `store` says where it is kept. `opening` is for sessions of others.
+    Without a `store`, the memory is in this process alone. `opening` is a function that opens its sessions,
+    in place of a store.
     """
 
     def __init__(self, *, store: str | Path | Store | None = None, opening: Opening | None = None) -> None:
-        own = MemoryStore() if store is None else store
+        own_store = MemoryStore() if store is None else store
 
         def open_session(scope: str, conversation: str) -> Session:
-            return Session.open(scope=scope, conversation=conversation, store=own)
+            return Session.open(scope=scope, conversation=conversation, store=own_store)
 
         self._open = opening or open_session
-        self._sessions: dict[Place, Session] = {}  # those used last, the newest last
+        self._sessions: dict[Place, Session] = {}  # the most recently used last
 
     async def add_message(self, scope: str, conversation: str, message: Mapping[str, Any]) -> None:
-        """Keep a message at the end of a conversation, with the present time."""
+        """Add a message to a conversation, with the current time."""
         await self.add_messages(scope, conversation, [message])
 
     async def add_messages(
         self, scope: str, conversation: str, messages: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Keep messages in their order, all or none."""
+        """Add messages to a conversation, all or none."""
         session = self.session(scope, conversation)
-        called = {call.call_id: call.name for call in session.view().pending()}
+        tool_names = {call.call_id: call.name for call in session.view().pending()}
         items: list[Item] = []
         for message in messages:
-            items += recorded(message, called)
-            called |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
+            items += new_items(message, tool_names)
+            tool_names |= {item.call_id: item.name for item in items if isinstance(item, ToolCall)}
         if items:
             await session.aio.append(*items)
 
     async def get_messages_only(self, scope: str, conversation: str) -> list[ReadMessage]:
-        """All messages of a conversation, oldest first, also those that a summary stands for."""
+        """All messages of a conversation, oldest first, also those that a summary covers."""
         return messages_of(recorded_items(self.session(scope, conversation).view()))
 
     async def get_message_count(self, scope: str, conversation: str) -> int:
@@ -238,11 +239,11 @@ class Memory:
         return len(await self.get_messages_only(scope, conversation))
 
     async def clear_short_term_memory(self, scope: str, conversation: str) -> None:
-        """Forget what was said in a conversation, for good."""
+        """Erase the messages of a conversation from memory and store."""
         session = self.session(scope, conversation)
         view = session.view()
         last = [item for item in view if is_user_message(item)][-1:]
-        with suppress(EditRefused, InvalidValue):  # of what must stay, a tombstone is shown
+        with suppress(EditRefused, InvalidValue):  # items that cannot be hidden are shown as tombstones
             session.append(Hide(spans_over(view, (item for item in view if item not in last))))
         session.forget()
 
@@ -251,31 +252,33 @@ class Memory:
         place = place_at(scope=scope, conversation=conversation)
         session = self._sessions.pop(place, None) or self._open(scope, conversation)
         self._sessions[place] = session
-        if len(self._sessions) > _MOST_SESSIONS:
+        if len(self._sessions) > _MAX_OPEN:
             del self._sessions[next(iter(self._sessions))]
         return session
 
 
 class MemoryCopy:
-    """A memory of somebody else, which needs `get_messages_only`, copied into one of ours."""
+    """A copy of a user's own memory, which is any object with `get_messages_only`."""
 
     def __init__(self, source: Any) -> None:
         if not callable(getattr(source, "get_messages_only", None)):
             raise WrongType(f"a memory has get_messages_only; {type(source).__name__} has not")
         self.source, self._copy = source, Memory()
-        self._known: dict[Place, list[Any]] = {}
+        self._copied: dict[Place, list[Any]] = {}
 
     async def session(self, scope: str, conversation: str) -> Session:
-        """The copy of a conversation, with what is new in it.
+        """The copy of a conversation, brought up to date.
 
-        The oldest messages may be gone; if nothing is as it was, the conversation is another.
+        The source may have dropped its oldest messages: the copy keeps them. If none of the copied messages
+        is left, the copy is erased and begins again.
         """
         messages: list[Any] = list(await self.source.get_messages_only(scope, conversation))
         place = place_at(scope=scope, conversation=conversation)
-        known = self._known.get(place, [])
-        gone = next(n for n in range(len(known) + 1) if known[n:] == messages[: len(known) - n])
-        if known and gone == len(known):
+        copied = self._copied.get(place, [])
+        size = len(copied)
+        dropped = next(n for n in range(size + 1) if copied[n:] == messages[: size - n])
+        if copied and dropped == size:
             await self._copy.clear_short_term_memory(scope, conversation)
-        await self._copy.add_messages(scope, conversation, messages[len(known) - gone :])
-        self._known[place] = messages
+        await self._copy.add_messages(scope, conversation, messages[size - dropped :])
+        self._copied[place] = messages
         return self._copy.session(scope, conversation)

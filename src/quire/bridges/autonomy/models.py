@@ -1,4 +1,4 @@
-"""Autonomy's model, which is one of the engine with options; and other models, which write summaries."""
+"""Autonomy's model, and users' own models for summaries."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -11,32 +11,33 @@ from quire.models import Answering, AnyModel, Asks, ChatReply, Model as EngineMo
 from quire.providers import CachePlan, Parsed, Rendered
 from quire.tokens import Definition, whole
 
-USUAL = "claude-sonnet-4-v1"
-"""The model of an agent that is given none."""
+DEFAULT = "claude-sonnet-4-v1"
+"""The model of an agent that is started without one."""
 
-_OWN = ("base_url", "api_key", "timeout", "retries", "client", "answer_schema")
+_ENGINE_OPTIONS = ("base_url", "api_key", "timeout", "retries", "client", "answer_schema")
 
 
 class Model(EngineModel):
-    """A model by name. `max_tokens` limits each answer; other options go with every request.
+    """A model by name. `max_tokens` limits each answer.
 
-    `base_url`, `api_key`, `timeout`, `retries` and `client` are those of the engine's `Model`.
+    `base_url`, `api_key`, `timeout`, `retries` and `client` are options of the engine's `Model`. All other
+    options are sent with every request.
     """
 
     def __init__(self, name: str, *, max_tokens: int | None = None, **options: Any) -> None:
-        own = {option: options.pop(option) for option in _OWN if option in options}
-        super().__init__(name, options=options, **own)
+        engine_options = {name: options.pop(name) for name in _ENGINE_OPTIONS if name in options}
+        super().__init__(name, options=options, **engine_options)
         self.max_tokens = None if max_tokens is None else whole(max_tokens, "max_tokens", least=1)
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """The answer to this payload."""
+        """Send a payload, and return the answer."""
         if terms.get("max_tokens") is None and self.max_tokens is not None:
             terms["max_tokens"] = self.max_tokens
         return super().send(rendered, stream=stream, **terms)
 
 
 class _Writer(Asks):
-    """An object with `complete_chat`, as a model that writes summaries and nothing else."""
+    """An object with `complete_chat`, as a model that only writes summaries."""
 
     wire = "openai"
 
@@ -52,7 +53,7 @@ class _Writer(Asks):
         plan: CachePlan | None = None,
         **terms: Unpack[Terms],
     ) -> Parsed:
-        """The whole answer; `WrongType` if there is no text in it."""
+        """The answer of `complete_chat`; `WrongType` if it has no text."""
         size = terms.get("max_tokens")
         options: dict[str, Any] = {} if size is None else {"max_tokens": size}
         reply = await self._chat.complete_chat([dict(one) for one in messages_of(items)], **options)
@@ -61,18 +62,18 @@ class _Writer(Asks):
         return Parsed((Message("assistant", await reply_text(reply)),), model=self.name)
 
     def send(self, rendered: Rendered, *, stream: bool = True, **terms: Unpack[Terms]) -> Answering:
-        """Refused: it takes messages, and an agent sends payloads."""
+        """Raise `InvalidValue`: `complete_chat` takes messages, and an agent sends payloads."""
         raise InvalidValue(f"{self.name} writes summaries: an agent needs a Model")
 
 
-def writer_of(given: Any) -> AnyModel:
-    """The model that writes summaries: a model, its name, or an object with `complete_chat`."""
-    is_chat = not isinstance(given, type) and callable(getattr(given, "complete_chat", None))
-    if is_chat and not callable(getattr(given, "send", None)):
-        return _Writer(given)
-    return agent_model(given, "the model of a summarized history")
+def writer_of(model: Any) -> AnyModel:
+    """A model that writes summaries, from a model, its name, or an object with `complete_chat`."""
+    is_chat = not isinstance(model, type) and callable(getattr(model, "complete_chat", None))
+    if is_chat and not callable(getattr(model, "send", None)):
+        return _Writer(model)
+    return agent_model(model, "the model of a summarized history")
 
 
-def agent_model(given: Any, what: str = "the model of an agent") -> AnyModel:
-    """The model of an agent: a model, or its name."""
-    return model_of(USUAL if given is None else given, what)
+def agent_model(model: Any, subject: str = "the model of an agent") -> AnyModel:
+    """The model of an agent, from a model, its name, or `None` for the default."""
+    return model_of(DEFAULT if model is None else model, subject)

@@ -1,4 +1,4 @@
-"""Autonomy's context template and its sections. Those of the engine can also be asked for messages."""
+"""Autonomy's context template and its sections."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,13 +30,13 @@ logger = logging.getLogger("quire.bridges.autonomy")
 Params = dict[str, Any]
 Messages = list[dict[str, Any]]
 Provider = Callable[[str, str, Params], Messages | Awaitable[Messages]]
-"""Is called with the scope, the conversation and the shared parameters."""
+"""A function of the scope, the conversation and the shared parameters that returns messages."""
 
 HISTORY, COUNT = "conversation_history", "conversation_message_count"
 
 
 class ContextSection:
-    """A section to inherit from: a name, and whether it is enabled."""
+    """A base class for sections, with a name and a flag that enables it."""
 
     name: str
     enabled: bool
@@ -44,17 +44,17 @@ class ContextSection:
     def __init__(self, name: str, enabled: bool = True) -> None:
         self.name, self.enabled = named(name, "the name of a section"), enabled
 
-    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """What it shows: nothing, unless a class that inherits says otherwise."""
-        return []
-
     def set_enabled(self, enabled: bool) -> None:
         """Enable or disable the section."""
         self.enabled = enabled
 
+    async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
+        """The messages of the section; the base class has none."""
+        return []
+
 
 class SystemInstructionsSection(ContextSection):
-    """The instructions, which are messages or a text."""
+    """The instructions: a text, or messages."""
 
     stability = "static"
     required = True
@@ -76,7 +76,7 @@ class SystemInstructionsSection(ContextSection):
 
 
 class AdditionalContextSection(ContextSection):
-    """Messages that were added, and what a function returns each turn."""
+    """Messages that were added, followed by those that a function returns each turn."""
 
     def __init__(
         self, name: str = "additional_context", enabled: bool = True, provider_fn: Provider | None = None
@@ -86,27 +86,27 @@ class AdditionalContextSection(ContextSection):
         self._added: Messages = []
 
     def add_message(self, message: Mapping[str, Any]) -> None:
-        """Show a message each turn, after those that were added before."""
+        """Add a message, to be shown in every turn."""
         self._added.append(dict(message))
 
     def clear_messages(self) -> None:
-        """Show no added messages any more."""
+        """Remove the added messages."""
         self._added.clear()
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """What was added, and what the function returns; if it fails, the section is left out."""
+        """The added messages, then those of the function. If it raises, the whole section is left out."""
         if not self.enabled or self.provider_fn is None:
             return [*self._added] if self.enabled else []
         return [*self._added, *(await maybe_await(self.provider_fn(scope, conversation, params)) or ())]
 
 
 class _HistorySection(History, ContextSection):
-    """A history of the engine that can also be asked for messages, of any memory."""
+    """A history of the engine that can also return messages, from any memory."""
 
     _copy: MemoryCopy | None = None
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """What it shows, as messages."""
+        """The messages of the section."""
         if not self.enabled:
             return []
         session = await self._session(memory, scope, conversation)
@@ -126,9 +126,9 @@ class _HistorySection(History, ContextSection):
 
 
 class ConversationHistorySection(_HistorySection):
-    """What was said: all of it, its last `max_messages`, or what `filter_fn` accepts.
+    """The conversation: all messages, the last `max_messages`, or those that `filter_fn` accepts.
 
-    A call is never without its result. The function is called with one message at a time.
+    `filter_fn` is called with one message at a time. A call is never shown without its result.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class ConversationHistorySection(_HistorySection):
         History.__init__(self, messages=max_messages, where=where, name=name, enabled=enabled)
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
-        """The history; later sections can read how many messages it has."""
+        """The history. The shared parameters then have its number of messages, for later sections."""
         shown = await super().items(ask)
         ask.parameters[COUNT] = len(shown)
         return shown
@@ -157,15 +157,17 @@ class ConversationHistorySection(_HistorySection):
 
 
 _ROOM = Room(MAX_COUNT, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
-"""Room for everything, since the number of messages decides; a summary must be shorter than what it is about,
-and a rough count is enough to tell."""
+"""No limit in tokens, since the number of messages starts a summary.
+
+The rough counter serves to check that a summary is shorter than the messages that it replaces.
+"""
 
 
 class SummarizedHistorySection(_HistorySection):
-    """What was said, its beginning as a summary once there are more than `ceiling` messages.
+    """The conversation. Once it has more than `ceiling` messages, a summary replaces the oldest ones.
 
-    The summary is written in the background: until it is there, everything is shown. Then about `floor`
-    messages follow it, beginning where it ends.
+    The summary is written in the background. Until it is finished, all messages are shown; afterwards about
+    `floor` messages are shown after it.
     """
 
     def __init__(
@@ -193,7 +195,7 @@ class SummarizedHistorySection(_HistorySection):
         self._hits = self._misses = 0
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
-        """The summary, if there is one, and what was said since."""
+        """The summary, if there is one, and the messages after it."""
         if not self.enabled:
             return []
         session = await self._session(memory, scope, conversation)
@@ -203,7 +205,7 @@ class SummarizedHistorySection(_HistorySection):
         return messages
 
     async def items(self, ask: Ask) -> View | Sequence[Item]:
-        """The history; later sections can read how many messages there are in all."""
+        """The history. The shared parameters then have the number of all messages, for later sections."""
         view = ask.view()
         if _summary_in(view) is not None:
             self._hits += 1
@@ -213,7 +215,7 @@ class SummarizedHistorySection(_HistorySection):
         return await super().items(ask)
 
     def attach(self, session: Session, scope: str, conversation: str) -> None:
-        """Keep the conversation of a session small from now on."""
+        """Summarize the conversation of a session from now on."""
         if parts_of(session).compactions.compactor is self._compactor:
             return
         self._sessions[session] = (scope, conversation)
@@ -221,54 +223,54 @@ class SummarizedHistorySection(_HistorySection):
         self._metrics[id(session.compaction.metrics)] = session.compaction.metrics
 
     async def join(self) -> None:
-        """Wait for the summaries that are being written."""
+        """Wait for summaries that are being written."""
         for session in list(self._sessions):
             await session.aio.compaction.close()
 
     def get_metrics(self) -> dict[str, int]:
-        """How often there was a summary and there was none, and what became of those that were begun."""
+        """Turns with a summary (hits) and turns that needed one (misses), and counts of summaries written."""
         all_metrics = self._metrics.values()
         return {
             "cache_hits": self._hits,
             "cache_misses": self._misses,
-            "background_tasks_started": sum(one.started for one in all_metrics),
-            "background_tasks_completed": sum(one.completed for one in all_metrics),
-            "background_tasks_failed": sum(one.failed for one in all_metrics),
+            "background_tasks_started": sum(metrics.started for metrics in all_metrics),
+            "background_tasks_completed": sum(metrics.completed for metrics in all_metrics),
+            "background_tasks_failed": sum(metrics.failed for metrics in all_metrics),
         }
 
     def get_cache_info(self) -> dict[str, Any]:
-        """Which conversations in use have a summary, and how many summaries are being written."""
-        summed = [one for session, one in self._sessions.items() if _summary_in(session.view()) is not None]
+        """The open conversations that have a summary, and how many summaries are being written."""
+        conversations = [place for session, place in self._sessions.items() if _summary_in(session.view())]
         return {
-            "cached_conversations": len(summed),
-            "pending_summarizations": sum(one.pending for one in self._metrics.values()),
-            "conversations": summed,
+            "cached_conversations": len(conversations),
+            "pending_summarizations": sum(metrics.pending for metrics in self._metrics.values()),
+            "conversations": conversations,
         }
 
     def clear_cache(self, scope: str | None = None, conversation: str | None = None) -> None:
-        """Undo the summaries of a conversation, and show it again as it was said; by default of all in use.
+        """Undo the summaries of a conversation, or of all open ones: their messages are shown again.
 
-        A summary that is being written is given up.
+        A summary that is being written is cancelled.
         """
         for session, (own_scope, own) in list(self._sessions.items()):
             if scope in (None, own_scope) and conversation in (None, own):
                 parts_of(session).compactions.give_up()
                 while (summary := _summary_in(session.view())) is not None:
-                    session.undo(summary.id)  # one that was folded into it is shown then
+                    session.undo(summary.id)  # an older summary may be shown again: undo it as well
 
 
 def summary_section(
     options: bool | Mapping[str, Any] | None, model: AnyModel
 ) -> SummarizedHistorySection | None:
-    """The history of an agent with a `context_summary`, which is a flag or options; `None` without."""
+    """The history of an agent, from its `context_summary` option: options or a flag; `None` without it."""
     if options is None or options is False:
         return None
-    own = {} if options is True else dict(options)
-    return SummarizedHistorySection(own.pop("model", model), **own)
+    fields = {} if options is True else dict(options)
+    return SummarizedHistorySection(fields.pop("model", model), **fields)
 
 
 def _guidance(instructions: str | None) -> dict[str, Any]:
-    """A whole prompt if it says where the conversation goes, else guidance added to the usual prompt."""
+    """Instructions with `{conversation}` replace the usual prompt; others are added to it as guidance."""
     if instructions is None or not instructions.strip():
         return {}
     return {"prompt" if CONVERSATION in instructions else "guidance": instructions}
@@ -282,7 +284,7 @@ def _summary_in(view: View) -> Summary | None:
 
 
 class ContextTemplate:
-    """Sections in order. They may be added, removed and disabled at any time."""
+    """Sections in order. The list `sections` may be changed, and sections disabled, at any time."""
 
     def __init__(self, sections: Iterable[Any] = ()) -> None:
         self.sections: list[Any] = []
@@ -290,14 +292,14 @@ class ContextTemplate:
             self.add_section(section)
 
     def __repr__(self) -> str:
-        return f"ContextTemplate([{', '.join(self.get_section_names())}])"
+        return f"ContextTemplate([{', '.join(section.name for section in self.sections)}])"
 
     def get_section(self, name: str) -> Any:
         """The section with this name, or `None`."""
         return next((section for section in self.sections if section.name == name), None)
 
     def add_section(self, section: Any, index: int | None = None) -> None:
-        """Add a section, at the end or at an index."""
+        """Add a section at the end, or at an index."""
         if not hasattr(section, "name") or not callable(getattr(section, "get_messages", None)):
             raise WrongType(f"a section has a name and get_messages; {type(section).__name__} has not")
         if self.get_section(section.name) is not None:
@@ -305,44 +307,43 @@ class ContextTemplate:
         self.sections.insert(len(self.sections) if index is None else index, section)
 
     def remove_section(self, name: str) -> bool:
-        """Remove a section, and return whether it was there."""
+        """Remove a section, and return whether the template had it."""
         section = self.get_section(name)
         if section is not None:
             self.sections.remove(section)
         return section is not None
 
     def get_section_names(self) -> list[str]:
-        """The names, in order."""
+        """The names of the sections, in order."""
         return [section.name for section in self.sections]
 
     async def build_context(
         self, memory: Any, scope: str, conversation: str, params: Mapping[str, Any] | None = None
     ) -> Messages:
-        """What the enabled sections show, in order, with parameters that they share.
+        """The messages of the enabled sections, in order. `params` are shared by the sections.
 
         A section that fails is left out, with a warning, unless it has `required = True`.
         """
         shared = dict(params or {})
-        built: Messages = []
+        messages: Messages = []
         for section in self.sections:
             if not getattr(section, "enabled", True):
                 continue
             try:
-                shown = await section.get_messages(memory, scope, conversation, shared)
-                built += cast("Messages", list(shown))
+                messages += await section.get_messages(memory, scope, conversation, shared)
             except Exception as fault:
                 if getattr(section, "required", False) and not isinstance(section, _HistorySection):
                     fault.add_note(f"in section {section.name!r}")
                     raise
                 logger.warning("section %s failed and is left out: %s", section.name, type(fault).__name__)
-        return built
+        return messages
 
 
 class _AgentSection:
-    """A section of a template as one of the engine's, for the agent of a name."""
+    """A section of a template as a section of the engine, for the agent with a name."""
 
     def __init__(self, section: Any, memory: Memory, agent: str) -> None:
-        self._section, self._memory, self._before = section, memory, f"{agent}/"
+        self._section, self._memory, self._prefix = section, memory, f"{agent}/"
         self.name = section.name
         self.stability = getattr(section, "stability", "volatile")
         self.required = bool(getattr(section, "required", section.name == HISTORY))
@@ -353,9 +354,9 @@ class _AgentSection:
         return bool(getattr(self._section, "enabled", True))
 
     async def items(self, ask: Ask) -> Sequence[Item]:
-        scope = Place(ask.scope, ask.conversation).named.removeprefix(self._before)
-        given = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
-        return paired(items_in(given, self.name), self._memory.session(scope, ask.conversation).view())
+        scope = Place(ask.scope, ask.conversation).named.removeprefix(self._prefix)
+        messages = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
+        return paired(items_in(messages, self.name), self._memory.session(scope, ask.conversation).view())
 
 
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[Section]:

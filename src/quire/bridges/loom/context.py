@@ -1,4 +1,4 @@
-"""Contexts of tasks: token counters, sources, the manager that builds them, and the tools that query them."""
+"""Contexts for tasks: token counters, sources, the manager that builds contexts, and query tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from quire.bridges.loom.memory import LoomMemory, content_or_parameters, importance_of
 from quire.bridges.loom.tasks import (
-    SAID,
+    AGENT_MESSAGES,
     THINKING,
     TOOL_CALL,
     ChatMessage,
@@ -26,12 +26,13 @@ from quire.tokens import Budget, Counter, Tally, counter_for, named, whole
 
 _KNOWLEDGE_ITEMS = 3
 _session: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
+"""The session of the task whose context was built last."""
 
 # Counting
 
 
 class TokenCounter:
-    """Counts as the budget of a context does, exactly for the usual models and by an estimate for others."""
+    """Counts with the engine's counter for a model: exact for well-known models, estimated for others."""
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
         self.model = model
@@ -42,20 +43,20 @@ class TokenCounter:
         return self.counter.text(text)
 
     def count_messages(self, messages: Sequence[Mapping[str, Any] | ChatMessage]) -> int:
-        """Tokens of messages, with what a request adds to each."""
+        """Tokens of messages, including those that a request adds to each message."""
         items = items_of(list(messages), "messages")
         return self.counter.total(sum(map(self.counter.count, items)))
 
 
 class TiktokenCounter(TokenCounter):
-    """Counts for a model of OpenAI; the vocabularies are those of tiktoken."""
+    """Counts for a model of OpenAI, with the vocabularies of tiktoken."""
 
     def __init__(self, model: str = "gpt-4") -> None:
         super().__init__(model)
 
 
 class EstimateCounter(TokenCounter):
-    """Counts characters: so many are one token, and a message costs four tokens more."""
+    """Estimates by characters: `chars_per_token` are one token, and each message costs four more tokens."""
 
     def __init__(self, chars_per_token: float = 4.0) -> None:
         if not chars_per_token > 0:
@@ -63,7 +64,7 @@ class EstimateCounter(TokenCounter):
         self.chars_per_token = chars_per_token
 
     def count(self, text: str) -> int:
-        """Tokens of a text, one at least if it is not empty."""
+        """Tokens of a text: at least 1, unless it is empty."""
         return max(1, int(len(text) / self.chars_per_token)) if text else 0
 
     def count_messages(self, messages: Sequence[Mapping[str, Any] | ChatMessage]) -> int:
@@ -71,74 +72,74 @@ class EstimateCounter(TokenCounter):
         return sum(4 + self.count(str(one["role"])) + self.count(str(one["content"])) for one in messages)
 
 
-def _engine_counter(given: Any) -> Counter:
-    """A counter of the engine; one of the user's counts each message as if it were sent alone."""
-    if isinstance(given, TokenCounter) and type(given).count_messages is TokenCounter.count_messages:
-        return given.counter
-    if not callable(getattr(given, "count_messages", None)):
-        raise WrongType(f"a token counter has count_messages; {type(given).__name__} has not")
+def _engine_counter(counter: Any) -> Counter:
+    """A token counter as a counter of the engine, which counts one message at a time."""
+    if isinstance(counter, TokenCounter) and type(counter).count_messages is TokenCounter.count_messages:
+        return counter.counter
+    if not callable(getattr(counter, "count_messages", None)):
+        raise WrongType(f"a token counter has count_messages; {type(counter).__name__} has not")
 
     def count(item: Item) -> int:
-        message = cast("Message", item)  # a context of tasks has nothing else
-        return int(given.count_messages([{"role": message.role, "content": message.text}]))
+        message = cast("Message", item)  # the contexts built here have no other items
+        return int(counter.count_messages([{"role": message.role, "content": message.text}]))
 
-    return Tally(f"loom/{id(given)}", count)
+    return Tally(f"loom/{id(counter)}", count)
 
 
 # Sources
 
 
 class MemoryContextSource:
-    """The tasks of a memory, in the session of the current task; without a session, of all."""
+    """The tasks of a memory in the session of the current task, or in all sessions if it has none."""
 
     def __init__(self, memory: LoomMemory) -> None:
         self.memory = memory
 
     async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
-        """The newest tasks, and of those before them the most important, in order of time."""
+        """Half newest tasks, half most important older ones, sorted by time."""
         newest = self.recent(current_task, max_items - max_items // 2)
-        known = {task.task_id for task in newest} | {current_task.task_id}
+        newest_ids = {task.task_id for task in newest} | {current_task.task_id}
         important = self.memory.get_l2_tasks(2 * max_items, current_task.session_id)
-        others = [task for task in important if task.task_id not in known]
-        return _in_time([*others[: max_items - len(newest)], *newest])
+        others = [task for task in important if task.task_id not in newest_ids]
+        return _by_time([*others[: max_items - len(newest)], *newest])
 
     def recent(self, current_task: Task, limit: int) -> list[Task]:
         """The newest tasks without the current one."""
-        found = self.memory.get_l1_tasks(limit + 1, current_task.session_id)
-        return [task for task in found if task.task_id != current_task.task_id][-limit:]
+        tasks = self.memory.get_l1_tasks(limit + 1, current_task.session_id)
+        return [task for task in tasks if task.task_id != current_task.task_id][-limit:]
 
 
 class EventBusContextSource:
-    """Thoughts and tool calls on a bus, and what was said to whoever does a task."""
+    """Thoughts and tool calls on a bus, and direct messages to nodes."""
 
     def __init__(self, event_bus: EventBus) -> None:
         self.event_bus = event_bus
 
     async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
-        """Thoughts and calls about the task or its parent, and of its nodes, in order of time."""
-        bus, session_id = self.event_bus, current_task.session_id
+        """Thoughts and calls that share the task, its parent or one of its nodes, sorted by time."""
         nodes = nodes_of(current_task) | ({current_task.target_agent} - {""})
-        about = {current_task.task_id, parent_of(current_task)} - {None}
-        found = [
-            task
-            for task in bus.query_recent(bus.max_history, session_id=session_id)
-            if task.action in (THINKING, TOOL_CALL)
-            and task.task_id != current_task.task_id
-            and (nodes & nodes_of(task) or about & {task.task_id, parent_of(task)})
-        ]
-        return _in_time(found)[-max_items:]
+        related_ids = {current_task.task_id, parent_of(current_task)} - {None}
+
+        def is_related(task: Task) -> bool:
+            return bool(nodes & nodes_of(task) or related_ids & {task.task_id, parent_of(task)})
+
+        events = self.event_bus.query_recent(self.event_bus.max_history, session_id=current_task.session_id)
+        events = [task for task in events if task.action in (THINKING, TOOL_CALL)]
+        related = [task for task in events if task.task_id != current_task.task_id and is_related(task)]
+        return _by_time(related)[-max_items:]
 
     def direct_messages(self, current_task: Task, node_ids: Iterable[str]) -> list[Task]:
-        """Direct messages and delegations to some nodes, by priority."""
-        found: dict[str, Task] = {}
-        for one in dict.fromkeys(filter(None, node_ids)):
-            messages = self.event_bus.query_by_target(one, one, session_id=current_task.session_id)
-            said = [task for task in messages if task.action in SAID and task.task_id != current_task.task_id]
-            found |= {task.task_id: task for task in said[:50]}
-        return list(found.values())
+        """Direct messages and delegations to some nodes, by priority: at most 50 for each node."""
+        messages: dict[str, Task] = {}
+        for node in dict.fromkeys(filter(None, node_ids)):
+            tasks = self.event_bus.query_by_target(node, node, session_id=current_task.session_id)
+            tasks = [task for task in tasks if task.action in AGENT_MESSAGES]
+            tasks = [task for task in tasks if task.task_id != current_task.task_id]
+            messages |= {task.task_id: task for task in tasks[:50]}
+        return list(messages.values())
 
 
-def _in_time(tasks: Iterable[Task]) -> list[Task]:
+def _by_time(tasks: Iterable[Task]) -> list[Task]:
     return sorted(tasks, key=lambda task: task.created_at.timestamp())
 
 
@@ -148,8 +149,8 @@ def _in_time(tasks: Iterable[Task]) -> list[Task]:
 class TaskContextManager:
     """Builds the messages for a task: system prompt, memory, knowledge, events, direct messages, the task.
 
-    They are within `max_tokens`, and the newest of the memory are kept. If the prompt and the task do not
-    fit, that is `OverBudget`. Attributes may be changed between contexts.
+    They take at most `max_tokens`; the oldest tasks of the memory are left out first. If the prompt and the
+    task do not fit, `OverBudget` is raised. Attributes may be changed between contexts.
     """
 
     def __init__(
@@ -161,9 +162,11 @@ class TaskContextManager:
         system_prompt: str = "",
         knowledge_base: Any = None,
     ) -> None:
-        """A source has `async get_context(task, max_items)`, a knowledge base `async query(query, limit)`.
+        """Create a manager.
 
-        Direct messages are those to the nodes of the memories, and to the task's target.
+        A source has `async get_context(task, max_items)`, a knowledge base `async query(query, limit)`.
+        Direct messages are included if they are for a node of one of the memories, or for the target of the
+        task.
         """
         self.token_counter = TokenCounter() if token_counter is None else token_counter
         _engine_counter(self.token_counter)
@@ -182,7 +185,7 @@ class TaskContextManager:
     async def build(self, current_task: Task) -> Context:
         """The same as a context of the engine, with its receipt."""
         _session.set(current_task.session_id)
-        past = self._messages(_in_time((await self._past(current_task)).values()))
+        past = self._messages(_by_time((await self._past_tasks(current_task)).values()))
         created_at = current_task.created_at.timestamp()
         current = Message("user", self._input(current_task), id=current_task.task_id, created_at=created_at)
         ask = Ask(
@@ -198,7 +201,7 @@ class TaskContextManager:
     def _sections(self, task: Task) -> list[Section]:
         return [
             *([Instructions(self.system_prompt)] if self.system_prompt.strip() else []),
-            History(closely=True),  # tasks are no turns of one conversation
+            History(closely=True),  # any task may be left out: tasks are not turns of one conversation
             Custom("knowledge", lambda _: self._knowledge(task), required=False),
             Custom("events", lambda _: self._events(task), required=False, keeps="newest", closely=True),
             Custom("messages", lambda ask: ask.inbox, required=False),
@@ -209,29 +212,28 @@ class TaskContextManager:
         message = self.converter.convert_task_to_message(task)
         return task.content or task.action if message is None else message["content"]
 
-    async def _past(self, task: Task) -> dict[str, Task]:
-        found: dict[str, Task] = {}
+    async def _past_tasks(self, task: Task) -> dict[str, Task]:
+        """The tasks of all sources except buses, by id."""
+        past: dict[str, Task] = {}
         for source in self.sources:
             if isinstance(source, MemoryContextSource):
                 tasks: Sequence[Task] = await RECALLING.do(source.recent, task, source.memory.max_l1_size)
             elif isinstance(source, EventBusContextSource):
-                continue  # events follow the knowledge
+                continue  # events have a section of their own
             else:
                 tasks = await source.get_context(task)
-            found |= {one.task_id: one for one in tasks if one.task_id != task.task_id}
-        return found
+            past |= {one.task_id: one for one in tasks if one.task_id != task.task_id}
+        return past
 
     async def _knowledge(self, task: Task) -> list[Message]:
-        """What the knowledge base has for the task's content, or for its other parameters."""
+        """Knowledge about the task's content, or if it has none, about its other parameters or its action."""
         if self.knowledge_base is None:
             return []
         others = " ".join(value for value in task.parameters.values() if isinstance(value, str))
-        found = await self.knowledge_base.query(task.content or others or task.action, limit=_KNOWLEDGE_ITEMS)
-        texts = [frame("knowledge", one.content, source=one.source) for one in found]
-        return [
-            Message("system", text, id=f"knowledge/{place}", created_at=0.0)
-            for place, text in enumerate(texts)
-        ]
+        query = task.content or others or task.action
+        found = await self.knowledge_base.query(query, limit=_KNOWLEDGE_ITEMS)
+        texts = [frame("knowledge", item.content, source=item.source) for item in found]
+        return [Message("system", text, id=f"knowledge/{n}", created_at=0.0) for n, text in enumerate(texts)]
 
     async def _events(self, task: Task) -> list[Message]:
         return self._messages([one for bus in self._buses() for one in await bus.get_context(task, 20)])
@@ -247,9 +249,14 @@ class TaskContextManager:
     def _messages(self, tasks: Iterable[Task]) -> list[Message]:
         converted = [(task, self.converter.convert_task_to_message(task)) for task in tasks]
         return [
-            Message(one["role"], one["content"], id=task.task_id, created_at=task.created_at.timestamp())
-            for task, one in converted
-            if one is not None
+            Message(
+                message["role"],
+                message["content"],
+                id=task.task_id,
+                created_at=task.created_at.timestamp(),
+            )
+            for task, message in converted
+            if message is not None
         ]
 
 
@@ -257,11 +264,11 @@ class TaskContextManager:
 
 
 class _Query(NamedTuple):
-    """A tool: what it queries, its default limit, its arguments, and what a model reads of it."""
+    """A query tool: its source, its default limit, its description for a model, and its arguments."""
 
-    of: str
+    source: str
     limit: int
-    about: str
+    description: str
     optional: tuple[str, ...] = ("session_id",)
     required: tuple[str, ...] = ()
 
@@ -270,7 +277,7 @@ _TOOLS = {
     "query_l1_memory": _Query("L1", 10, "The newest tasks, in full."),
     "query_l2_memory": _Query("L2", 10, "The most important tasks, in short."),
     "query_l3_memory": _Query("L3", 20, "Summaries of what was done."),
-    "query_l4_memory": _Query("L4", 5, "Search all sessions for what is said in words.", required=("query",)),
+    "query_l4_memory": _Query("L4", 5, "Search the tasks of all sessions.", required=("query",)),
     "query_events_by_action": _Query("by_action", 10, "Events of an action.", ("node_filter",), ("action",)),
     "query_events_by_node": _Query("by_node", 10, "Events of a node.", ("action_filter",), ("node_id",)),
     "query_events_by_target": _Query(
@@ -291,22 +298,23 @@ def create_all_context_tools() -> list[dict[str, Any]]:
 
 
 def _schema(name: str, query: _Query) -> dict[str, Any]:
-    limit = {"type": "integer", "minimum": 1, "description": f"At most so many; {query.limit} by default."}
-    texts = {one: {"type": "string"} for one in (*query.required, *query.optional)}
+    about_limit = f"The most results to return; {query.limit} by default."
+    limit = {"type": "integer", "minimum": 1, "description": about_limit}
+    texts = {name: {"type": "string"} for name in (*query.required, *query.optional)}
     parameters = {
         "type": "object",
         "properties": {"limit": limit, **texts},
         "required": list(query.required),
     }
-    return {"name": name, "description": query.about, "parameters": parameters}
+    return {"name": name, "description": query.description, "parameters": parameters}
 
 
 class ContextToolExecutor:
-    """Answers the query tools. Each answer has a `count`.
+    """Runs the query tools. Each answer has a `count`.
 
-    Without a `session_id` among the arguments, a query of the memory is about the session of the executor, or
-    else of the task whose context was built last in this asyncio task or thread. The fourth tier and the
-    events are of all sessions.
+    A query of the tiers 1 to 3 without a `session_id` uses the session of the executor, or else that of the
+    task whose context was built last in this asyncio task or thread. Queries of the fourth tier and of events
+    search all sessions.
     """
 
     def __init__(
@@ -315,56 +323,58 @@ class ContextToolExecutor:
         self.memory, self.event_bus, self.session_id = memory, event_bus, session_id
 
     async def execute(self, tool_name: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The answer of a tool."""
+        """Run a tool, and return its answer."""
         query = _TOOLS.get(tool_name)
         if query is None:
             raise InvalidValue(f"there is no tool {cut(str(tool_name))!r}; tools: {', '.join(_TOOLS)}")
-        given = {
-            name: one for name, one in (args or {}).items() if name in (*query.required, *query.optional)
-        }
+        names = (*query.required, *query.optional)
+        arguments = {name: value for name, value in (args or {}).items() if name in names}
         for name in query.required:
-            named(given.get(name), name)
+            named(arguments.get(name), name)
         limit = (args or {}).get("limit") or query.limit
-        if query.of.startswith("L"):
-            return await self._from_memory(query.of, given, limit)
+        if query.source.startswith("L"):
+            return await self._query_memory(query.source, arguments, limit)
         if self.event_bus is None:
             raise InvalidValue(f"{tool_name} needs an event bus: ContextToolExecutor(memory, event_bus)")
-        found: list[Any] = getattr(self.event_bus, f"query_{query.of}")(**given, limit=limit)
-        kind = "thoughts" if query.of == "thinking_process" else "events"
-        shown = [one if isinstance(one, str) else _full(one) for one in found]
-        return {"query_type": query.of, **given, "count": len(found), kind: shown}
+        found: list[Any] = getattr(self.event_bus, f"query_{query.source}")(**arguments, limit=limit)
+        kind = "thoughts" if query.source == "thinking_process" else "events"
+        rows = [row if isinstance(row, str) else _fields(row) for row in found]
+        return {"query_type": query.source, **arguments, "count": len(found), kind: rows}
 
-    async def _from_memory(self, layer: str, given: Mapping[str, Any], limit: int) -> dict[str, Any]:
-        current = _session.get() if self.session_id is None else self.session_id
-        session_id = given.get("session_id", current)
+    async def _query_memory(self, layer: str, arguments: Mapping[str, Any], limit: int) -> dict[str, Any]:
+        default = _session.get() if self.session_id is None else self.session_id
+        session_id = arguments.get("session_id", default)
         match layer:
             case "L1":
-                found = [_full(task) for task in self.memory.get_l1_tasks(limit, session_id)]
+                rows = [_fields(task) for task in self.memory.get_l1_tasks(limit, session_id)]
             case "L2":
-                found = [_statement(task) for task in self.memory.get_l2_tasks(limit, session_id)]
+                rows = [_statement(task) for task in self.memory.get_l2_tasks(limit, session_id)]
             case "L3":
-                found = [
+                rows = [
                     {"task_ids": list(one.task_ids), "statement": one.summary, "session_id": one.session_id}
                     for one in self.memory.get_l3_summaries(limit, session_id)
                 ]
             case _:
-                tasks = await self.memory.search_tasks(given["query"], limit, given.get("session_id"))
-                found = [_statement(task) for task in tasks]
-        return {"layer": layer, "count": len(found), "tasks" if layer == "L1" else "statements": found}
+                own_session = arguments.get("session_id")
+                tasks = await self.memory.search_tasks(arguments["query"], limit, own_session)
+                rows = [_statement(task) for task in tasks]
+        return {"layer": layer, "count": len(rows), "tasks" if layer == "L1" else "statements": rows}
 
 
-def _full(task: Task) -> dict[str, Any]:
+def _fields(task: Task) -> dict[str, Any]:
+    """A task with all its fields for a model."""
     names = ("task_id", "action", "parameters", "result", "session_id")
     fields = {name: getattr(task, name) for name in names}
     return fields | {"status": task.status.value, "created_at": task.created_at.isoformat()}
 
 
 def _statement(task: Task) -> dict[str, Any]:
-    said = _shortened(content_or_parameters(task))
+    """A task in one sentence."""
+    content = _shortened(content_or_parameters(task))
     result = "" if task.result is None else f" -> {_shortened(str(task.result))}"
     return {
         "task_id": task.task_id,
-        "statement": f"{task.action} ({task.status.value}): {said}{result}",
+        "statement": f"{task.action} ({task.status.value}): {content}{result}",
         "importance": importance_of(task),
         "session_id": task.session_id,
     }

@@ -1,4 +1,4 @@
-"""Loom's memory in four tiers, over the pools of sessions; and its knowledge base over vectors."""
+"""Loom's memory in four tiers, over the pools of sessions, and its knowledge base over vectors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,19 +28,19 @@ _IMPORTANCE = {
     THINKING: 0.55,
 }
 _DEFAULT_IMPORTANCE = 0.5
-_BEFORE_VERSION = "#"
+_VERSION_MARK = "#"  # in the id of a note, between the id of its task and that of the version
 
 
 def importance_of(task: Task) -> float:
-    """`metadata["importance"]`, or else a value by the action."""
-    given = task.metadata.get("importance")
-    if given is None:
+    """`metadata["importance"]`, or a default by the task's action; at most 1."""
+    importance = task.metadata.get("importance")
+    if importance is None:
         return _IMPORTANCE.get(task.action, _DEFAULT_IMPORTANCE)
-    return min(float(number(given, "metadata.importance", least=0)), 1.0)
+    return min(float(number(importance, "metadata.importance", least=0)), 1.0)
 
 
 class TaskSummary(NamedTuple):
-    """What some tasks of a session were about."""
+    """A summary of some tasks of a session."""
 
     summary: str
     task_ids: tuple[str, ...]
@@ -49,10 +49,10 @@ class TaskSummary(NamedTuple):
 
 
 class LoomMemory:
-    """What a node did. Tiers are queries over one log for each session; nothing is moved between them.
+    """The tasks of a node. Each session has one log, and tiers are queries over it.
 
-    A task is a note in the pool of its session, under its id: adding a task again replaces the note. The
-    memory is in this process alone, unless `store` says where it is kept. Nodes see only their own tasks.
+    A task is a note in the pool of its session, under its id: adding a task again replaces the note. Without
+    a `store`, the memory is in this process alone. A node cannot read the tasks of another.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class LoomMemory:
         self._memory = Memory.of(self._store, node_id)
 
     def add_task(self, task: Task) -> None:
-        """Keep a task; a task with the same id in the same session is replaced."""
+        """Add a task. It replaces a task with the same id in the same session."""
         check_task(task)
         if is_reserved(task.session_id or ""):
             raise InvalidValue(f"the session {cut(str(task.session_id))!r} has a name reserved for documents")
         note = Note(
             _searchable_text(task),
             key=task.task_id,
-            id=f"{task.task_id}{_BEFORE_VERSION}{new_id()}",
+            id=f"{task.task_id}{_VERSION_MARK}{new_id()}",
             created_at=task.created_at.timestamp(),
             agent_id=task.source_agent or task.action,
             extras={"task": task.to_dict(), IMPORTANCE: importance_of(task)},
@@ -89,17 +89,17 @@ class LoomMemory:
         self._pool(task.session_id or "").keep(note)
 
     def get_task(self, task_id: str) -> Task | None:
-        """A task by its id."""
+        """The task with this id, or `None`."""
         pools = map(self._pool, self._store.conversations(self.node_id))
         return next((_task_in(pool[task_id]) for pool in pools if task_id in pool), None)
 
     def get_l1_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
-        """The newest tasks of a session, or of all, oldest first, without expired messages."""
-        most = min(whole(limit, "limit", least=1), self.max_l1_size)
-        return self._tasks(most, lambda count: self._memory.recent(session_id, count)[::-1])[::-1]
+        """The newest tasks of one session or of all, oldest first, without expired messages."""
+        limit = min(whole(limit, "limit", least=1), self.max_l1_size)
+        return self._tasks(limit, lambda count: self._memory.recent(session_id, count)[::-1])[::-1]
 
     def get_l2_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
-        """The tasks above the threshold in a session, or in all, the most important first."""
+        """The tasks of one session or of all that are above the threshold, the most important first."""
 
         def important(count: int) -> list[Leaf]:
             leaves = self._memory.working(session_id, count)
@@ -108,8 +108,8 @@ class LoomMemory:
         return self._tasks(min(whole(limit, "limit", least=1), self.max_l2_size), important)
 
     def get_l3_summaries(self, limit: int = 20, session_id: str | None = None) -> list[TaskSummary]:
-        """What a session, or all, were about, oldest first; made by rule, without a model."""
-        most = min(whole(limit, "limit", least=1), self.max_l3_size)
+        """Summaries of one session or of all, oldest first. They are made by rules, without a model."""
+        limit = min(whole(limit, "limit", least=1), self.max_l3_size)
         return [
             TaskSummary(
                 one.text,
@@ -117,22 +117,26 @@ class LoomMemory:
                 datetime.fromtimestamp(one.at, UTC),
                 one.source or None,
             )
-            for one in self._memory.episodes(session_id, most)
+            for one in self._memory.episodes(session_id, limit)
         ]
 
     async def search_tasks(self, query: str, limit: int = 5, session_id: str | None = None) -> list[Task]:
-        """The tasks that answer a question best, of all sessions unless one is named."""
+        """The tasks of all sessions, or of one, that answer a question best."""
         tier: Tier = "knowledge" if session_id is None else "recent"
 
-        def found(count: int) -> list[Leaf]:
+        def search(count: int) -> list[Leaf]:
             hits = self._memory.search(query, tiers=tier, conversation=session_id, limit=count)
             return [hit.leaf for hit in hits.hits]
 
-        return await RECALLING.do(self._tasks, whole(limit, "limit", least=1), found)
+        return await RECALLING.do(self._tasks, whole(limit, "limit", least=1), search)
 
-    def _tasks(self, most: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
-        """The tasks of the first leaves; more leaves are fetched in place of expired and repeated tasks."""
-        count, pools = most, dict[str, SessionPool]()
+    def _tasks(self, limit: int, fetch: Callable[[int], Sequence[Leaf]]) -> list[Task]:
+        """The first `limit` tasks that are found, each once and without expired ones.
+
+        `fetch(count)` returns the first `count` leaves. It is called with twice the count until there are
+        enough tasks.
+        """
+        count, pools = limit, dict[str, SessionPool]()
         while True:
             leaves = fetch(count)
             tasks: dict[str, Task] = {}
@@ -142,8 +146,8 @@ class LoomMemory:
                 pool, task_id = pools[leaf.source], _task_id(leaf.key)
                 if task_id in pool and not is_expired(task := _task_in(pool[task_id])):
                     tasks.setdefault(task_id, task)
-            if len(tasks) >= most or len(leaves) < count:
-                return list(tasks.values())[:most]
+            if len(tasks) >= limit or len(leaves) < count:
+                return list(tasks.values())[:limit]
             count *= 2
 
     def _pool(self, conversation: str) -> SessionPool:
@@ -155,11 +159,11 @@ def _task_in(note: Note) -> Task:
 
 
 def _task_id(note_id: str) -> str:
-    return note_id.rpartition(_BEFORE_VERSION)[0]
+    return note_id.rpartition(_VERSION_MARK)[0]
 
 
 def content_or_parameters(task: Task) -> str:
-    """The content of a task, or else all its parameters."""
+    """The content of a task or, if it has none, all its parameters."""
     return task.content or ", ".join(f"{name}: {value}" for name, value in task.parameters.items())
 
 
@@ -173,7 +177,7 @@ def _searchable_text(task: Task) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeItem:
-    """A piece of knowledge. It never changes: a query returns copies with their `relevance`."""
+    """A piece of knowledge, which cannot change. A query returns copies with their `relevance`."""
 
     id: str
     content: str
@@ -183,7 +187,7 @@ class KnowledgeItem:
 
 
 class VectorMatch(NamedTuple):
-    """A vector that was found; `score` is the cosine."""
+    """A vector that a search found; `score` is the cosine of the angle between it and the query."""
 
     id: str
     score: float
@@ -199,11 +203,11 @@ class InMemoryVectorStore:
     async def add(
         self, id: str, embedding: Sequence[float], metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Keep a vector; one with the same id is replaced."""
+        """Add a vector, in place of one with the same id."""
         self._vectors[id] = _unit(embedding), dict(metadata or {})
 
     async def search(self, query_embedding: Sequence[float], top_k: int = 5) -> list[VectorMatch]:
-        """The nearest, nearest first; a `ValueError` if the vectors differ in length."""
+        """The `top_k` nearest vectors, nearest first; `ValueError` if vectors differ in length."""
         query = _unit(query_embedding)
         matches = [
             VectorMatch(name, sum(a * b for a, b in zip(query, vector, strict=True)), metadata)
@@ -217,16 +221,16 @@ class InMemoryVectorStore:
 
 
 def _unit(vector: Sequence[float]) -> tuple[float, ...]:
-    """The vector at length one; one of zeros stays as it is."""
+    """The vector scaled to length 1. A vector of zeros is not changed."""
     length = hypot(*vector) or 1.0
     return tuple(part / length for part in vector)
 
 
 class VectorKnowledgeBase:
-    """Knowledge found by vectors. The items are in this process, their vectors in the vector store.
+    """Knowledge that is searched by vectors. Items are in this process, vectors in the vector store.
 
-    The provider has `async embed(text)`. The store has `add(id, embedding, metadata)` and
-    `search(query_embedding, top_k)`, to be awaited; what it finds has an `id` and a `score`.
+    The provider has `async embed(text)`. The store has `async add(id, embedding, metadata)` and
+    `async search(query_embedding, top_k)`, which returns objects with an `id` and a `score`.
     """
 
     def __init__(self, embedding_provider: Any, vector_store: Any) -> None:
@@ -234,7 +238,7 @@ class VectorKnowledgeBase:
         self.items: dict[str, KnowledgeItem] = {}
 
     async def add_item(self, item: KnowledgeItem) -> None:
-        """Keep an item; one with the same id is replaced."""
+        """Add an item, in place of one with the same id."""
         vector = await self.embedding_provider.embed(item.content)
         await self.vector_store.add(id=item.id, embedding=vector, metadata=_metadata(item))
         self.items[item.id] = item
@@ -242,16 +246,19 @@ class VectorKnowledgeBase:
     async def query(
         self, query: str, limit: int = 5, filters: Mapping[str, Any] | None = None
     ) -> list[KnowledgeItem]:
-        """What is nearest to a question, the most relevant first; `filters` apply to metadata and source."""
-        most, wanted = whole(limit, "limit", least=1), dict(filters or {})
+        """The items nearest to a question, the most relevant first.
+
+        `filters` are values that the metadata of an item, or its `source`, must have.
+        """
+        whole(limit, "limit", least=1)
         vector = await self.embedding_provider.embed(query)
-        matches = await self.vector_store.search(vector, top_k=max(most, len(self.items)) if wanted else most)
+        top_k = max(limit, len(self.items)) if filters else limit
         found = [
             replace(self.items[match.id], relevance=float(match.score))
-            for match in matches
+            for match in await self.vector_store.search(vector, top_k=top_k)
             if match.id in self.items and match.score > 0
         ]
-        return [item for item in found if wanted.items() <= _metadata(item).items()][:most]
+        return [item for item in found if (filters or {}).items() <= _metadata(item).items()][:limit]
 
     async def get_by_id(self, knowledge_id: str) -> KnowledgeItem | None:
         """An item by its id."""

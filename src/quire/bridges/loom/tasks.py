@@ -1,4 +1,4 @@
-"""Tasks, the messages that a model reads of them, and the bus on which they are published."""
+"""Tasks, their conversion to messages, and the bus on which they are published."""
 
 import asyncio
 import logging
@@ -17,12 +17,15 @@ logger = logging.getLogger("quire.bridges.loom")
 
 EXECUTE, THINKING, TOOL_CALL, TOOL_RESULT = "execute", "node.thinking", "node.tool_call", "node.tool_result"
 MESSAGE = "node.message"
-SAID = {
+AGENT_MESSAGES = {
     MESSAGE: ("Direct message", "content"),
     "node.delegation_request": ("Delegation request", "subtask"),
     "node.delegation_response": ("Delegation response", "result"),
 }
-"""What one agent says to another: how it begins, and which parameter has the words if `content` has not."""
+"""Actions by which one agent writes to another: the heading of the message, and the parameter with its text.
+
+The parameter is used if there is no `content`.
+"""
 
 _PRIORITY = 0.5
 _TIMES = frozenset(("created_at", "updated_at"))
@@ -44,7 +47,7 @@ def _utc_now() -> datetime:
 
 @dataclass
 class Task:
-    """Something an agent is to do, does, or tells another agent. Times are in UTC; naive ones are local."""
+    """A job, a step or a message of an agent. Times are in UTC; a naive `datetime` is read as local time."""
 
     task_id: str = field(default_factory=new_id)
     source_agent: str = ""
@@ -74,11 +77,11 @@ class Task:
         return "" if content is None else str(content)
 
     def set_status(self, status: TaskStatus) -> None:
-        """Change the status, and note when that was."""
+        """Change the status and `updated_at`."""
         self.status, self.updated_at = status, _utc_now()
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields under the keys that Loom writes; times in ISO format."""
+        """All fields under Loom's keys, such as `taskId`; times are in ISO format."""
         times = {name: getattr(self, name).isoformat() for name in _TIMES}
         return {_camel(one.name): times.get(one.name, getattr(self, one.name)) for one in fields(self)}
 
@@ -97,19 +100,19 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-# Tasks with a target, and direct messages
+# Checks and parameters of tasks
 
 
 def check_task(task: Task) -> None:
-    """Refuse a direct message that lacks something, and a wrong priority or lifetime."""
+    """Refuse a direct message without sender, target or content, and a wrong priority or lifetime."""
     if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"expected a Task, not {type(task).__name__}")
-    needed = {
+    required = {
         "source_agent": task.source_agent,
         "target_agent": task.target_agent,
         "parameters.content": task.content.strip(),
     }
-    missing = [name for name, value in needed.items() if not value]
+    missing = [name for name, value in required.items() if not value]
     if task.action == MESSAGE and missing:
         raise InvalidValue(f"a direct message needs {' and '.join(missing)}: see task {cut(task.task_id)!r}")
     if number(priority_of(task), "parameters.priority", least=0) > 1:
@@ -125,26 +128,26 @@ def priority_of(task: Task) -> float:
 
 
 def is_expired(task: Task) -> bool:
-    """Whether its `ttl_seconds` are over."""
+    """Whether its lifetime, `parameters["ttl_seconds"]`, is over."""
     lifetime = task.parameters.get("ttl_seconds")
     return lifetime is not None and task.created_at.timestamp() + lifetime <= now()
 
 
 def parent_of(task: Task) -> str | None:
-    """The id of the task it belongs to."""
+    """The id of the parent task."""
     return task.parent_task_id or task.parameters.get("parent_task_id")
 
 
 def nodes_of(task: Task) -> set[str]:
-    """The node it names, and the agent that sent it."""
-    return {one for one in (task.parameters.get("node_id"), task.source_agent) if one}
+    """The node that a task names, and the agent that sent it."""
+    return {node for node in (task.parameters.get("node_id"), task.source_agent) if node}
 
 
 # Messages
 
 
 class ChatMessage(TypedDict):
-    """A message as it is sent to a model."""
+    """A message for a model."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -154,7 +157,7 @@ class MessageConverter:
     """Converts tasks to messages with a role and content."""
 
     def convert_task_to_message(self, task: Task) -> ChatMessage | None:
-        """The message of a task; `None` for results, unknown actions, and tasks without content."""
+        """The message for a task; `None` for results, unknown actions, and tasks without content."""
         role: Literal["user", "assistant"] = "assistant"
         content = task.content
         match task.action:
@@ -164,72 +167,72 @@ class MessageConverter:
                 pass
             case "node.tool_call":
                 content = f"[Calling {task.parameters.get('tool_name') or 'tool'}({_arguments(task)})]"
-            case action if action in SAID:
-                role = "user"  # it was said to this agent, not by it
-                head, name = SAID[action]
+            case action if action in AGENT_MESSAGES:
+                role = "user"  # another agent wrote it
+                heading, name = AGENT_MESSAGES[action]
                 sender = f" from {task.source_agent}" if task.source_agent else ""
-                words = content or str(task.parameters.get(name) or "")
-                content = words and f"[{head}{sender}] {words}"
+                text = content or str(task.parameters.get(name) or "")
+                content = text and f"[{heading}{sender}] {text}"
             case _:
                 return None
         return ChatMessage(role=role, content=content) if content.strip() else None
 
     def convert_tasks_to_messages(self, tasks: Iterable[Task]) -> list[ChatMessage]:
-        """The messages of some tasks, in their order."""
-        return [one for one in map(self.convert_task_to_message, tasks) if one is not None]
+        """The messages of the tasks that have one, in their order."""
+        return [message for message in map(self.convert_task_to_message, tasks) if message is not None]
 
 
 def _arguments(task: Task) -> str:
     arguments: Mapping[str, Any] | None = task.parameters.get("tool_args")
-    return "..." if arguments is None else ", ".join(f"{name}={one!r}" for name, one in arguments.items())
+    if arguments is None:
+        return "..."
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 # The bus
 
 TaskHandler = Callable[[Task], Any | Awaitable[Any]]
-"""Does a task, and returns its result, the task with a result, or nothing."""
-
-MAX_EVENTS = 1_000
+"""A function that runs a task. It returns the result, the task with its result, or `None`."""
 
 
 class EventBus:
-    """The newest tasks that were published, and the functions that do them. It lives in this process."""
+    """The newest published tasks, and the handlers that run them. It exists in this process alone."""
 
-    def __init__(self, max_history: int = MAX_EVENTS) -> None:
+    def __init__(self, max_history: int = 1_000) -> None:
         self.max_history = whole(max_history, "max_history", least=1)
         self._events: dict[str, Task] = {}  # by task id, the newest last
-        self._functions: dict[str, list[TaskHandler]] = {}
+        self._handlers: dict[str, list[TaskHandler]] = {}  # by action
         self._background: set[asyncio.Task[None]] = set()
 
     def register_handler(self, action: str, handler: TaskHandler) -> None:
-        """Have tasks of an action done by a function, in addition to those registered before."""
-        self._functions.setdefault(action, []).append(checked_function(handler, "what handles a task"))
+        """Add a handler for tasks of an action, after the earlier ones."""
+        self._handlers.setdefault(action, []).append(checked_function(handler, "what handles a task"))
 
     async def publish(self, task: Task, wait_result: bool = True) -> Task:
-        """Record a task, and have it done by all functions for its action, one after the other.
+        """Record a task, and run all handlers for its action, one after the other.
 
-        Errors are in `task.error`, and the task has failed then. A task without a function is news and keeps
-        its status. Without `wait_result` it is done in the background; `join` waits for that.
+        If a handler raises, the task has failed, and the errors are in `task.error`. A task without a handler
+        keeps its status. With `wait_result=False` the handlers run in the background; `join` waits for them.
         """
         check_task(task)
         self._events.pop(task.task_id, None)
         self._events[task.task_id] = task
         if len(self._events) > self.max_history:
             del self._events[next(iter(self._events))]
-        functions = tuple(self._functions.get(task.action, ()))
-        if not functions:
+        handlers = tuple(self._handlers.get(task.action, ()))
+        if not handlers:
             return task
         task.set_status(TaskStatus.RUNNING)
         if wait_result:
-            await _do(task, functions)
+            await _run(task, handlers)
         else:
-            doing = asyncio.get_running_loop().create_task(_do(task, functions))
-            self._background.add(doing)  # an event loop holds its tasks weakly
-            doing.add_done_callback(self._background.discard)
+            running = asyncio.get_running_loop().create_task(_run(task, handlers))
+            self._background.add(running)  # an event loop holds its tasks weakly
+            running.add_done_callback(self._background.discard)
         return task
 
     async def join(self) -> None:
-        """Wait for the tasks that are done in the background."""
+        """Wait for the handlers that run in the background."""
         while self._background:
             await asyncio.wait(self._background)
 
@@ -248,7 +251,7 @@ class EventBus:
     def query_by_task(
         self, task_id: str, action_filter: str | None = None, limit: int | None = None
     ) -> list[Task]:
-        """A task and those that belong to it, the newest last."""
+        """A task and its child tasks, the newest last."""
         return self._newest(limit, action_filter, task_id=task_id)
 
     def query_recent(
@@ -264,7 +267,7 @@ class EventBus:
     def query_thinking_process(
         self, node_id: str | None = None, task_id: str | None = None, limit: int | None = None
     ) -> list[str]:
-        """What was thought, the newest last."""
+        """The contents of thoughts, the newest last."""
         return [task.content for task in self._newest(limit, THINKING, node_id=node_id, task_id=task_id)]
 
     def query_by_target(
@@ -275,14 +278,14 @@ class EventBus:
         limit: int | None = None,
         session_id: str | None = None,
     ) -> list[Task]:
-        """Tasks for an agent or a node, by priority and then the newest first, without expired ones."""
+        """Tasks for an agent or a node that have not expired; highest priority first, then the newest."""
 
-        def is_for(task: Task) -> bool:
+        def is_for_target(task: Task) -> bool:
             by_agent = target_agent and target_agent == task.target_agent
             by_node = target_node_id and target_node_id == task.parameters.get("target_node_id")
             return bool(by_agent or by_node) and not is_expired(task)
 
-        found = [task for task in self._newest(None, action_filter, session_id) if is_for(task)][::-1]
+        found = [task for task in self._newest(None, action_filter, session_id) if is_for_target(task)][::-1]
         found.sort(key=lambda task: (priority_of(task), task.created_at.timestamp()), reverse=True)
         return found[: None if limit is None else whole(limit, "limit", least=1)]
 
@@ -307,17 +310,17 @@ class EventBus:
         ][start:]
 
 
-async def _do(task: Task, functions: tuple[TaskHandler, ...]) -> None:
+async def _run(task: Task, handlers: tuple[TaskHandler, ...]) -> None:
     errors: list[str] = []
-    for function in functions:
+    for handler in handlers:
         try:
-            result = await maybe_await(function(task))
+            result = await maybe_await(handler(task))
         except asyncio.CancelledError:
             task.set_status(TaskStatus.CANCELLED)
             raise
         except Exception as fault:
             errors.append(f"{type(fault).__name__}: {fault}")
-            logger.warning("a function for %s failed: %s", task.action, type(fault).__name__)
+            logger.warning("a handler of %s failed: %s", task.action, type(fault).__name__)
             continue
         if isinstance(result, Task):
             task.result, task.error = result.result, result.error or task.error

@@ -42,7 +42,7 @@ from quire.tokens import Counter, Tally, counter_for, whole
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
-_Added = TypeVar("_Added", bound=ChatItem)
+_AnyItem = TypeVar("_AnyItem", bound=ChatItem)
 _ITEM_COUNTER = Tally("videosdk.items", lambda item: 1)
 _TOKEN_COUNTER = counter_for("unknown")
 _ITEM_TYPES = {
@@ -56,7 +56,7 @@ def _refuse_change(self: object, *_args: object, **_kwargs: object) -> NoReturn:
 
 
 class ItemList(list[ChatItem]):
-    """The items of a context when it was asked. A change of the list would be lost, so it is refused."""
+    """The items of a context at one moment. It refuses changes, because the context would not have them."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
@@ -64,18 +64,18 @@ class ItemList(list[ChatItem]):
 
 
 class _Log:
-    """A transcript, and its items in this framework's form. A context shares it with its read-only views."""
+    """A transcript and its items in this framework's form, shared by a context and its read-only views."""
 
     def __init__(self, items: Iterable[Item]) -> None:
-        self._left_behind = set[str]()
+        self._earlier_ids = set[str]()  # of items in transcripts that were replaced
         self.replace(items)
 
     def has(self, item: Item) -> bool:
-        """Whether an item was ever added, shown now or not."""
-        return item.id in self.transcript or item.id in self._left_behind
+        """Whether an item was ever added, also if it is not shown."""
+        return item.id in self.transcript or item.id in self._earlier_ids
 
     def replace(self, items: Transcript | Iterable[Item], is_complete: bool = True) -> None:
-        """Hold another transcript. It `is_complete` if nothing was left out or moved."""
+        """Replace the transcript. `is_complete` says that no items were left out or moved."""
         self.transcript = items if isinstance(items, Transcript) else Transcript(map(_detached, items))
         self._is_complete = is_complete
         self._view: View | None = None
@@ -91,12 +91,12 @@ class _Log:
         return self._chat_items
 
     def dialogue(self) -> View:
-        """What is sent after the instructions: a transcript of its own, so that rendering is incremental."""
+        """The items that are sent after the instructions; it only grows, so rendering is incremental."""
         self._update()
         return self._dialogue.view
 
     def _update(self) -> None:
-        """Convert the items that are new, or all of them after an edit."""
+        """Convert the items that are new; after an edit, convert all."""
         view = self.transcript.view
         added = None if self._view is None else view.added_since(self._view)
         if added is None:
@@ -107,38 +107,37 @@ class _Log:
         self._dialogue.extend(dialogue if self.is_complete else map(convert.without_unbound_state, dialogue))
 
     def insert(self, items: Iterable[Item]) -> None:
-        """Put items where their times put them, after what is as old, and never between call and output."""
+        """Insert items by their times, after items of the same time and never between call and output."""
         ordered, new = list(self.transcript.view), sorted(items, key=lambda item: item.created_at)
         if not ordered or not new or new[0].created_at >= max(item.created_at for item in ordered):
             self.transcript.extend(map(_detached, new))
             return
         for item in new:
             ordered.insert(_index_by_time(ordered, item), item)
-        self._left_behind |= {item.id for item in self.transcript.recorded()}
+        self._earlier_ids |= {item.id for item in self.transcript.recorded()}
         self.replace(ordered, is_complete=False)
 
 
 def _detached(item: Item) -> Item:
-    """The item; a summary without its spans, because what it covers is not in this transcript."""
+    """The item. A summary loses its spans, because the items that it covers are not in this transcript."""
     return replace(item, spans=()) if isinstance(item, Summary) and item.spans else item
 
 
 def _index_by_time(items: list[Item], new: Item) -> int:
-    """Where an item belongs by its time; an output never comes before its call."""
+    """The index for an item by its time. An output comes after its call, and no item between the two."""
     index = next((n for n, item in enumerate(items) if item.created_at > new.created_at), len(items))
     calls = {item.call_id: n for n, item in enumerate(items) if isinstance(item, ToolCall)}
     own_call = calls.get(new.call_id) if isinstance(new, ToolResult) else None
     if own_call is not None:
         return max(index, own_call + 1)
-    while any(
-        calls.get(item.call_id, index) < index for item in items[index:] if isinstance(item, ToolResult)
-    ):
+    outputs = [(n, item.call_id) for n, item in enumerate(items) if isinstance(item, ToolResult)]
+    while any(calls.get(call_id, index) < index <= n for n, call_id in outputs):
         index += 1
     return index
 
 
 class ChatContext:
-    """A conversation: items in order, to be forked, merged, shortened and sent to a provider."""
+    """A conversation: items in order that can be forked, merged, shortened and sent to a provider."""
 
     def __init__(self, items: Iterable[ChatItem] | None = None) -> None:
         self._log = _Log(map(to_engine, items or ()))
@@ -150,12 +149,12 @@ class ChatContext:
 
     @property
     def transcript(self) -> Transcript:
-        """The engine's transcript: what was left out is still there, and can be brought back."""
+        """The engine's transcript, which still has the items that were left out."""
         return self._log.transcript
 
     @property
     def items(self) -> list[ChatItem]:
-        """All that is shown, oldest first."""
+        """The shown items, oldest first."""
         return ItemList(self._log.chat_items())
 
     @property
@@ -183,7 +182,7 @@ class ChatContext:
         return sum(message.role is ChatRole.USER for message in self.messages())
 
     def estimated_tokens(self) -> int:
-        """About how many tokens a model is sent."""
+        """An estimate of the tokens that are sent to a model."""
         return self._log.transcript.view.tokens(_TOKEN_COUNTER)
 
     def get_by_id(self, item_id: str) -> ChatItem | None:
@@ -191,7 +190,7 @@ class ChatContext:
         return next((item for item in self._log.chat_items() if item.id == item_id), None)
 
     def active_config_at(self, target: str | int | None = None) -> tuple[str | None, list[str] | None]:
-        """The instructions and tools in force after an item, given by id or index; by default at the end."""
+        """The instructions and tools in force after an item, named by id or index, or at the end."""
         if isinstance(target, int):
             items = self._log.chat_items()
             if not -len(items) <= target < len(items):
@@ -224,18 +223,18 @@ class ChatContext:
         return text if text.strip() else None
 
     def to_dict(self) -> dict[str, Any]:
-        """What is shown, as JSON values."""
+        """The shown items as JSON values."""
         return {"items": [item.model_dump() for item in self._log.chat_items()]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The context that `to_dict` wrote; `Damaged` names the place of what cannot be read."""
+        """The context that `to_dict` wrote; `Damaged` has the path of a value that cannot be read."""
         items: object = data.get("items") if isinstance(data, Mapping) else None  # pyright: ignore
         if not isinstance(items, list):
             raise Damaged("a context is a dictionary with a list of items", "$.items")
         rows = enumerate(cast("list[object]", items))
         context = cls()
-        context._log.replace([_read_item(one, f"$.items[{index}]") for index, one in rows])
+        context._log.replace([_read_item(row, f"$.items[{index}]") for index, row in rows])
         return context
 
     # Adding
@@ -271,7 +270,7 @@ class ChatContext:
         agent_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> FunctionCall:
-        """Add a call of a tool; `metadata` goes back to its provider with it."""
+        """Add a call of a tool. `metadata` is sent back to the provider with the call."""
         return self._add(
             FunctionCall(
                 name=name,
@@ -304,21 +303,21 @@ class ChatContext:
         tools: Iterable[object] | None = None,
         agent_id: str | None = None,
     ) -> AgentConfigUpdate:
-        """Record other instructions or tools from here on."""
+        """Record new instructions or tools from here on."""
         names = None if tools is None else tool_names(tools)
         return self._add(AgentConfigUpdate(instructions=instructions, tools=names, agent_id=agent_id))
 
-    def _add(self, item: _Added) -> _Added:
+    def _add(self, item: _AnyItem) -> _AnyItem:
         self._log.transcript.append(to_engine(item))
         return item
 
-    def insert(self, item: _Added) -> _Added:
-        """Insert an item where its time puts it: after what is as old, never between call and output."""
+    def insert(self, item: _AnyItem) -> _AnyItem:
+        """Insert an item by its time, after items of the same time and never between call and output."""
         self._log.insert([to_engine(item)])
         return item
 
     def insert_many(self, items: Iterable[ChatItem]) -> None:
-        """Insert several items where their times put them."""
+        """Insert several items by their times."""
         self._log.insert([to_engine(item) for item in items])
 
     # Copies and forks
@@ -334,10 +333,10 @@ class ChatContext:
         tools: Iterable[object] | None = None,
         filter_agent_id: str | None = None,
     ) -> "ChatContext":
-        """Another context with some of the items.
+        """A new context with some of the items.
 
-        With `tools` only calls of these are kept, and their outputs; with `filter_agent_id` only items of
-        that agent, besides instructions, handoffs and updates.
+        With `tools`, of all calls and outputs only those of these tools are copied. With `filter_agent_id`,
+        of the dialogue only the items of that agent are copied.
         """
         items = list(self._log.transcript.view)
         names = None if tools is None else frozenset(tool_names(tools))
@@ -360,18 +359,18 @@ class ChatContext:
         return self._with(included, self._log.is_complete and included == items)
 
     def fork(self) -> "ChatContext":
-        """A context with the same past and a future of its own. Calls in flight are closed in it."""
+        """A context that begins with the same items. Pending calls get a result that closes them."""
         return self._with(self._log.transcript.fork(), self._log.is_complete)
 
     def fork_filtered(self, recent_turns: int = 3, tools: Iterable[object] | None = None) -> "ChatContext":
-        """A fork with all instructions, then the last turns; with `tools` only calls of these."""
+        """A fork with all instructions and the last turns; with `tools`, only calls of these tools."""
         whole(recent_turns, "recent_turns", least=1)
         scoped = self.copy(tools=tools)
         items = list(scoped.transcript.view)
         users = [index for index, item in enumerate(items) if is_user_message(item)]
         start = users[-recent_turns] if len(users) > recent_turns else 0
         last = max((index for index, item in enumerate(items) if is_instruction(item)), default=-1)
-        # An update before the last instructions goes first with them, so that these stay in force.
+        # An update before the last instructions is moved with them: else it would override these.
         first = [
             item
             for index, item in enumerate(items)
@@ -385,7 +384,7 @@ class ChatContext:
     def fork_brief(
         self, instructions: str, task_brief: str | None = None, agent_id: str | None = None
     ) -> "ChatContext":
-        """A context without a past: instructions and, if given, a task."""
+        """A new context with instructions and, optionally, a task."""
         return self._with(brief(instructions, task_brief, agent_id), is_complete=True)
 
     def _with(self, items: Transcript | Iterable[Item], is_complete: bool) -> "ChatContext":
@@ -396,13 +395,13 @@ class ChatContext:
     # Merging
 
     async def merge(self, other: "ChatContext") -> Self:
-        """Take over all items of another context, placed by time; nothing comes twice."""
+        """Insert the items of another context by their times. Items that are here already are skipped."""
         theirs = other.transcript.view
         self._log.insert([item for item in theirs if not self._log.has(item) and CLOSED not in item.extras])
         return self
 
     async def merge_result(self, other: "ChatContext", *, agent_id: str | None = None) -> Self:
-        """Take over the final answer of another context, with the present time."""
+        """Append the final answer of another context, with the current time."""
         answers = merge_result(Transcript(), other.transcript)
         if agent_id is not None:
             answers = [replace(answer, agent_id=agent_id) for answer in answers]
@@ -412,7 +411,7 @@ class ChatContext:
     async def merge_with_summary(
         self, other: "ChatContext", *, llm: Any, agent_id: str | None = None
     ) -> Self:
-        """Take over a summary of another context; what was summarized once is not summarized again."""
+        """Append a summary of the items of another context that were not merged as a summary before."""
         ours, theirs = self._log.transcript, other.transcript
         plan = plan_summary(ours, theirs, agent_id) or plan_summary(Transcript(), theirs, agent_id)
         if plan is None or plan.was_carried_out_in(ours):
@@ -432,10 +431,10 @@ class ChatContext:
     # Shrinking
 
     async def summarize(self, llm: Any, *, keep_recent_turns: int = 3) -> Self:
-        """Replace all turns but the last by a summary; an earlier summary becomes part of it.
+        """Replace all turns but the last `keep_recent_turns` by a summary, which includes earlier ones.
 
-        `llm.chat(context)` returns a text, something with a `content`, or a stream, at once or to be awaited.
-        A summary that fails or is empty changes nothing, and is logged.
+        `llm.chat(context)` returns a text, an object with `content`, a stream, or an awaitable of one of
+        these. If the summary fails or is empty, nothing changes and a warning is logged.
         """
         transcript = self._log.transcript
         old = _old_turns(transcript.view, whole(keep_recent_turns, "keep_recent_turns", least=0))
@@ -451,21 +450,21 @@ class ChatContext:
     def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Self:
         """Leave out the oldest turns until both limits hold.
 
-        Instructions, updates, handoffs, summaries, calls in flight and the last user message stay; if these
-        alone exceed a limit, that is logged.
+        Instructions, updates, handoffs, summaries, pending calls and the last user message stay. If these
+        alone exceed a limit, a warning is logged.
         """
-        for most, counter in ((max_items, _ITEM_COUNTER), (max_tokens, _TOKEN_COUNTER)):
-            if most is not None:
-                _shrink(self._log.transcript, most, counter)
+        for limit, counter in ((max_items, _ITEM_COUNTER), (max_tokens, _TOKEN_COUNTER)):
+            if limit is not None:
+                _shrink(self._log.transcript, limit, counter)
         return self
 
     def cleanup(self) -> None:
-        """Remove everything; items that others hold do not change."""
+        """Remove all items from this context; forks keep theirs."""
         self._log.replace(())
 
 
 class ReadOnlyChatContext(ChatContext):
-    """Another context as it is at any time. Changes raise `RuntimeError`; copies and forks can be changed."""
+    """A view of another context. Changes raise `RuntimeError`; copies and forks can be changed."""
 
     def __init__(self, context: ChatContext) -> None:
         if not isinstance(context, ChatContext):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -503,7 +502,7 @@ def _read_item(saved: object, path: str) -> Item:
 
 
 async def _summary(llm: Any, items: tuple[Item, ...]) -> str:
-    """What a model writes about items; empty if it failed, which is logged."""
+    """A model's summary of items; empty after a failure, which is logged."""
     chat = llm.chat
     if not transcript_text(items):
         return ""
@@ -520,26 +519,27 @@ async def _summary(llm: Any, items: tuple[Item, ...]) -> str:
 
 
 def _old_turns(view: View, keep: int) -> tuple[Item, ...]:
-    """All before the last `keep` turns that can be summarized; nothing if that is only summaries."""
+    """The items before the last `keep` turns that can be summarized; none if all of them are summaries."""
     items = list(view)
     users = [index for index, item in enumerate(items) if is_user_message(item)]
     if len(users) <= keep:
         return ()
     cut = users[-keep] if keep else len(items)
-    stays = {item.id for item in (*items[cut:], items[users[-1]])}
+    staying = {item.id for item in (*items[cut:], items[users[-1]])}
     for group in view.groups():
         ids = {item.id for item in group.items}
-        stays |= ids if group.pending or ids & stays else set()
-    old = [item for item in items[:cut] if item.id not in stays and convert.is_dialogue(item)]
+        if group.pending or ids & staying:
+            staying |= ids
+    old = [item for item in items[:cut] if item.id not in staying and convert.is_dialogue(item)]
     return () if all(isinstance(item, Summary) for item in old) else tuple(old)
 
 
-def _shrink(transcript: Transcript, most: int, counter: Counter) -> None:
-    """Leave out the oldest until a limit holds, or else all that may go."""
+def _shrink(transcript: Transcript, limit: int, counter: Counter) -> None:
+    """Leave out the oldest items until a limit holds; if it cannot hold, leave out all that may be."""
     view = transcript.view
     try:
-        edit = truncate(view, tokens=most, counter=counter)
+        edit = truncate(view, tokens=limit, counter=counter)
     except Irreducible as fault:
-        logger.warning("%d items must stay, and they exceed the limit of %d", len(fault.parts), most)
+        logger.warning("%d items must stay, and they exceed the limit of %d", len(fault.parts), limit)
         edit = leaving_out(view, fault.parts)
     transcript.extend([] if edit is None else [edit])

@@ -1,6 +1,6 @@
 """The items of a context as requests for OpenAI, Anthropic and Google.
 
-One set of instructions is sent, the last that was put in force, for every provider alike.
+Every provider gets one set of instructions: the last ones in force.
 """
 
 import logging
@@ -22,12 +22,12 @@ _GEMINI = "gemini"  # signatures are valid for any of its models
 
 
 def is_dialogue(item: Item) -> bool:
-    """Whether an item is part of the dialogue: not instructions, an update or a handoff."""
+    """Whether an item is part of the dialogue: no instruction, update or handoff."""
     return isinstance(item, Summary) or not structural(item)
 
 
 def openai_messages(dialogue: View, system: str | None, reasoning_model: bool) -> list[Json]:
-    """Chat messages; the instructions of a reasoning model are from the developer."""
+    """Chat messages. For a reasoning model the instructions have the role `developer`."""
     messages: list[Json] = _payload("openai", _with_system(system, dialogue))["messages"]
     if reasoning_model and messages[0]["role"] in ("system", "developer"):
         messages[0]["role"] = "developer"
@@ -35,14 +35,14 @@ def openai_messages(dialogue: View, system: str | None, reasoning_model: bool) -
 
 
 def anthropic_messages(dialogue: View, system: str | None, caching: bool) -> tuple[list[Json], Any]:
-    """Messages and instructions; with `caching` both have cache marks, and the instructions are blocks."""
+    """Messages and instructions. With `caching` both have cache marks, and the instructions are blocks."""
     plan = CachePlan(static=0 if system is None else 1) if caching else None
     payload = _payload("anthropic", _with_system(system, dialogue), plan)
     return payload["messages"], payload.get("system") if caching else system
 
 
 def google_contents(dialogue: View, is_complete: bool, signatures: Mapping[str, Signature]) -> list[Json]:
-    """Contents. A thought signature does not say what came before it, so none is sent after an edit."""
+    """Contents. Thought signatures are sent only if `is_complete`: after an edit they may not be valid."""
     items: Sequence[Item] = dialogue
     if is_complete:
         owners = _owners(dialogue, signatures)
@@ -57,7 +57,7 @@ def _with_system(system: str | None, dialogue: View) -> Scroll:
 
 
 def without_unbound_state(item: Item) -> Item:
-    """An item without state that does not say what came before it."""
+    """The item without its state, if the state does not name the items before it, which may have changed."""
     if not isinstance(item, Message | Reasoning | ToolCall) or item.state is None or item.state.prefix:
         return item
     logger.info("%s: its state is left out, because something before it may have changed", item.id)
@@ -65,10 +65,10 @@ def without_unbound_state(item: Item) -> Item:
 
 
 def _owners(items: Sequence[Item], signatures: Mapping[str, Signature]) -> dict[str, Signature]:
-    """Signatures by the ids of the calls they came with; they are given by the names of tools.
+    """Signatures by the ids of their calls, from signatures by the names of tools.
 
-    Gemini signs the first call of a step, and the signature kept for a tool is the newest: so it came with
-    the last call of that tool that was the first of its step.
+    Gemini signs the first call of each step, and the newest signature of a tool is the one that is passed. So
+    it belongs to the last call of that tool that is the first call of a step.
     """
     last: dict[str, str] = {}
     is_first = True
@@ -83,7 +83,7 @@ def _owners(items: Sequence[Item], signatures: Mapping[str, Signature]) -> dict[
 
 
 def _signed(item: Item, signature: Signature | None) -> Item:
-    """A call with the signature of its own metadata, or else with the one given."""
+    """A call with the signature in its metadata or, if there is none, with this one."""
     if not isinstance(item, ToolCall) or item.state is not None:
         return item
     call = from_engine(item)

@@ -1,6 +1,6 @@
 """VideoSDK's items, and their conversion to and from items of the engine.
 
-What the engine has no field for is in the `extras` of its item under one key.
+Fields that the engine's items do not have are in their `extras`, under one key.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ _OURS = "videosdk"
 
 @dataclass(frozen=True)
 class ImageContent:
-    """An image: an address, a `data:` address, or the bytes of a file, which become one."""
+    """An image: an address, a `data:` address, or the bytes of a file, which become a `data:` address."""
 
     image: str | bytes
     inference_detail: Literal["auto", "low", "high"] = "auto"
@@ -60,12 +60,12 @@ ChatContent = str | ImageContent
 def _data_url(image: Image) -> str:
     kind = media_type(image)
     if kind is None:
-        raise InvalidValue("the kind of image cannot be told from the bytes")
+        raise InvalidValue("the bytes are not an image of a known kind")
     return f"data:{kind};base64,{base64_of(image.data or b'')}"
 
 
 def _read_content(part: object) -> ChatContent:
-    """A part of a content; images that were saved are dictionaries."""
+    """A part of some content, in which a saved image is a dictionary."""
     if isinstance(part, Mapping):
         saved = cast("Mapping[str, Any]", part)
         if saved.get("type") != "image" or "image" not in saved:
@@ -80,7 +80,7 @@ def _read_content(part: object) -> ChatContent:
 
 
 class ChatRole(StrEnum):
-    """Who speaks. Tools do not: calls and outputs are items of their own."""
+    """The speaker of a message. Calls of tools and their outputs are items of their own."""
 
     SYSTEM = "system"
     DEVELOPER = "developer"
@@ -90,7 +90,7 @@ class ChatRole(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class _Common:
-    """What all items have. An item cannot change; `model_copy` makes another."""
+    """The fields that all items have. An item cannot change; `model_copy` makes a changed copy."""
 
     type: ClassVar[str]
     id: str = field(default_factory=new_id)
@@ -103,7 +103,7 @@ class _Common:
         return {"type": self.type, **values}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Another item with some fields changed; all copies are deep."""
+        """A copy with some fields changed. Every copy is deep."""
         return dataclasses.replace(self, **(update or {}))
 
     def _set(self, **values: Any) -> None:
@@ -113,7 +113,7 @@ class _Common:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatMessage(_Common):
-    """A message. With `extra["summary"]` it is a summary, and the engine keeps it as one."""
+    """A message. With `extra["summary"]` it is a summary, which the engine records as a `Summary`."""
 
     type = "message"
     role: ChatRole
@@ -138,7 +138,7 @@ class ChatMessage(_Common):
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionCall(_Common):
-    """A call of a tool by a model. `metadata` goes back to the provider with this very call."""
+    """A call of a tool by a model. `metadata` is sent back to the provider with the call."""
 
     type = "function_call"
     name: str
@@ -176,7 +176,7 @@ class AgentHandoff(_Common):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfigUpdate(_Common):
-    """Other instructions or tools from here on; what is left out stays as it was."""
+    """New instructions or tools from here on. `None` changes nothing."""
 
     type = "agent_config_update"
     instructions: str | None = None
@@ -191,7 +191,7 @@ ChatItem = ChatMessage | FunctionCall | FunctionCallOutput | AgentHandoff | Agen
 
 
 def tool_names(tools: Iterable[object]) -> list[str]:
-    """The names of tools, given by name, as functions, or as objects with a name."""
+    """The names of tools, which may be names, functions, or objects with a name."""
     if isinstance(tools, str):
         raise WrongType("tools are a list of names or of tools, not a text")
     return [_tool_name(tool) for tool in tools]
@@ -200,7 +200,7 @@ def tool_names(tools: Iterable[object]) -> list[str]:
 def _tool_name(tool: Any) -> str:
     if isinstance(tool, str):
         return tool
-    info = getattr(tool, "_tool_info", tool)  # the framework's decorator sets it
+    info = getattr(tool, "_tool_info", tool)  # set by the framework's decorator
     name = getattr(info, "name", None) or getattr(info, "__name__", None)
     if not isinstance(name, str):
         raise WrongType(f"a tool is a name or has one; this {type(tool).__name__} has none")
@@ -211,7 +211,7 @@ def _tool_name(tool: Any) -> str:
 
 
 def to_engine(item: object) -> Item:
-    """The item as the engine keeps it."""
+    """The item as an item of the engine."""
     match item:
         case ChatMessage():
             return _message_to_engine(item)
@@ -230,8 +230,8 @@ def to_engine(item: object) -> Item:
 
 
 def _engine_fields(item: _Common, **ours: Any) -> dict[str, Any]:
-    kept = {name: value for name, value in ours.items() if value is not None}
-    extras = {"extras": {_OURS: kept}} if kept else {}
+    present = {name: value for name, value in ours.items() if value is not None}
+    extras = {"extras": {_OURS: present}} if present else {}
     return {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id} | extras
 
 
@@ -269,14 +269,14 @@ def _content_to_engine(content: str | list[ChatContent]) -> Content:
 
 
 def from_engine(item: Item) -> ChatItem | None:
-    """The item under this framework's name; `None` for kinds that it does not have."""
+    """The item as an item of this framework; `None` for kinds that the framework does not have."""
     common: dict[str, Any] = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id}
     ours: Mapping[str, Any] = item.extras.get(_OURS, {})
     match item:
         case Message():
             return _message_from_engine(item, common, ours)
         case Summary():
-            # A summary that was added has its heading; one that the engine recorded gets one.
+            # A summary that a caller added has a heading already; one that the engine wrote gets one here.
             text = item.text if "extra" in ours else CONVERSATION + item.text
             return _message_from_engine(
                 Message("assistant", text), common, {"extra": {"summary": True}, **ours}
