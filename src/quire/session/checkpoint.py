@@ -138,7 +138,7 @@ class Checkpoint:
             self._restore(head, opening, state)
         except (QuireError, KeyError):  # for example, the conversation that this one was forked from is gone
             return None
-        if state.past_forgotten != head.past[1]:
+        if state.past_forget_count != head.past[1]:
             return None
         self.version, self._saved, self.counted = opening.version, head.transcripts, state.counted_items()
         return last.body, after
@@ -160,14 +160,14 @@ class Checkpoint:
         pool, plans, calls, jobs = ([named.items[at] for at in row] for row in rows)
         state.pool = Pool.restored([note for note in pool if isinstance(note, Note)])
         state.plans = {note.id: note for note in plans if isinstance(note, Note)}
-        state.calls.take(calls, state.pending())
-        state.jobs.take(jobs)
+        state.calls.apply(calls, state.pending())
+        state.jobs.apply(jobs)
         own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((named.items[version].id, version) for version in own)
-        state.named, state.spending, state.cuts = set(head.named), head.spending, head.cuts
+        state.reserved_names, state.spending, state.cuts = set(head.named), head.spending, head.cuts
         state.receipt_parts = dict(head.receipt_parts)
         state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
-        state.forgotten, state.latest = head.forgotten, head.latest
+        state.forget_count, state.last_versions = head.forgotten, head.latest
 
     def drop(self) -> None:
         """Forget what was opened or written: entries were replaced, so the next one is written whole."""
@@ -193,20 +193,20 @@ class Checkpoint:
         head = _Head(
             format=_FORMAT,
             last=_digest(last),
-            past=(state.inherited_length(MAIN), state.past_forgotten),
+            past=(state.inherited_length(MAIN), state.past_forget_count),
             transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
             plans=[state.versions_by_id[note_id] for note_id in state.plans],
             calls=sorted(state.versions_by_id[item_id] for item_id in calls),
-            named=sorted(state.named),
+            named=sorted(state.reserved_names),
             spending=state.spending,
             receipt_parts=list(state.receipt_parts.items()),
             cuts=state.cuts,
             erased_names=sorted(state.erased_names),
             unwiped=sorted(state.unwiped),
-            forgotten=state.forgotten,
-            latest=state.latest,
+            forgotten=state.forget_count,
+            latest=state.last_versions,
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}

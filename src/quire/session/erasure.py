@@ -27,7 +27,7 @@ from quire.memory import Memory, on_removed
 from quire.session.entries import AcceptedJob, forgotten_job, job_entry
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.pool import handle_of
-from quire.session.state import PendingJob, State, Written, is_job, sources_of
+from quire.session.state import PendingJob, State, Written, is_accepted_job, sources_of
 from quire.state import Transcript
 from quire.stores import Place, Store
 from quire.stores.store import is_own, is_tombstone
@@ -236,7 +236,7 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 def _may_go(stream: str, item: Item) -> bool:
     """Whether an entry can be erased: it holds content, and is no note of the session itself."""
-    is_note = stream == JOBS and isinstance(item, Note) and item.key is not None and not is_job(item)
+    is_note = stream == JOBS and isinstance(item, Note) and item.key is not None and not is_accepted_job(item)
     return holds_content(stream) and not is_note
 
 
@@ -332,7 +332,7 @@ class _Erasing:
         if not self.store.version(links):
             return []
         sources = {name.partition("/")[0] for name in self.names}
-        by = {one for source, one in open_log(self.store, links).state.quoting if source in sources}
+        by = {one for source, one in open_log(self.store, links).state.quote_links if source in sources}
         names = [name for name in self.store.conversations(self.scope) if digest_of(name) in by]
         return _opened(self.store, [Place(self.scope, name) for name in names])
 
@@ -423,7 +423,7 @@ def _left(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
         elif stream == POOL and isinstance(item, Note):
             extras = {"instead_of": keys[item.key]} if item.key in keys else {}
             keys[item.key] = item.id
-        if is_gone and stream == JOBS and is_job(item):
+        if is_gone and stream == JOBS and is_accepted_job(item):
             yield version, forgotten_job(item)
         elif is_gone:
             yield version, tombstone(item, **extras)

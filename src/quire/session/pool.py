@@ -116,7 +116,7 @@ class SessionPool:
 
 def _pool(log: Log) -> Pool:
     log.check_not_forgotten()
-    return log.look(lambda state: state.pool.fork())
+    return log.read_state(lambda state: state.pool.fork())
 
 
 def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
@@ -138,7 +138,7 @@ def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | No
         pool = state.pool.fork()
     changes = list[Change]()
     for note in notes:
-        if not state.names_erased(note):
+        if not state.mentions_erased(note):
             evicted = [] if pool is None else _put_into(pool, note, limit)
             kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
             changes += [dropping(place, evicted, note), Change(*kept)]

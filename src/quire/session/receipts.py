@@ -45,10 +45,10 @@ from quire.session.spending import Spending
 from quire.session.state import (
     State,
     Written,
-    candidates,
-    detail,
+    candidates_note,
+    detail_note,
     is_in,
-    mark_of,
+    item_digest,
     sources_of,
 )
 from quire.state import Cut, Scroll, View
@@ -498,7 +498,7 @@ class _Keeping:
         self._quoted = {
             one.items[0].id: self._names(one.quotes) for one in self._selected.values() if one.items
         }
-        # By mark; the candidates of a section, which have none, by the name of the section.
+        # By digest; the candidates of a section by the name of the section.
         self._new: dict[bytes, Item] = {}
 
     def _names(self, quotes: Iterable[Quote]) -> list[str]:
@@ -566,19 +566,19 @@ class _Keeping:
         selected = self._selected.get(name)
         others = () if selected is None else selected.all_quotes
         elsewhere = self._names(one for one in others if one.source != self._request.conversation)
-        self._new[name.encode()] = candidates(content, [ALL, *elsewhere])
+        self._new[name.encode()] = candidates_note(content, [ALL, *elsewhere])
         return self._state.version + len(self._new)
 
     def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
         plain = msgspec.json.decode(encode(content))
-        return self._keep(detail(plain, sources))
+        return self._keep(detail_note(plain, sources))
 
     def _keep(self, item: Item) -> int:
         """The version under which an item is kept, from now on if it was not."""
-        mark, state = mark_of(item), self._state
-        if mark not in state.receipt_parts:
-            self._new.setdefault(mark, item)
-        return state.receipt_parts.get(mark) or state.version + 1 + list(self._new).index(mark)
+        digest, state = item_digest(item), self._state
+        if digest not in state.receipt_parts:
+            self._new.setdefault(digest, item)
+        return state.receipt_parts.get(digest) or state.version + 1 + list(self._new).index(digest)
 
     def _name(self, item: Item, is_static: bool = False) -> str | int:
         """The id of an item that is in the log as it is, else the version under which it is kept."""
