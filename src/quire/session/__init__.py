@@ -1,4 +1,4 @@
-"""Sessions, which write conversations: their pool, receipts, compaction and spending, and hooks."""
+"""Sessions write conversations; with their pools, receipts, compaction, spending, jobs and hooks."""
 
 from quire.session.aio import (
     check_names as check_names,

@@ -432,8 +432,8 @@ def find_outcome(log: Log, job_id: str) -> Outcome | None:
     """As `Jobs.outcome`, but in this thread."""
     state = log.state
     if ended := state.jobs.ended.get(job_id):
-        note, entry = ended
-        return _outcome_of(entry, state.versions_by_id[note] - 1)
+        note_id, end = ended
+        return _outcome_of(end, state.versions_by_id[note_id] - 1)
     for version, entry in _job_entries(log):
         if entry.job == job_id and not isinstance(entry, ClaimedJob):
             return _outcome_of(entry, version - 1) if isinstance(entry, EndedJob) else None
