@@ -49,20 +49,20 @@ fuzz: .venv/.test ## 100,000 random histories on every wire, more examples of ot
 	@QUIRE_HISTORIES=$${QUIRE_HISTORIES:-100000} QUIRE_EXAMPLES=$${QUIRE_EXAMPLES:-250} \
 		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m 'laws or fuzz'
 
-bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write docs/explanation/benchmarks.md
-	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/cold.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/crash.py --page docs/explanation/benchmarks-parts.md
+bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write bench/results.md and the tables of the documentation
+	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page bench/results.md
+	@$(BIN)/python bench/keeping.py --peers .venv-peers/bin/python --page bench/results.md
+	@$(BIN)/python bench/cold.py --peers .venv-peers/bin/python --page bench/results.md
+	@$(BIN)/python bench/crash.py --page bench/results.md
 	@$(BIN)/python bench/loop.py --peers .venv-peers/bin/python --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/load.py --page docs/explanation/benchmarks-parts.md
+	@$(BIN)/python bench/load.py --page bench/results.md
 	@$(BIN)/python bench/load.py --conversations 10000 --messages 1000 --memory 150 --clients 16 --turns 1 \
-		--page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/programs.py --page docs/explanation/benchmarks-parts.md
-	@$(BIN)/python bench/inspector.py --page docs/explanation/benchmarks-parts.md
+		--page bench/results.md
+	@$(BIN)/python bench/programs.py --page bench/results.md
+	@$(BIN)/python bench/inspector.py --page bench/results.md
 	@$(BIN)/python bench/integrations.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/durable.py --page docs/explanation/benchmarks.md
-	@$(BIN)/python bench/service.py --page docs/explanation/benchmarks.md
+	@$(BIN)/python bench/durable.py --page bench/results.md
+	@$(BIN)/python bench/service.py --page bench/results.md
 	@$(BIN)/python bench/capacity.py --page docs/explanation/capacity.md
 
 screenshots: .venv/.test ## make the pictures of the inspector in docs/images; needs Chromium

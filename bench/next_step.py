@@ -363,19 +363,19 @@ def measured(groups: Sequence[Sequence[Item]], way: Way, budget: int) -> dict[st
 @contextmanager
 def checks_timed(times: list[float]) -> Iterator[None]:
     """Collect the CPU time of each check of a summary."""
-    proved = plan.proved
+    with_losses = plan._with_losses
 
     def timed(*arguments: Any) -> str:
         start = thread_time()
-        text = proved(*arguments)
+        text = with_losses(*arguments)
         times.append(thread_time() - start)
         return text
 
-    plan.proved = timed
+    plan._with_losses = timed
     try:
         yield
     finally:
-        plan.proved = proved
+        plan._with_losses = with_losses
 
 
 Found = dict[str, dict[str, dict[str, float]]]
