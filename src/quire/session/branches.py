@@ -73,7 +73,7 @@ def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[s
     if labels is None:
         return list(names)
     wanted = [labels] if isinstance(labels, str) else list(labels)
-    return [name for name in names if any(name == one or name.startswith(f"{one}_") for one in wanted)]
+    return [name for name in names if any(name == label or name.startswith(f"{label}_") for label in wanted)]
 
 
 def merged_by_time(views: Sequence[View]) -> list[Item]:

@@ -208,7 +208,7 @@ class Checkpoint:
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
-        state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
+        state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
         self.counted = state.counted_items()
         needed = sorted(needs | own)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
@@ -238,10 +238,12 @@ class _NeededItems:
     """The items that every opening needs, read together with the head."""
 
     def __init__(self, place: Place, opening: Opening) -> None:
-        last = [one for one in opening.entries[:1] if one.stream not in SKIMMED]  # these are never needed
+        last = [
+            entry for entry in opening.entries[:1] if entry.stream not in SKIMMED
+        ]  # these are never needed
         named = [opening.named] if opening.needs else []
-        versions = [*opening.needs, *(one.version for one in last)]
-        bodies = b",".join([*named, *(one.body for one in last)])
+        versions = [*opening.needs, *(entry.version for entry in last)]
+        bodies = b",".join([*named, *(entry.body for entry in last)])
         self._place = place
         self._held: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
         self.weight = len(bodies) + ITEM_WEIGHT * len(versions)

@@ -237,7 +237,9 @@ class Compactions:
     async def show_again(self, io: IO, counter: Counter, tokens: int) -> None:
         """Show summarised items again if new results show that they are needed; `tokens` limits how many."""
         view, _ = self.latest_view()
-        since = max((view.position(one.id) for one in view.summaries() if one.spans), default=view.end)
+        since = max(
+            (view.position(summary.id) for summary in view.summaries() if summary.spans), default=view.end
+        )
         since, self._checked_revision = max(since, self._checked_revision), view.end
         has_results = any(isinstance(item, ToolResult) for item in view.log.items(since, view.end))
         if self.writer.is_closed or not has_results:
@@ -483,7 +485,7 @@ class _Run:
     ) -> Outcome:
         """Record the edits of a plan on the current state, the usage, and the outcome."""
         used = [] if self._model is None else self._model.used()
-        spent = sum((Spending().with_usage(one.content) for one in used), Spending())
+        spent = sum((Spending().with_usage(note.content) for note in used), Spending())
         attempt = replace(
             self._attempt(plan) if note is None else _attempt_in(note),
             usage=spent.usage,
@@ -501,11 +503,11 @@ class _Run:
                 edits = [Written(MAIN, edit) for edit in self._writer.ready(outcome.edits)]
                 if outcome:
                     ended = _measured(attempt, plan.request, before, transcript.view)
-                    edits += [Written(POOL, one) for one in self._writer.ready(plan.notes)]
+                    edits += [Written(POOL, kept_note) for kept_note in self._writer.ready(plan.notes)]
             fate: Fate = outcome.fate if note is None or fault is None else "failed"
             reason = "" if outcome else outcome.reason
             ended = replace(ended, fate=fate, reason=reason, edits=[edit.id for edit in outcome.edits])
-            return [*edits, *(Written(USAGE, one) for one in used), *_ended(note, ended, state)]
+            return [*edits, *(Written(USAGE, usage) for usage in used), *_ended(note, ended, state)]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
         self._compactions.is_forced |= bool(outcome) and plan.forced

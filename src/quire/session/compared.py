@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
 
 def before_of(kept: Kept, earlier: Sequence[Kept]) -> Kept | None:
     """The last earlier request with the same sections, as several agents may take turns; else the last."""
-    same = (one for one in reversed(earlier) if list(one.sections) == list(kept.sections))
+    same = (receipt for receipt in reversed(earlier) if list(receipt.sections) == list(kept.sections))
     return next(same, earlier[-1] if earlier else None)
 
 
@@ -137,7 +137,7 @@ def _shared(before: Kept, kept: Kept) -> tuple[int, Cause | None]:
     """How many items from the start are equal, and why not more; `None` if items were only added."""
     items = shared_prefix(before.items, kept.items)
     if (before.provider, before.model) != (kept.provider, kept.model):
-        names = [f"{one.model or 'a model'} at {one.provider}" for one in (before, kept)]
+        names = [f"{receipt.model or 'a model'} at {receipt.provider}" for receipt in (before, kept)]
         return items, Cause("model", f"{names[0]} → {names[1]}")
     if before.tools != kept.tools:
         return items, Cause("tools", _changed_tools(before.tools, kept.tools))
@@ -236,7 +236,7 @@ def first_change(before: Kept, kept: Kept) -> FirstChange | None:
     Cache marks are left out, because they differ in each request, and are not cached themselves. `Forgotten`
     if one of the requests cannot be rendered again.
     """
-    old, new = (one.payload(cache=False).payload for one in (before, kept))
+    old, new = (receipt.payload(cache=False).payload for receipt in (before, kept))
     history = HISTORY.get(kept.provider, "")
     fields = sorted({**new, **old}, key=lambda name: name == history)
     change = _first(_changed(old.get(name), new.get(name), (name,)) for name in fields)
@@ -263,7 +263,7 @@ def _changed(old: Any, new: Any, path: Path) -> Change | None:
         if change is not None or len(old) == len(new):
             return change
         return (*path, end), encode(old[end:])[1:-1], encode(new[end:])[1:-1]
-    was, now = (b"" if one is None else encode(one) for one in (old, new))
+    was, now = (b"" if value is None else encode(value) for value in (old, new))
     return path, was, now
 
 
@@ -272,7 +272,7 @@ def _are(kind: type, *values: Any) -> bool:
 
 
 def _first(changes: Iterable[Change | None]) -> Change | None:
-    return next((one for one in changes if one is not None), None)
+    return next((change for change in changes if change is not None), None)
 
 
 def _offset(value: Any, path: Path) -> int:

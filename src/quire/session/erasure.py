@@ -61,7 +61,7 @@ def find(log: Log, text: str) -> list[str]:
     wanted = text.casefold()
     log.root.catch_up()
     with log.lock:
-        recorded = [item for one in log.state.transcripts.values() for item in one.recorded()]
+        recorded = [item for transcript in log.state.transcripts.values() for item in transcript.recorded()]
         of_jobs = [item for job in log.state.jobs.pending.values() for item in (_arguments(job), *job.items)]
         items = {item.id: item for item in (*recorded, *log.state.pool, *of_jobs)}
     return [item.id for item in items.values() if any(wanted in text.casefold() for text in _texts(item))]
@@ -124,7 +124,7 @@ def _relatives(logs: Sequence[Log]) -> list[Log]:
 def _related_names(log: Log) -> list[str]:
     """The names of a conversation, of its parent, and of the conversations it was merged with."""
     notes = [log.state.origin, *log.read_stream(MERGED)]
-    others = [one.content["conversation"] for one in notes if isinstance(one, Note) and one.content]
+    others = [note.content["conversation"] for note in notes if isinstance(note, Note) and note.content]
     return [log.place.conversation, *others]
 
 
@@ -200,15 +200,15 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
     """Complete unfinished erasures in a conversation or above it: their process may have ended."""
     above = [Place(log.place.scope, name) for name in _names_above(log.place.conversation)]
     places = [place for place in above if log.store.version(place)]
-    logs = {one.place: one for one in (log, *_opened(log.store, places), *_links_to_finish(log))}.values()
-    if any(one.state.forgetting for one in logs):
+    logs = {each.place: each for each in (log, *_opened(log.store, places), *_links_to_finish(log))}.values()
+    if any(each.state.forgetting for each in logs):
         with _locks.setdefault(log.store, RLock()):
             families, names = list[_Family](), set[str]()
-            for one in logs:
-                intents = [note.content for note in one.state.forgetting.values()]
+            for each in logs:
+                intents = [note.content for note in each.state.forgetting.values()]
                 ids = {item_id for intent in intents for item_id in intent["ids"]}
                 names |= {name for intent in intents for name in intent["names"]} - ids
-                families += [_Family(one, ids)] if intents else []
+                families += [_Family(each, ids)] if intents else []
             if families:
                 _Erasing(log.store, log.place.scope, names).run(families, waits=waits)
     elif log.state.unwiped:
@@ -407,7 +407,9 @@ def _ends(family: _Family, erasure_id: str, state: State) -> Entries:
     ]
     for name, transcript in state.transcripts.items():
         trial = transcript.copy()
-        while shown := [one for one in trial.view.summaries() if one.spans and is_tombstone(one)]:
+        while shown := [
+            summary for summary in trial.view.summaries() if summary.spans and is_tombstone(summary)
+        ]:
             for summary in shown:  # an undo may show a summary that this one had folded in
                 undo = Undo(summary.id, origin="model")
                 trial.append(undo)

@@ -207,7 +207,7 @@ class Hook:
         self.is_async = iscoroutinefunction(function) or iscoroutinefunction(method)
         self.is_around = isgeneratorfunction(function)
         if self.is_around and not set(events) <= set(get_args(Doing)):
-            known = ", ".join(one.__name__ for one in get_args(Doing))
+            known = ", ".join(event.__name__ for event in get_args(Doing))
             raise InvalidValue(f"hook {cut(self.name)!r} is a generator: it hears only {known}")
 
     def __call__(self, event: Any) -> Any:
@@ -229,7 +229,7 @@ def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[
     """
     known = (*_AFTER, *_AFTER.values())
     if not events or any(event not in known for event in events):
-        names = ", ".join(one.__name__ for one in known)
+        names = ", ".join(event.__name__ for event in known)
         raise InvalidValue(f"a hook hears one event or more of these: {names}")
 
     def declare(function: Callable[[Any], Any]) -> Hook:

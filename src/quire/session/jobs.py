@@ -325,8 +325,8 @@ async def digest_of_job(log: Log, job_id: str) -> str | None:
             return pending.entry.digest or None
 
     def find() -> str | None:
-        accepted = (one for _, one in _job_entries(log) if isinstance(one, AcceptedJob))
-        return next((one.digest or None for one in accepted if one.job == job_id), None)
+        accepted = (entry for _, entry in _job_entries(log) if isinstance(entry, AcceptedJob))
+        return next((entry.digest or None for entry in accepted if entry.job == job_id), None)
 
     return await AWAITED.do(log, find)
 

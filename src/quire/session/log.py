@@ -264,16 +264,16 @@ class Log:
     def version(self) -> int:
         """How many entries are stored, as far as this process has read them."""
         with self.applying:
-            return self.state.version - sum(len(one.entries) for one in self._staged)
+            return self.state.version - sum(len(write.entries) for write in self._staged)
 
     def views(self) -> dict[str, View]:
         """The view of each transcript; for the turn that has staged items, with these."""
         with self.applying:
             transcripts = self.state.transcripts
             if self._sees_staged:
-                return {name: one.view for name, one in transcripts.items()}
-            staged = Counter(stream for one in self._staged for stream, _ in one.entries)
-            stored = {name: len(one) - staged[name] for name, one in transcripts.items()}
+                return {name: transcript.view for name, transcript in transcripts.items()}
+            staged = Counter(stream for write in self._staged for stream, _ in write.entries)
+            stored = {name: len(transcript) - staged[name] for name, transcript in transcripts.items()}
             names = [name for name in transcripts if stored[name] or name == MAIN]
             return {name: transcripts[name].at(stored[name]) for name in names}
 
@@ -364,7 +364,7 @@ class Log:
     def catch_up(self) -> Entries:
         """Store what is staged, apply the new entries of other writers, and return these."""
         with self.lock:
-            staged, before = [entry for one in self._staged for entry in one.entries], self.version
+            staged, before = [entry for write in self._staged for entry in write.entries], self.version
             self.flush()
             rebased: Entries = []  # entries of others that the flush has met
             if self.version != before + len(staged):
@@ -518,7 +518,7 @@ class Log:
 
     def _write(self, entries: Entries, expected: int | None) -> Entries:
         """Store the staged entries and these, then apply these to the state."""
-        staged = [entry for one in self._staged for entry in one.entries]
+        staged = [entry for write in self._staged for entry in write.entries]
         if not entries and not staged:
             if expected is not None:
                 self.catch_up()

@@ -392,10 +392,10 @@ def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
     """The receipt at a version; "last" or "-1" is the last one, "-2" the one before it."""
     if not receipts:
         raise UnknownId("no request was kept in this conversation")
-    by_name = {str(one.version): one for one in receipts} | {"last": receipts[-1]}
-    by_name |= {str(-place): one for place, one in enumerate(reversed(receipts), 1)}
+    by_name = {str(receipt.version): receipt for receipt in receipts} | {"last": receipts[-1]}
+    by_name |= {str(-place): receipt for place, receipt in enumerate(reversed(receipts), 1)}
     if asked not in by_name:
-        known = ", ".join(str(one.version) for one in receipts[-10:])
+        known = ", ".join(str(receipt.version) for receipt in receipts[-10:])
         raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
     return by_name[asked]
 
@@ -471,7 +471,7 @@ class SentRequest(NamedTuple):
 def quotes_in(context: Context) -> dict[str, SelectedQuotes]:
     """The selections of quotes in a context, by section."""
     selections = context.receipt.selections.items()
-    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
+    return {name: selection for name, selection in selections if isinstance(selection, SelectedQuotes)}
 
 
 def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -509,7 +509,9 @@ class _ReceiptWriter:
         self._request, self._state = request, state
         self._selected = quotes_in(request.context)
         self._quoted = {
-            one.items[0].id: self._names(one.quotes) for one in self._selected.values() if one.items
+            selection.items[0].id: self._names(selection.quotes)
+            for selection in self._selected.values()
+            if selection.items
         }
         # By digest; the candidates of a section by the name of the section.
         self._new: dict[bytes, Item] = {}
@@ -597,7 +599,7 @@ class _ReceiptWriter:
     def _reference(self, item: Item, is_static: bool = False) -> str | int:
         """The id of an item that the log has unchanged, or the version of a receipt part."""
         transcripts = self._state.transcripts.values()
-        view = next((one.view for one in transcripts if item.id in one), None)
+        view = next((transcript.view for transcript in transcripts if item.id in transcript), None)
         if is_in(view, item):
             return item.id
         sourced = self._with_sources(item, is_static)
