@@ -443,7 +443,7 @@ def test_readings_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPa
         return an_object(q=nested(depth - 1)) if depth else TEXT
 
     tools = [{"name": f"f{number}", "parameters": nested(20)} for number in range(100)]
-    monkeypatch.setattr("quire.providers.tools._MOST_KEPT", 2 * 2**20)
+    monkeypatch.setattr("quire.providers.tools._MAX_CACHE_BYTES", 2 * 2**20)
     tracemalloc.start()
     for wire, start in product(WIRES, range(0, len(tools), 20)):
         PROVIDERS[wire].render(ASKED, tools=copy.deepcopy(tools[start : start + 20]))

@@ -1,4 +1,4 @@
-"""The request and response formats of providers, and the rules by which providers refuse requests.
+"""The request and response formats of providers, and the rules that their requests must follow.
 
 A wire is one provider's request and response format (JSON). Use `provider_for("anthropic")` or
 `PROVIDERS["anthropic"]`.
@@ -12,10 +12,7 @@ from quire.providers.check.schema import (
 )
 from quire.providers.draft import content_for_model as content_for_model
 from quire.providers.importers import strict_messages as strict_messages
-from quire.providers.media import (
-    base64_of as base64_of,
-    media_type as media_type,
-)
+from quire.providers.media import base64_of as base64_of, media_type as media_type
 from quire.providers.names import may_be_renamed as may_be_renamed
 from quire.providers.openai_chat.read import chunk_of as chunk_of
 from quire.providers.pairs import Pairing as Pairing

@@ -1,9 +1,9 @@
 """Messages of LangChain and of the Vercel AI SDK, and the calls and thoughts among their content blocks.
 
-LangChain names a type instead of a role. It keeps blocks of the provider that answered (thinking, tool_use)
-beside the calls in `tool_calls`, and what merging a stream left in them. In the AI SDK calls and results are
-parts: in messages for a model (`ModelMessage`) several results stand in one message, in messages of a user
-interface (`UIMessage`) a call and its result are one part, and a message may hold several steps. Sources:
+LangChain's messages have a type instead of a role. Beside the calls in `tool_calls` they keep the provider's
+own blocks (thinking, tool_use), which may have leftover fields of a merged stream. In the AI SDK, calls and
+results are parts. A message for a model (`ModelMessage`) may have several results. In a message of a user
+interface (`UIMessage`) a call and its result are one part, and the message may have several steps. Sources:
 langchain-core, `messages`; ai-sdk.dev/docs/reference/ai-sdk-core, `model-message` and `ui-message`.
 """
 
@@ -20,6 +20,7 @@ from quire.tokens import FAILED
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CALL_ARGUMENTS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+_MESSAGE_FIELDS = ("role", "name", "tool_call_id", "refusal")
 _OUTPUTS = ("text", "json", "error-text", "error-json")
 
 
@@ -27,9 +28,9 @@ _OUTPUTS = ("text", "json", "error-text", "error-json")
 
 
 def chat_messages(message: Json, path: str) -> list[Json]:
-    """A message as messages of Chat Completions, in which each result is a message; mostly it is one already.
+    """A message of any library as messages of Chat Completions, where each result is a message of its own.
 
-    Calls of the AI SDK stay in the content, as the blocks that `call_in` reads.
+    Most messages are returned unchanged. Calls of the AI SDK stay in the content, as blocks for `call_in`.
     """
     if message.get("parts"):
         return _from_interface(message, path)
@@ -48,10 +49,10 @@ def chat_messages(message: Json, path: str) -> list[Json]:
             results.append(_result(fields, place))
         else:
             rest.append(_call(fields, place) if fields.get("type") == "tool-call" else block)
-    spoken = {**message, "content": rest}
+    without_results = {**message, "content": rest}
     if message.get("role") == "tool":
-        return [*results, *([{**spoken, "role": "user"}] if rest else ())]
-    return [spoken, *results]
+        return [*results, *([{**without_results, "role": "user"}] if rest else ())]
+    return [without_results, *results]
 
 
 def _call(block: Json, path: str) -> Json:
@@ -66,7 +67,7 @@ def _result(block: Json, path: str) -> Json:
 
 
 def _output(output: Json, kind: str, path: str) -> Any:
-    """The output of a call: a value with a kind."""
+    """The output of a call in the AI SDK, which is a value with a kind."""
     if kind == "content":
         return entries_in(output.get("value"))
     if kind == "execution-denied":
@@ -79,15 +80,15 @@ def _output(output: Json, kind: str, path: str) -> Any:
 
 
 def _from_interface(message: Json, path: str) -> list[Json]:
-    """A message of a user interface: each of its steps is a message with calls, followed by their results."""
+    """A `UIMessage` as chat messages: each step is a message with calls, followed by their results."""
     parts = [fields_in(part) for part in entries_in(message.get("parts"))]
-    made, said, results = list[Json](), list[Any](), list[Json]()
+    messages, content, results = list[Json](), list[Any](), list[Json]()
 
     def end_step() -> None:
-        if said:
-            made.append({"role": message.get("role"), "content": [*said]})
-        made.extend(results)
-        said.clear()
+        if content:
+            messages.append({"role": message.get("role"), "content": [*content]})
+        messages.extend(results)
+        content.clear()
         results.clear()
 
     for index, part in enumerate(parts):
@@ -96,17 +97,17 @@ def _from_interface(message: Json, path: str) -> list[Json]:
         if kind == "step-start" or (results and call is None):
             end_step()
         if call is not None:
-            said.append(_call(call, place))
+            content.append(_call(call, place))
             if "output" in call:
                 results.append(_result(call, place))
         elif kind in ("text", "reasoning", "file"):
-            said.append(part if kind == "file" else {"type": kind, "text": part.get("text")})
+            content.append(part if kind == "file" else {"type": kind, "text": part.get("text")})
     end_step()
-    return made
+    return messages
 
 
 def _interface_call(part: Json, kind: str) -> Json | None:
-    """A part as the call that it shows, with its output where it has one; None for another part."""
+    """The call in a part of a `UIMessage`, with its output if it has one; None for other parts."""
     if kind != "dynamic-tool" and not kind.startswith("tool-"):
         return None
     part = {"toolName": kind.removeprefix("tool-"), **part}
@@ -125,18 +126,18 @@ def _interface_call(part: Json, kind: str) -> Json | None:
 
 
 def strict_messages(message: Json, path: str) -> list[Json]:
-    """A message as Chat Completions takes it: calls beside the content, thoughts in a field of their own."""
-    return [_strict(one, path) for one in chat_messages(message, path)]
+    """A message as Chat Completions accepts it: calls and thoughts are fields beside the content."""
+    return [_strict(chat_message, path) for chat_message in chat_messages(message, path)]
 
 
 def _strict(message: Json, path: str) -> Json:
     role, content = message.get("role"), message.get("content")
-    kept = {name: message[name] for name in ("role", "name", "tool_call_id", "refusal") if message.get(name)}
+    fields = {name: message[name] for name in _MESSAGE_FIELDS if message.get(name)}
     if role == "tool" and message.get("status") == "error":
         content = FAILED + (content if isinstance(content, str) else json_text(content, path))
     if role != "assistant":
         blocks = entries_in(content)
-        return {**kept, "content": [_strict_block(block) for block in blocks] if blocks else content or ""}
+        return {**fields, "content": [_strict_block(block) for block in blocks] if blocks else content or ""}
     calls, thoughts, rest = dict[str, Json](), list[str](), list[Any]()
     for block in entries_in(content) if isinstance(content, list) else ():
         call, thought = call_in(fields_in(block)), thought_in(fields_in(block))
@@ -153,16 +154,19 @@ def _strict(message: Json, path: str) -> Json:
             calls[text_in(call.get("id")) or str(len(calls))] = call
     for call in calls.values():
         function = fields_in(call.get("function"))
-        if not isinstance(given := function.get("arguments"), str):
-            call["function"] = {**function, "arguments": json_text({} if given is None else given, path)}
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            text = json_text({} if arguments is None else arguments, path)
+            call["function"] = {**function, "arguments": text}
     thoughts.append(text_in(message.get("reasoning_content")))
-    said: Json = {**kept, "content": (rest or None) if isinstance(content, list) else content or None}
-    said |= {"tool_calls": list(calls.values())} if calls else {}
-    return said | ({"reasoning_content": "\n\n".join(filter(None, thoughts))} if any(thoughts) else {})
+    fields["content"] = (rest or None) if isinstance(content, list) else content or None
+    if calls:
+        fields["tool_calls"] = list(calls.values())
+    return fields | ({"reasoning_content": "\n\n".join(filter(None, thoughts))} if any(thoughts) else {})
 
 
 def _strict_block(block: Any) -> Any:
-    """A picture of any library as a part of Chat Completions; every other block as it is."""
+    """A text or an image of any library as a part of Chat Completions; every other block unchanged."""
     part = read_part(fields_in(block))
     if isinstance(part, str):
         return {"type": "text", "text": part}
@@ -174,7 +178,7 @@ def _strict_block(block: Any) -> Any:
 
 
 def call_in(block: Json) -> Json | None:
-    """The call of Chat Completions that a block in the content of a model's message stands for."""
+    """A content block of a model's message as a call of Chat Completions; None if it is no call."""
     clean = clean_block(block)
     arguments, name = _CALL_ARGUMENTS.get(text_in(clean.get("type"))), text_in(clean.get("name"))
     call_id = text_in(clean.get("call_id")) or text_in(clean.get("id"))
@@ -184,19 +188,19 @@ def call_in(block: Json) -> Json | None:
 
 
 def clean_block(block: Json) -> Json:
-    """A block without fields of libraries, which Anthropic refuses.
+    """A block without the fields that libraries add and Anthropic refuses.
 
-    Merging a stream leaves some of them; the input may stand in `partial_json` alone.
+    After merging a stream, the input may be only in `partial_json`.
     """
     clean = {name: value for name, value in block.items() if name not in ANTHROPIC_FOREIGN_FIELDS}
-    given = object_in(block.get("input") or block["partial_json"]) if "partial_json" in block else None
-    return clean if given is None else {**clean, "input": given}
+    streamed = object_in(block.get("input") or block["partial_json"]) if "partial_json" in block else None
+    return clean if streamed is None else {**clean, "input": streamed}
 
 
 def thought_in(block: Json) -> Json | None:
-    """The block of Anthropic that a thought, or a block of a server tool, stands for; None for another block.
+    """A thought, or a block of a server tool, as a block of Anthropic; None for other blocks.
 
-    Thoughts are blocks of Anthropic, of Mistral, of LangChain (also for Bedrock) or of the AI SDK.
+    Thoughts may be blocks of Anthropic, Mistral, LangChain (also for Bedrock) or the AI SDK.
     """
     kind = text_in(block.get("type"))
     if kind == "thinking" and isinstance(block.get("thinking"), str):
@@ -206,7 +210,7 @@ def thought_in(block: Json) -> Json | None:
     if kind not in ("reasoning", "reasoning_content", "thinking"):
         return None
     fields: Json = {**block, **fields_in(block.get("extras")), **fields_in(block.get("reasoning_content"))}
-    pieces = [one for name in ("summary", "content", "thinking") for one in entries_in(fields.get(name))]
+    pieces = [piece for name in ("summary", "content", "thinking") for piece in entries_in(fields.get(name))]
     texts = [text_in(fields.get(name)) for name in ("text", "reasoning", "reasoning_content")]
     texts += [text_in(fields_in(piece).get("text")) for piece in pieces]
     thinking, signature = "\n\n".join(filter(None, texts)), text_in(fields.get("signature"))

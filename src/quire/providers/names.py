@@ -1,4 +1,4 @@
-"""Ids and names in the alphabet of a wire: deterministic, and never two alike."""
+"""Ids and names that a wire accepts, in place of those that it refuses: deterministic and unique."""
 
 import re
 from base64 import b32encode
@@ -12,95 +12,95 @@ _RENAMED = re.compile(r"_[0-9a-f]{10}$")
 
 
 class Alphabet(NamedTuple):
-    """The ids or names that a wire accepts: a pattern for the whole text, and the length of a new one.
+    """The ids or names that a wire accepts: a pattern for the whole text, and the greatest length.
 
-    `is_fixed` alphabets accept letters and digits of exactly that length, as Mistral does for ids.
+    With `is_fixed` only letters and digits of exactly that length are accepted, such as Mistral's ids.
     """
 
     pattern: re.Pattern[str]
-    longest: int
+    max_length: int
     is_fixed: bool = False
 
-    def takes(self, text: str) -> bool:
+    def accepts(self, text: str) -> bool:
         """Whether a text can be sent as it is."""
         return self.pattern.fullmatch(text) is not None
 
-    def renamed(self, text: str) -> str:
-        """A text of the alphabet that stands for this one and no other."""
+    def rename(self, text: str) -> str:
+        """A text of the alphabet made from this one; two different texts never get the same result."""
         if self.is_fixed:
-            return b32encode(blake2b(text.encode(), digest_size=10).digest()).decode()[: self.longest]
+            return b32encode(blake2b(text.encode(), digest_size=10).digest()).decode()[: self.max_length]
         digest = blake2b(text.encode(), digest_size=5).hexdigest()
-        plain = _OTHER.sub("_", text)[: self.longest - len(digest) - 2]
+        plain = _OTHER.sub("_", text)[: self.max_length - len(digest) - 2]
         return f"{plain if plain[:1].isalpha() else 'x' + plain[1:]}_{digest}"
 
-    def numbered(self, text: str, count: int) -> str:
-        """The text that stands for the `count`-th use of this one; for the first use itself, if it can."""
+    def name_for_use(self, text: str, count: int) -> str:
+        """The wire text for the `count`-th use of a text: for the first use the text itself, if accepted."""
         if count > 1:
-            return self.renamed(f"{text}#{count}")
-        return text if self.takes(text) else self.renamed(text)
+            return self.rename(f"{text}#{count}")
+        return text if self.accepts(text) else self.rename(text)
 
 
 def may_be_renamed(name: str) -> bool:
-    """Whether a name may stand for another one, by the digest at its end."""
+    """Whether a name ends in a digest, so that `Alphabet.rename` may have made it."""
     return _RENAMED.search(name) is not None
 
 
-class Names:
-    """Wire names of tools or parameters: one for each own name, and never two alike."""
+class WireNames:
+    """Wire names of tools or parameters: each own name gets one that no other has."""
 
-    __slots__ = ("_alphabet", "_taken", "given")
+    __slots__ = ("_alphabet", "_used", "by_own_name")
 
-    def __init__(self, letters: Alphabet) -> None:
-        self._alphabet = letters
-        self.given: dict[str, str] = {}  # wire names by own name
-        self._taken: set[str] = set()
+    def __init__(self, alphabet: Alphabet) -> None:
+        self._alphabet = alphabet
+        self.by_own_name: dict[str, str] = {}
+        self._used: set[str] = set()  # wire names
 
-    def branch(self) -> "Names":
-        """A copy that gives further names without changing this one."""
-        twin = Names(self._alphabet)
-        twin.given, twin._taken = self.given.copy(), self._taken.copy()
+    def branch(self) -> "WireNames":
+        """A copy; names that are added to it are not added here."""
+        twin = WireNames(self._alphabet)
+        twin.by_own_name, twin._used = self.by_own_name.copy(), self._used.copy()
         return twin
 
-    def keeps(self, text: str) -> bool:
-        """Whether a text that has no wire name yet can be its own."""
-        return self._alphabet.takes(text) and text not in self._taken
+    def can_keep(self, text: str) -> bool:
+        """Whether a name without a wire name yet can be sent as it is."""
+        return self._alphabet.accepts(text) and text not in self._used
 
-    def give(self, text: str) -> str:
-        """The wire name for a text."""
+    def wire_name(self, text: str) -> str:
+        """The wire name of an own name; the first call for a name chooses it."""
         count = 0
-        while text not in self.given:
+        while text not in self.by_own_name:
             count += 1
-            name = self._alphabet.numbered(text, count)
-            if name not in self._taken:
-                self.given[text] = name
-                self._taken.add(name)
-        return self.given[text]
+            name = self._alphabet.name_for_use(text, count)
+            if name not in self._used:
+                self.by_own_name[text] = name
+                self._used.add(name)
+        return self.by_own_name[text]
 
     def originals(self) -> dict[str, str]:
-        """The own names of all that were renamed, by wire name."""
-        return {name: text for text, name in self.given.items() if name != text}
+        """Own names by wire name, for the names that were changed."""
+        return {name: text for text, name in self.by_own_name.items() if name != text}
 
 
-class Ids:
-    """Wire ids of calls: each call has one that no other has, also where the model repeats its own."""
+class WireIds:
+    """Wire ids of calls: each call gets one that no other has, even if the model repeats an id."""
 
-    __slots__ = ("alphabet", "taken")
+    __slots__ = ("alphabet", "uses_by_id")
 
-    def __init__(self, letters: Alphabet) -> None:
-        self.alphabet = letters
-        self.taken: MutableMapping[str, int] = {}  # by id: how often it was asked for
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.uses_by_id: MutableMapping[str, int] = {}
 
-    def branch(self) -> "Ids":
-        """A copy that gives further ids without changing this one."""
-        twin = Ids(self.alphabet)
-        twin.taken = ChainMap({}, self.taken)
+    def branch(self) -> "WireIds":
+        """A copy; ids that are added to it are not added here."""
+        twin = WireIds(self.alphabet)
+        twin.uses_by_id = ChainMap({}, self.uses_by_id)
         return twin
 
-    def give(self, text: str) -> str:
-        """The wire id for the next call with an id."""
-        first = given = self.alphabet.numbered(text, 1)
-        while given in self.taken:
-            self.taken[first] += 1
-            given = self.alphabet.numbered(text, self.taken[first])
-        self.taken[given] = 1
-        return given
+    def next_id(self, text: str) -> str:
+        """The wire id for the next call that has the id `text` in the history."""
+        first = wire_id = self.alphabet.name_for_use(text, 1)
+        while wire_id in self.uses_by_id:
+            self.uses_by_id[first] += 1
+            wire_id = self.alphabet.name_for_use(text, self.uses_by_id[first])
+        self.uses_by_id[wire_id] = 1
+        return wire_id

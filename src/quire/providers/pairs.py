@@ -1,4 +1,4 @@
-"""Items in the order that providers take them, for those who write the messages themselves."""
+"""Items in the order that providers accept, for code that writes its own messages."""
 
 from operator import is_
 
@@ -10,24 +10,25 @@ from quire.state import Scroll
 
 
 class Pairing:
-    """Puts the results of calls directly after each reply, as every provider demands.
+    """Puts the results of calls directly after the reply that made them, as every provider demands.
 
-    A call without a result gets one that says so. A result that comes after the model went on is a message of
-    the user. A result without a call is left out. Items that were paired before are not paired again.
+    A call without a result gets one that says so. A result that arrives after the model's next reply becomes
+    a user message. A result without a call is left out. `pair` continues from the items of its last call if
+    the new ones begin with them.
     """
 
     def __init__(self) -> None:
         self._turns = Turns(_Pairs())
-        self._taken: list[Item] = []
+        self._paired: list[Item] = []  # stable items that `_turns` has
 
     def pair(self, scroll: Scroll) -> list[Item]:
-        """The items of a request, every call with its result."""
+        """The items of a request, each call followed by its result."""
         items, stable = list(scroll), scroll.stable_length
-        known = len(self._taken)
-        if known > stable or not all(map(is_, self._taken, items)):
-            self._turns, known = Turns(_Pairs()), 0
-        self._turns.feed(items[known:stable])
-        self._taken = items[:stable]
+        start = len(self._paired)
+        if start > stable or not all(map(is_, self._paired, items)):
+            self._turns, start = Turns(_Pairs()), 0
+        self._turns.feed(items[start:stable])
+        self._paired = items[:stable]
         pairs = _Pairs(self._turns.writer)
         rest = self._turns.branch(pairs)
         rest.feed(items[stable:])
@@ -36,7 +37,7 @@ class Pairing:
 
 
 class _Pairs(Writer):
-    """Writes no wire: it collects the items of whole turns."""
+    """Collects the items of whole turns instead of writing messages."""
 
     wire = "openai"
 
@@ -45,13 +46,13 @@ class _Pairs(Writer):
         self.writes_plainly = False
         self.items: list[Item] = before.items.copy() if isinstance(before, _Pairs) else []
 
-    def user(self, item: Message | Note | Summary) -> None:
+    def add_user(self, item: Message | Note | Summary) -> None:
         self.items.append(item)
 
-    def instruct(self, item: Message | ConfigChange) -> None:
+    def add_instructions(self, item: Message | ConfigChange) -> None:
         self.items.append(item)
 
-    def reply(self, reply: ModelTurn) -> None:
+    def add_reply(self, reply: ModelTurn) -> None:
         self.items += reply.outputs
         for call, result in zip(reply.calls, reply.results, strict=True):
             if result is None:

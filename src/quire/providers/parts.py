@@ -1,6 +1,6 @@
-"""Content of messages and results as parts: blocks of OpenAI, Anthropic, LangChain, the AI SDK and MCP.
+"""Reads content blocks of OpenAI, Anthropic, LangChain, the AI SDK and MCP as parts of messages and results.
 
-A block that is not known, or that cannot be read, stays as its JSON. Sources: the API references of the
+An unknown or unreadable block becomes a text that holds its JSON. Sources: the API references of the
 services; langchain-core, `messages.content`; ai-sdk.dev/docs/reference/ai-sdk-core/model-message;
 modelcontextprotocol.io/specification, "Tool Result".
 """
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quire.errors import Damaged, InvalidValue
 from quire.items import Audio, Content, Detail, File, Image, Part
-from quire.providers.media import PDF, Media, bare_base64, bytes_of, file_address, shown, without_bytes
+from quire.providers.media import PDF, Media, decode_base64, file_url, find_type, read_data_url, without_bytes
 from quire.providers.state import ANTHROPIC, OPENAI
 from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
 
@@ -23,13 +23,13 @@ _FAMILIES = {
     **dict.fromkeys(("file", "input_file", "document", "video", "media"), "file"),
 }
 _HOLDERS = ("source", "image_url", "input_audio", "file")
-"""Where a block has an object with its media."""
+"""The fields in which a block may nest its media."""
 _DATA = ("base64", "image", "data", "file_data")
-_ADDRESSES = ("url", "image_url", "file_url")
-_TYPES = ("media_type", "mime_type", "mediaType", "mimeType")
+_URLS = ("url", "image_url", "file_url")
+_MEDIA_TYPES = ("media_type", "mime_type", "mediaType", "mimeType")
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
-_OPEN = ("https://", "http://")
+_WEB = ("https://", "http://")
 
 
 def read_content(content: Any, path: str) -> Content:
@@ -52,7 +52,7 @@ def needed_content(message: Json, path: str) -> Content:
 
 
 def read_output(content: Any, path: str) -> Content:
-    """The output of a call: text, or blocks. Any other value is its JSON."""
+    """The output of a call: text, or blocks. Any other value becomes JSON text."""
     if content is None or content == []:
         return ""
     if isinstance(content, str):
@@ -66,19 +66,19 @@ def read_output(content: Any, path: str) -> Content:
 
 
 def part_or_json(block: Any, path: str) -> Part:
-    """The part that a block stands for, or its JSON."""
+    """A block as a part; its JSON text if it cannot be read."""
     part = read_part(fields_in(block))
     return short_json(block, path) if part is None else part
 
 
 def short_json(value: Any, path: str) -> str:
-    """A value that no part stands for as JSON text, without long base64."""
-    json_text(value, path)  # refuses what nests too deep, before anything goes through it
+    """A value as JSON text, in which long base64 is replaced by its media type and size."""
+    json_text(value, path)  # refuses a value that nests too deeply, before `without_bytes` walks it
     return json_text(without_bytes(value), path)
 
 
 def content_from(parts: Sequence[Part]) -> Content:
-    """Parts as the content of an item; a single text stays a text."""
+    """Parts as the content of an item: a single text is returned as text, everything else as a tuple."""
     if not parts:
         return ""
     first = parts[0]
@@ -86,7 +86,7 @@ def content_from(parts: Sequence[Part]) -> Content:
 
 
 def read_part(block: Json) -> Part | None:
-    """The part that a block stands for; None if it is of no known kind, or cannot be read."""
+    """A block as a part; None if its kind is unknown or it cannot be read."""
     kind = text_in(block.get("type"))
     if kind in _TEXTS or kind == "refusal" or block.get("source_type") == "text":
         text = block.get("refusal" if kind == "refusal" else "text")
@@ -113,8 +113,8 @@ def _media(block: Json, kind: str, family: str) -> Part | None:
         return File(data=text.encode(), media_type="text/plain", name=text_in(name) or None)
     source = _source(fields)
     address = _file_address(fields, source, is_anthropic=holder == "source")
-    kinds = [fields[name] for name in _TYPES if fields.get(name)]
-    declared = kinds[0] if kinds else _FORMATS.get(text_in(fields.get("format")))
+    media_types = [fields[name] for name in _MEDIA_TYPES if fields.get(name)]
+    declared = media_types[0] if media_types else _FORMATS.get(text_in(fields.get("format")))
     if declared is None and kind == "document" and address is None:
         declared = PDF
     part = part_from(address or source, declared, family=family, name=name, is_address=address is not None)
@@ -123,39 +123,40 @@ def _media(block: Json, kind: str, family: str) -> Part | None:
 
 
 def _source(fields: Json) -> str:
-    """Base64, or an address that others can open."""
-    held = next(filter(fields.get, (*_DATA, *_ADDRESSES)), "")
-    source = text_in(fields.get(held))
-    return source if held in _DATA or source.startswith((*_OPEN, "data:")) else ""
+    """The base64 of a block, or its URL if the URL is one of the web or a `data:` URL; else empty."""
+    name = next(filter(fields.get, (*_DATA, *_URLS)), "")
+    source = text_in(fields.get(name))
+    return source if name in _DATA or source.startswith((*_WEB, "data:")) else ""
 
 
 def _file_address(fields: Json, source: str, *, is_anthropic: bool) -> str | None:
-    """The address of a file that its service knows by an id; the AI SDK takes ids in place of data."""
+    """The URL that items use for an uploaded file, if the block names one. The AI SDK has its id in data."""
     file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
     if source.startswith(("file-", "file_")):
         file_id, is_anthropic = source, source.startswith("file_")
-    return file_address(ANTHROPIC if is_anthropic else OPENAI, file_id)
+    return file_url(ANTHROPIC if is_anthropic else OPENAI, file_id)
 
 
 def part_from(
     source: Any, kind: Any = None, *, family: str, name: Any = None, is_address: bool = False
 ) -> Media | None:
-    """The part that base64 or an address stands for; None for any other value.
+    """An image, audio or file part from base64 or a URL; None for any other value.
 
-    `kind` is the declared media type; `family` (image, audio or file) is used if the type is not known.
+    `kind` is the declared media type. `family` is image, audio or file, and is used if the type is unknown.
+    With `is_address` the source is a URL of any scheme.
     """
     if not isinstance(source, str) or not source:
         return None
-    declared, data = bare_base64(source)
+    declared, data = read_data_url(source)
     kind = kind if isinstance(kind, str) and kind and "*" not in kind else declared
-    held: dict[str, Any] = {"url": source}
-    if not is_address and not source.startswith(_OPEN):
-        held = {"data": bytes_of(data)}
-        kind = kind or shown(held["data"] or b"")
+    content: dict[str, Any] = {"url": source}
+    if not is_address and not source.startswith(_WEB):
+        content = {"data": decode_base64(data)}
+        kind = kind or find_type(content["data"] or b"")
     family = kind.partition("/")[0] if kind else family
     try:
         if family in ("image", "audio"):
-            return (Image if family == "image" else Audio)(**held, media_type=kind)
-        return File(**held, media_type=kind, name=text_in(name) or None)
+            return (Image if family == "image" else Audio)(**content, media_type=kind)
+        return File(**content, media_type=kind, name=text_in(name) or None)
     except InvalidValue:
         return None

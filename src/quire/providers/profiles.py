@@ -1,8 +1,8 @@
-"""What a model on a route takes, as one `Profile`: the abilities that the writers ask for.
+"""The `Profile` of a model: what the writers may send to it.
 
-The facts of models (media, roles, limits) are in `tokens/models.toml`. Here they become what each wire needs
-to know, together with the route in the name of a model. A model that is not known gets what nearly all
-services take. Where no model is named, the caller knows whom the payload goes to, and nothing is held back.
+A profile is made from the facts in `tokens/models.toml` (media, roles, limits), the wire, and the cloud that
+the model's name shows. An unknown model gets what nearly all services accept. Without a model name, only the
+rules of the wire apply.
 """
 
 import re
@@ -20,65 +20,65 @@ _BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
 _VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
 _GPT = re.compile(r"gpt-\d(?:\.\d{1,2})?(?![\d.a-z])")
 
-_NINE_LETTERS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
-_READ_IDS = Alphabet(re.compile("[!-~]{1,64}"), 64)
+_NINE_CHARACTER_IDS = Alphabet(re.compile("[a-zA-Z0-9]{9}"), 9, is_fixed=True)
+_READABLE_IDS = Alphabet(re.compile("[!-~]{1,64}"), 64)
 
 MEDIA = frozenset(("image_input", "pdf_input", "audio_input"))
 
 STRICTEST_IMAGES = ImageLimits(count=100, bytes=5_242_880, side=8000, many=20, many_side=2000)
-"""Limits that every Claude keeps; they hold where the model is not known."""
+"""Limits that satisfy every Claude model; they apply if the model is unknown."""
 
 LARGEST_REQUEST: dict[Cloud | None, int] = {None: 31_000_000, "vertex": 29_000_000, "bedrock": 19_000_000}
-"""Anthropic: bytes of a request. The limits are 32, 30 and 20 MB; the rest is for what the caller adds."""
+"""Anthropic: bytes of a request. The API's limits are 32, 30 and 20 MB; 1 MB is left for other fields."""
 
 
 class Profile(NamedTuple):
-    """What a model on its route takes."""
+    """What may be sent to a model."""
 
     model: str | None
     cloud: Cloud | None = None
-    """The cloud that serves a model of another maker, as far as the model name shows it."""
+    """The cloud that serves the model, if the model's name shows it; None for the maker's own service."""
     media: frozenset[str] = MEDIA
-    """Of `image_input`, `pdf_input` and `audio_input`, what the model takes."""
+    """The media that the model accepts: `image_input`, `pdf_input`, `audio_input`."""
     features: frozenset[str] = frozenset()
-    """Of the features that `models.toml` explains, those of the model."""
+    """The model's features; `models.toml` explains each."""
 
-    # OpenAI's two wires, which many others speak
+    # OpenAI's two wires, which many other services use
     takes_all: bool = True
-    """Whether all of the wire is taken: names of speakers, custom tools, recordings by id."""
+    """Whether the service accepts the whole wire: names of speakers, custom tools, recordings by id."""
     instructions: Literal["system", "developer", "user"] = "system"
-    """The role of instructions; `user` if the model takes no other role for them."""
+    """The role of instructions; `user` if the model has no role for them."""
     instructions_anywhere: bool = True
-    """Whether instructions stand where they were given; else they are one message at the start."""
+    """Whether instructions may stand anywhere; if not, they are one message at the start."""
     call_ids: Alphabet | None = None
-    """The ids that calls must have, where they are not the usual ones of the wire."""
+    """The call ids that the model accepts, if they differ from those of the wire."""
     cache_key: bool = False
-    """Whether the service takes `prompt_cache_key`."""
+    """Whether the service accepts `prompt_cache_key`."""
 
-    # Chat: what services of this wire want back beside a message
+    # Chat Completions: fields that services want back beside a message
     takes_thoughts: bool = True
-    """Whether reasoning goes back; OpenAI's own models neither give nor take it here, Mistral's need none."""
+    """Whether reasoning is sent back. OpenAI's own models return none on this wire; Mistral's need none."""
     signs_calls: bool = False
-    """Gemini 3 and later: the first call of a step is refused without a signature."""
+    """Gemini 3 and later: the service refuses the first call of a step if it has no signature."""
 
     # Anthropic
     bound_thinking: bool = False
-    """Thinking is valid only after the very prefix that it was made with, the volatile part included."""
+    """Whether thinking is valid only after exactly the request that produced it, volatile items included."""
     fetches: bool = True
-    """Whether the service fetches media from an address."""
+    """Whether the service fetches media from a URL."""
     images: ImageLimits = STRICTEST_IMAGES
     largest_request: int = LARGEST_REQUEST[None]
 
     # Gemini
     signs_text: bool = False
-    """Models that draw, from Gemini 3 on: text and images of the model are refused without a signature."""
+    """Image models from Gemini 3 on: the service refuses the model's text and images without a signature."""
     mixes_tools: bool = True
-    """Whether functions go together with tools of the provider."""
+    """Whether one request may have both functions and the provider's own tools."""
 
 
 @lru_cache(256)
 def profile_for(wire: str, model: str | None) -> Profile:
-    """What a model takes on a wire."""
+    """The profile of a model on a wire."""
     if model is None:
         return Profile(None, signs_calls=wire == "gemini")
     facts, cloud = facts_for(model), cloud_of(model)
@@ -86,7 +86,8 @@ def profile_for(wire: str, model: str | None) -> Profile:
     is_gpt = _GPT.match(bare_name(model)) is not None
     is_openai = (is_gpt if facts.provider is None else facts.provider == "openai") and not has("open_weights")
     is_claude_wire, is_gemini_model = wire == "anthropic", facts.provider == "gemini"
-    call_ids = _NINE_LETTERS if has("nine_character_ids") else _READ_IDS if has("model_reads_ids") else None
+    readable_ids = _READABLE_IDS if has("model_reads_ids") else None
+    call_ids = _NINE_CHARACTER_IDS if has("nine_character_ids") else readable_ids
     limits = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
     return Profile(
         model,
@@ -103,16 +104,16 @@ def profile_for(wire: str, model: str | None) -> Profile:
         signs_calls=has("thought_signatures"),
         bound_thinking=is_claude_wire and has("thinking_bound_to_prefix"),
         fetches=cloud is None if is_claude_wire else not is_gemini_model or has("web_urls"),
-        images=replace(STRICTEST_IMAGES, **{name: most for name, most in limits.items() if most is not None}),
+        images=replace(STRICTEST_IMAGES, **{name: n for name, n in limits.items() if n is not None}),
         largest_request=LARGEST_REQUEST[cloud],
-        # Vertex AI does not look at the signatures of text.
+        # Vertex AI does not check the signatures of text.
         signs_text=has("thought_signatures") and "image" in model.lower() and cloud != "vertex",
         mixes_tools=(not is_gemini_model or has("provider_tools_with_functions")) and cloud != "vertex",
     )
 
 
 def _media(wire: str, facts: ModelFacts, is_openai: bool) -> frozenset[str]:
-    """The media that a model takes; of one that is not known, what nearly all of the wire take."""
+    """The media that a model accepts; for an unknown model, what nearly all models of the wire accept."""
     if wire == "gemini" or (wire == "anthropic" and facts is UNKNOWN):
         return MEDIA
     if facts is not UNKNOWN:
@@ -122,10 +123,10 @@ def _media(wire: str, facts: ModelFacts, is_openai: bool) -> frozenset[str]:
 
 @lru_cache(256)
 def cloud_of(model: str) -> Cloud | None:
-    """The cloud that a model name goes to; None for the service of its maker, and for all others.
+    """The cloud that a model name shows; None for the maker's own service and every other one.
 
-    Bedrock has dots and the maker before the name, Vertex AI has paths, and dates after an `@`. A name that
-    the maker and a cloud share is taken for the maker's; `vertex_ai/claude-…` says that the cloud is meant.
+    Names on Bedrock have the maker and a dot in front; names on Vertex AI have a path, or a date after `@`. A
+    name that the maker and a cloud share counts as the maker's; `vertex_ai/claude-…` selects the cloud.
     """
     name = model.strip().lower()
     if _BEDROCK.search(name):

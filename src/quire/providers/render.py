@@ -1,8 +1,8 @@
-"""From items to a payload, going on from where the last rendering of the same transcript stopped.
+"""Renders items as a payload, continuing from the last rendering of the same transcript.
 
-The cache is in the memos of the transcript's last log segment (`quire.state.memos`): one draft for each wire
-and model. A view that only grew feeds the draft the new items. Each payload is finished on a branch of the
-draft, which copies the list of messages and nothing else.
+The memos of the transcript's last log segment (`quire.state.memos`) cache one draft for each wire and model.
+If the view has only grown since, the draft takes just the new items. Each payload is finished on a branch of
+the draft, which copies the list of messages but not the messages.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,8 +16,8 @@ from quire.providers.types import CachePlan, Rendered
 from quire.state import Scroll, View, checked_items, keep_memo, memos
 
 
-class _Kept(NamedTuple):
-    """The cached draft of an earlier rendering: what was rendered, and the turns, whose reply may be open."""
+class _CachedDraft(NamedTuple):
+    """An earlier rendering: its items and tools, and its turns, of which the last reply may be incomplete."""
 
     scroll: Scroll
     tools: list[Tool]
@@ -31,21 +31,21 @@ def render(
     tools: list[Tool],
     plan: CachePlan | None,
 ) -> Rendered:
-    """Items and tools as a payload; `begin` makes a writer with nothing written."""
+    """Items and tools as a payload; `begin` makes an empty writer."""
     scroll, key = _scroll(items), (begin, profile.model)
     view, stable, volatile = scroll.view, scroll.stable_length, scroll.after
     if plan is not None and plan.slow is not None and plan.slow != stable:
-        # Such a boundary is rare, so that these items are rendered from scratch.
+        # A boundary at another place is rare: these items are rendered from scratch, without the cache.
         view, stable = None, plan.boundary(len(scroll))
         volatile = tuple(scroll[stable:])
-    turns = None if view is None else _continued(view, key, scroll, tools)
+    turns = None if view is None else _extend_cached(view, key, scroll, tools)
     if turns is None:
         turns = Turns(begin(profile, tools))
-        turns.writer.draft.edited = scroll.was_edited
+        turns.writer.draft.has_edits = scroll.was_edited
         turns.feed(scroll[:stable])
     rendered = _build_payload(turns, volatile, tools, plan)
     if view is not None:
-        keep_memo(view, key, _Kept(scroll, tools, turns))
+        keep_memo(view, key, _CachedDraft(scroll, tools, turns))
     return rendered
 
 
@@ -55,19 +55,19 @@ def _scroll(items: Sequence[Item]) -> Scroll:
     return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(checked_items(items)))
 
 
-def _continued(view: View, key: Hashable, scroll: Scroll, tools: list[Tool]) -> Turns | None:
-    """The turns of an earlier rendering with what was added since; None if there is none to go on from.
+def _extend_cached(view: View, key: Hashable, scroll: Scroll, tools: list[Tool]) -> Turns | None:
+    """The turns of the cached draft, with the new items; None if the cache has no draft that fits.
 
-    The earlier one is taken away until the payload is finished, so that another thread begins its own.
+    The draft is removed from the cache until the payload is finished, so that no other thread uses it.
     """
-    kept = cast("_Kept | None", memos(view).pop(key, None))
-    if kept is None or [tool.exact for tool in kept.tools] != [tool.exact for tool in tools]:
+    cached = cast("_CachedDraft | None", memos(view).pop(key, None))
+    if cached is None or [tool.exact for tool in cached.tools] != [tool.exact for tool in tools]:
         return None
-    added = scroll.added_since(kept.scroll)
+    added = scroll.added_since(cached.scroll)
     if added is None:
         return None
-    kept.turns.feed(added)
-    return kept.turns
+    cached.turns.feed(added)
+    return cached.turns
 
 
 def _build_payload(
@@ -79,25 +79,25 @@ def _build_payload(
     """
     main = turns.writer.draft
     if main.digest.is_wanted:
-        # The message before the turn of the model may still be extended, so it is not counted for good.
+        # Later items may extend the message before the model's turn, so the digest does not include it yet.
         main.digest.advance(main.messages, main.turn_start() - 1)
     writer = turns.writer.branch()
-    rest, draft, profile = turns.branch(writer), writer.draft, writer.profile
+    branch, draft, profile = turns.branch(writer), writer.draft, writer.profile
     fixed = max(len(main.messages) - 1, 0)  # messages that never change; the last may be extended
-    rest.close()
+    branch.close()
     draft.mark_stable()
-    own = draft.messages[fixed:]
+    rest = draft.messages[fixed:]
     if volatile:
-        rest.feed(volatile)
-        rest.close()
-    caches = plan is not None and plan.keep != "none"
-    payload = writer.finish(plan if caches else None)
+        branch.feed(volatile)
+        branch.close()
+    uses_cache = plan is not None and plan.keep != "none"
+    payload = writer.finish(plan if uses_cache else None)
     if profile.bound_thinking:
-        own = draft.messages[fixed:]
+        rest = draft.messages[fixed:]
 
     def digest() -> str:
-        main.digest.is_wanted = True  # a hint for later renderings; the draft may be in other hands
-        return draft.digest.of(main.messages, fixed, own)
+        main.digest.is_wanted = True  # only a hint for later renderings: another thread may use the draft now
+        return draft.digest.of(main.messages, fixed, rest)
 
     return Rendered(
         payload,

@@ -1,7 +1,7 @@
-"""JSON Schema of tool parameters and of answers: reading it, and writing it as a wire takes it.
+"""JSON Schemas of tool parameters and of answers: reads them, and writes them for each wire.
 
-A schema is code. One that is not valid JSON Schema (draft 2020-12) is refused with a path. Keywords that a
-wire refuses are removed, and named in `Form.removed`. Every function returns a new schema.
+Reading refuses a schema that is not valid JSON Schema (draft 2020-12), with the path of the fault. Writing
+removes keywords that the wire refuses, and lists them in `Form.removed`. Every function returns a new schema.
 """
 
 from collections.abc import Mapping
@@ -14,28 +14,28 @@ from quire.items import MAX_DEPTH
 from quire.providers import rules
 from quire.providers.check.core import type_of
 from quire.providers.check.schema import children, schema_errors, subschemas
-from quire.providers.names import Names
+from quire.providers.names import WireNames
 from quire.providers.values import Json, entries_in, fields_in, nests_deeper
 
-_TYPED = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
+_TYPE_KEYWORDS = frozenset(("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"))
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
 def copy(schema: Mapping[str, Any]) -> Json:
-    """A deep copy of a schema that was read."""
+    """A deep copy of a schema from `read_schema`, or of any other JSON object."""
     return cast("Json", _decode(_encode(schema)))
 
 
 def is_open(schema: Json) -> bool:
-    """Whether a schema is that of an object which may have properties that it does not name."""
+    """Whether a schema describes an object that may have properties beyond those that it names."""
     is_object = _allows(schema, "object") or "properties" in schema
     return is_object and schema.get("additionalProperties") is not False
 
 
 def is_plain_object(schema: Json) -> bool:
-    """Whether the top of a schema is one object, as tools and answers must be on every wire."""
+    """Whether the top of a schema describes a single object, as every wire demands of tools and answers."""
     return schema.get("type") == "object" and rules.OPENAI_TOP_KEYWORDS.isdisjoint(schema)
 
 
@@ -46,11 +46,11 @@ def _allows(schema: Json, kind: str) -> bool:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def read_schema(given: Any, path: str) -> Json:
-    """A valid schema whose pointers lead somewhere, and whose top does not point elsewhere."""
-    if not isinstance(given, dict):
-        raise WrongType(f"{path}: a schema is an object, this is {type_of(given)}")
-    text = _encode(given)
+def read_schema(value: Any, path: str) -> Json:
+    """A copy of a schema, checked: it is valid, each `$ref` has a target, and the top has no `$ref`."""
+    if not isinstance(value, dict):
+        raise WrongType(f"{path}: a schema is an object, this is {type_of(value)}")
+    text = _encode(value)
     if nests_deeper(text.decode(), MAX_DEPTH):
         raise InvalidValue(f"{path}: nests deeper than {MAX_DEPTH} levels")
     schema: Json = _decode(text)
@@ -67,11 +67,11 @@ def read_schema(given: Any, path: str) -> Json:
     return schema
 
 
-def read_parameters(given: Any, path: str) -> tuple[Json, tuple[str, ...]]:
-    """The schema of a tool's parameters, one object, and the keywords removed from its top for that."""
-    if given is None or given is True:
+def read_parameters(value: Any, path: str) -> tuple[Json, tuple[str, ...]]:
+    """The schema of a tool's parameters, a single object, and the keywords that were removed from its top."""
+    if value is None or value is True:
         return {"type": "object", "properties": {}}, ()
-    schema = read_schema(given, path)
+    schema = read_schema(value, path)
     if "type" in schema and not _allows(schema, "object"):
         raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
     removed = [key for key in schema if key in rules.OPENAI_TOP_KEYWORDS]
@@ -84,12 +84,12 @@ def read_parameters(given: Any, path: str) -> tuple[Json, tuple[str, ...]]:
 
 
 def _modernize(schema: Json) -> None:
-    """Write in the words of draft 2020-12 what public clients and servers write in others.
+    """Replace what clients and servers write in other dialects by the words of draft 2020-12.
 
-    These are types in capitals and `nullable` (Gemini's API reference), and arrays that do not say what they
-    hold (vscode#244467).
+    These are types in capitals and `nullable` (Gemini's API reference), and arrays without `items`
+    (vscode#244467).
     """
-    for name in ("$schema", "$id"):  # names of a draft and of a document, which no wire reads
+    for name in ("$schema", "$id"):  # no wire reads them
         schema.pop(name, None)
     is_nullable, kind = schema.pop("nullable", False), schema.get("type")
     if isinstance(kind, str):
@@ -106,38 +106,39 @@ def _check_pointers(schema: Json, path: str) -> None:
 
 
 def _target(root: Json, pointer: str, place: str) -> Any:
-    """The schema that a pointer leads to."""
+    """The schema that a `$ref` points to."""
     if pointer != "#" and not pointer.startswith("#/"):
         raise InvalidValue(f"{place}.$ref: a pointer must lead into the schema itself")
-    found: Any = root
+    target: Any = root
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        entries = entries_in(found)
+        entries = entries_in(target)
         index = int(key) if key.isdecimal() and len(key) < 10 else len(entries)
-        found = entries[index] if index < len(entries) else fields_in(found).get(key)
-    if not isinstance(found, dict | bool):
+        target = entries[index] if index < len(entries) else fields_in(target).get(key)
+    if not isinstance(target, dict | bool):
         raise InvalidValue(f"{place}.$ref: the pointer leads to no schema")
-    return cast("Any", found)
+    return cast("Any", target)
 
 
 def is_recursive(schema: Json) -> bool:
-    """Whether a schema contains itself, or one that does, by way of pointers.
+    """Whether a schema, or a schema inside it, contains itself by `$ref`.
 
-    Goes depth first: a schema that is entered again before all that it holds was walked contains itself.
+    The search is depth first: a schema that is reached again before its children are done contains itself.
     """
     entered, done = set[int](), set[int]()
-    left = [(schema, False)]
-    while left:
-        one, is_walked = left.pop()
-        if is_walked:
-            done.add(id(one))
-        elif id(one) not in done:
-            if id(one) in entered:
+    pending = [(schema, False)]
+    while pending:
+        current, are_children_done = pending.pop()
+        if are_children_done:
+            done.add(id(current))
+        elif id(current) not in done:
+            if id(current) in entered:
                 return True
-            entered.add(id(one))
-            inner = [child for _, child in children(one)]
-            inner += [_target(schema, one["$ref"], "")] if "$ref" in one else []
-            left += [(one, True), *((fields_in(child), False) for child in inner if isinstance(child, dict))]
+            entered.add(id(current))
+            inner = [child for _, child in children(current)]
+            inner += [_target(schema, current["$ref"], "")] if "$ref" in current else []
+            pending.append((current, True))
+            pending += [(fields_in(child), False) for child in inner if isinstance(child, dict)]
     return False
 
 
@@ -145,47 +146,47 @@ def is_recursive(schema: Json) -> bool:
 
 
 class Form(NamedTuple):
-    """A schema for one wire."""
+    """A schema in the form that one wire accepts."""
 
     schema: Json
     strict: bool = False
     removed: tuple[str, ...] = ()
-    """The keywords that the wire lacks."""
+    """The keywords that were removed because the wire refuses them."""
     refusal: str = ""
-    """Why the strict mode of the wire cannot take the schema, if it was asked for."""
+    """If strict mode was requested but is not possible: the reason."""
 
 
 def schema_for(wire: str, schema: Mapping[str, Any], strict: bool | None = False) -> Form:
-    """A schema as a wire takes it, in its strict mode if that is asked for and can be had.
+    """A schema in the form that a wire accepts; strict if that is requested and possible.
 
-    In strict mode, objects that do not say whether they take other properties are closed, and limits that the
-    mode lacks, such as `maxLength`, are removed. A schema whose meaning would change is not strict.
+    Strict mode closes objects without `additionalProperties`, and removes limits that the mode does not know,
+    such as `maxLength`. If this would change which values the schema describes, the result is not strict.
     """
-    made = copy(schema)
-    plain = Form(made, removed=_remove_lacking(made, wire, None))
+    plain_schema = copy(schema)
+    plain = Form(plain_schema, removed=_remove_unsupported(plain_schema, wire, None))
     if not strict:
         return plain
     mode = rules.STRICT_MODES.get(wire.removesuffix("-responses"))
     if mode is None:
         return plain._replace(refusal="the service, which has no strict tools")
-    made = copy(schema)
-    removed = _remove_lacking(made, wire, mode)
-    _close_objects(made)
-    refusal = _strict_refusal(made, mode)
-    return plain._replace(refusal=refusal) if refusal else Form(made, True, removed)
+    strict_schema = copy(schema)
+    removed = _remove_unsupported(strict_schema, wire, mode)
+    _close_objects(strict_schema)
+    refusal = _strict_refusal(strict_schema, mode)
+    return plain._replace(refusal=refusal) if refusal else Form(strict_schema, True, removed)
 
 
-def _remove_lacking(schema: Json, wire: str, mode: rules.StrictMode | None) -> tuple[str, ...]:
-    """Remove the keywords that a wire lacks and that limit or describe a value, and return their names."""
+def _remove_unsupported(schema: Json, wire: str, mode: rules.StrictMode | None) -> tuple[str, ...]:
+    """Remove unsupported keywords that only limit or describe a value, and return their names."""
     removed: dict[str, None] = {}
     for _, inner in subschemas(schema):
-        for key in [key for key, value in inner.items() if _lacks(wire, mode, key, value)]:
+        for key in [key for key, value in inner.items() if _is_unsupported(wire, mode, key, value)]:
             del inner[key]
             removed[key] = None
     return tuple(removed)
 
 
-def _lacks(wire: str, mode: rules.StrictMode | None, key: str, value: Any) -> bool:
+def _is_unsupported(wire: str, mode: rules.StrictMode | None, key: str, value: Any) -> bool:
     if key == "pattern" and wire.startswith("openai"):
         return rules.OPENAI_PATTERN_REFUSED.search(value) is not None
     if mode is None:
@@ -197,16 +198,16 @@ def _lacks(wire: str, mode: rules.StrictMode | None, key: str, value: Any) -> bo
 
 def _close_objects(schema: Json) -> None:
     schemas = [inner for _, inner in subschemas(schema)]
-    closes = not any("allOf" in inner for inner in schemas)  # a member may name what another one does not
+    can_close = not any("allOf" in inner for inner in schemas)  # its members may name different properties
     for inner in schemas:
         if "oneOf" in inner and "anyOf" not in inner:
             inner["anyOf"] = inner.pop("oneOf")
-        if closes and inner.get("properties"):
+        if can_close and inner.get("properties"):
             inner.setdefault("additionalProperties", False)
 
 
 def _strict_refusal(schema: Json, mode: rules.StrictMode) -> str:
-    """The first place in a schema that a strict mode refuses; empty if there is none."""
+    """What a strict mode refuses in a schema: the path of the first place, or a reason; empty if nothing."""
     optional = unions = 0
     for place, inner in subschemas(schema, "the schema"):
         if not _is_strict(inner, mode):
@@ -220,7 +221,7 @@ def _strict_refusal(schema: Json, mode: rules.StrictMode) -> str:
 
 def _is_strict(schema: Json, mode: rules.StrictMode) -> bool:
     values = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), schema.get("items")]
-    is_typed = not _TYPED.isdisjoint(schema) and not any(isinstance(value, bool) for value in values)
+    is_typed = not _TYPE_KEYWORDS.isdisjoint(schema) and not any(isinstance(value, bool) for value in values)
     if not is_typed or is_open(schema) or not mode.keywords.issuperset(schema):
         return False
     is_complete = not _optional(schema) and ("$ref" not in schema or len(schema) == 1)
@@ -235,32 +236,32 @@ def _optional(schema: Json) -> set[str]:
 
 
 def property_aliases(schema: Json) -> dict[str, str]:
-    """Names that Anthropic takes, for the properties at the top whose own names it refuses.
+    """Aliases for the properties at the top whose own names Anthropic refuses, by own name.
 
-    An alias depends on the names alone, so that a tool is the same at every turn.
+    An alias depends only on the property names, so that a tool is the same in every turn.
     """
-    names = Names(rules.PROPERTY_NAMES)
+    names = WireNames(rules.PROPERTY_NAMES)
     properties = fields_in(schema.get("properties"))
-    for name in sorted(properties, key=lambda name: not rules.PROPERTY_NAMES.takes(name)):
-        names.give(name)
-    return {own: alias for own, alias in names.given.items() if own != alias}
+    for name in sorted(properties, key=lambda name: not rules.PROPERTY_NAMES.accepts(name)):
+        names.wire_name(name)
+    return {own: alias for own, alias in names.by_own_name.items() if own != alias}
 
 
 def with_aliases(schema: Json, aliases: Mapping[str, str], path: str) -> Json:
-    """A schema with aliases for properties at its top; what else names them is refused."""
-    made = {**schema, "properties": renamed(schema["properties"], aliases)}
-    if "required" in made:
-        made["required"] = [aliases.get(name, name) for name in made["required"]]
+    """A schema with aliases for properties at its top; refused if another keyword may name the properties."""
+    renamed = {**schema, "properties": rename_fields(schema["properties"], aliases)}
+    if "required" in renamed:
+        renamed["required"] = [aliases.get(name, name) for name in renamed["required"]]
     for key in rules.CONDITIONS:
         if key in schema:
             raise InvalidValue(f"{path}.{key}: may name properties that have other names here")
-    for place, inner in subschemas(made, path):
+    for place, inner in subschemas(renamed, path):
         if inner.get("$ref") == "#":
             raise InvalidValue(f"{place}.$ref: points to the whole schema, whose properties are renamed")
-    _check_pointers(made, path)
-    return made
+    _check_pointers(renamed, path)
+    return renamed
 
 
-def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> Json:
-    """An object with other names for some of its fields, in the same order."""
+def rename_fields(fields: Mapping[str, Any], names: Mapping[str, str]) -> Json:
+    """A copy of an object in which `names` gives some fields new names, in the same order."""
     return {names.get(name, name): value for name, value in fields.items()}

@@ -1,7 +1,7 @@
-"""What the readers of the four wires share.
+"""The parts that the readers of the four wires share.
 
-`Items` collects the items that blocks of a wire stand for, in a reply or in a history. `ReplyReader` joins
-the events of a stream to blocks and takes a whole response as such blocks, so both give the same items.
+`ItemBuilder` collects the items of a reply or of a history. `ReplyReader` joins the events of a stream into
+blocks, and reads a whole response as such blocks, so that both give the same items.
 """
 
 from abc import ABC, abstractmethod
@@ -30,8 +30,8 @@ from quire.providers.state import blocks_text, pack
 from quire.providers.types import HISTORY, Finish, Parsed, Rendered
 from quire.providers.values import (
     Json,
-    decoded,
-    dumped,
+    decode_json,
+    dump_model,
     fields_in,
     json_text,
     list_at,
@@ -43,166 +43,169 @@ from quire.providers.values import (
 )
 from quire.tokens import Usage
 
-Placed = tuple[str, Json]
-"""A block of a wire with its path."""
+WithPath = tuple[str, Json]
+"""The path of a JSON object, and the object."""
 
 NO_NAME = "unknown"
-"""The name of the tool in a result whose call is not in the history."""
+"""The tool name in a result whose call is not in the history."""
 
 _KEEP_ALIVE = ("ping", "keepalive")
-_LONGEST_ERROR = 500  # characters
-_LONGEST_EVENT = 300  # characters of an unknown event that are quoted
+_MAX_ERROR_LENGTH = 500  # characters
+_MAX_QUOTED_LENGTH = 300  # characters of an unknown event
 
 
 # --- values ----------------------------------------------------------------------------------------------
 
 
-def placed(values: Any, path: str) -> list[Placed]:
-    """The objects of a list with their paths."""
-    found = [(f"{path}[{index}]", value) for index, value in enumerate(list_at(values, path))]
-    return [(place, object_at(value, place)) for place, value in found]
+def objects_at(values: Any, path: str) -> list[WithPath]:
+    """The objects of a list with their paths; `Damaged` if it is no list of objects."""
+    with_paths = [(f"{path}[{index}]", value) for index, value in enumerate(list_at(values, path))]
+    return [(place, object_at(value, place)) for place, value in with_paths]
 
 
 _USAGE: dict[str, dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("usage.json").read_bytes())
-"""Where each wire reports its usage; input and output are sums of several fields."""
+"""The fields in which each wire reports its usage; input and output are sums of several fields."""
 
 
 def usage_from(wire: str, report: Json) -> Usage | None:
-    """The usage that a wire reports. A part is never more than its whole."""
+    """The usage that a wire reports. Cached tokens are at most all input, reasoning tokens all output."""
     if not report:
         return None
 
     def counts(name: str) -> list[int]:
         pairs = (path.rpartition(".") for path in _USAGE[wire][name])
-        found = [(fields_in(report.get(head)) if head else report).get(field) for head, _, field in pairs]
-        return [0, *(value for value in found if isinstance(value, int))]
+        values = [(fields_in(report.get(head)) if head else report).get(field) for head, _, field in pairs]
+        return [0, *(value for value in values if isinstance(value, int))]
 
-    given, output = max(sum(counts("input")), 0), max(sum(counts("output")), 0)
-    cached = min(max(counts("cache_read")), given)
-    written = min(max(counts("cache_write")), given - cached)
-    return Usage(given, output, cached, written, min(max(counts("reasoning")), output))
+    input_tokens, output = max(sum(counts("input")), 0), max(sum(counts("output")), 0)
+    cached = min(max(counts("cache_read")), input_tokens)
+    written = min(max(counts("cache_write")), input_tokens - cached)
+    return Usage(input_tokens, output, cached, written, min(max(counts("reasoning")), output))
 
 
 # --- items -----------------------------------------------------------------------------------------------
 
 
-class Items:
+class ItemBuilder:
     """Collects the items of a reply or of a history on one wire.
 
     Services repeat ids of calls within a reply (HKUDS/nanobot#3943, #4473) or leave them out. A repeated id
-    gets a number, unless the whole call is repeated (mudler/cogito#66): a tool must not run twice. In a reply
-    a missing id is made anew, in a history it is counted, so that it stays the same each time the history is
-    read.
+    gets a number as suffix. A call that is repeated as a whole (mudler/cogito#66) is left out, because a tool
+    must not run twice. A missing id is random in a reply; in a history it is a counter, so that reading the
+    same history again gives the same id.
     """
 
     def __init__(
         self, wire: str, model: str | None, sent: Rendered | None = None, *, is_history: bool = False
     ) -> None:
-        self.all: list[Item] = []
+        self.items: list[Item] = []
         self.model = model or (None if sent is None else sent.model) or ""
-        """The model that the state is bound to."""
-        self.has_kept = False
-        self.has_half_call = False
-        """Whether a call without a name was left out of a reply."""
+        """The model that made the opaque state."""
+        self.has_opaque_blocks = False
+        self.has_incomplete_call = False
+        """Whether a call was left out because it has no name."""
         self._reply_id = None if is_history else new_id()
         self._wire = wire
         self._prefix = sent.prefix if sent is not None else None
         self._names: Mapping[str, str] = sent.names if sent is not None else {}
         self._parameters: Mapping[str, Mapping[str, str]] = sent.parameters if sent is not None else {}
         self._is_history = is_history
-        self._used: set[str] = set()  # ids
-        self._calls: dict[str, ToolCall] = {}  # the latest call, by its id on the wire
-        self._open: list[tuple[str, ToolCall]] = []  # calls of the latest round without a result, by that id
+        self._used_ids: set[str] = set()
+        self._calls_by_id: dict[str, ToolCall] = {}  # the latest call for each wire id
+        self._open_calls: list[tuple[str, ToolCall]] = []  # (wire id, call) without a result
         self._is_round_over = False
 
     def begin_reply(self) -> None:
-        """Items added from here on are of a new reply.
+        """Begin a new reply: items that are added from now on belong to it.
 
-        On a wire whose history is a flat list this is never called, and `groups` guesses.
+        On a wire whose history is a flat list this is never called, and `groups` guesses the replies.
         """
         self._reply_id = new_id()
 
-    def state(self, blocks: Sequence[Json], path: str) -> Opaque:
-        """The state of an item that stands for these raw blocks."""
+    def pack_state(self, blocks: Sequence[Json], path: str) -> Opaque:
+        """The state of an item made from these raw blocks."""
         return pack(self._wire, self.model, blocks, self._prefix, path)
 
-    def say(self, content: Content, state: Opaque | None = None) -> None:
+    def add_message(self, content: Content, state: Opaque | None = None) -> None:
         """Add a message of the model, unless it is empty."""
         if content:
-            self.all.append(Message("assistant", content, state=state, reply_id=self._reply_id))
+            self.items.append(Message("assistant", content, state=state, reply_id=self._reply_id))
 
-    def think(self, blocks: Sequence[Json], path: str) -> None:
-        self.add_reasoning(blocks_text(self._wire, blocks), self.state(blocks, path))
+    def add_thoughts(self, blocks: Sequence[Json], path: str) -> None:
+        self.add_reasoning(blocks_text(self._wire, blocks), self.pack_state(blocks, path))
 
     def add_reasoning(self, text: str, state: Opaque) -> None:
-        self.all.append(Reasoning(text, state, self._reply_id))
+        self.items.append(Reasoning(text, state, self._reply_id))
 
-    def keep(self, blocks: Sequence[Json], path: str) -> None:
-        """Add blocks that no item stands for, such as a search that the service ran."""
-        self.has_kept = True
-        self.think(blocks, path)
+    def add_opaque(self, blocks: Sequence[Json], path: str) -> None:
+        """Add blocks without an item type, such as a search that the service ran, as one `Reasoning`."""
+        self.has_opaque_blocks = True
+        self.add_thoughts(blocks, path)
 
-    def hear(self, role: Role, content: Content, state: Opaque | None = None) -> None:
-        """Add a message of somebody else than the model: a call after it starts a new round."""
-        self.all.append(Message(role, content, state=state))
+    def add_input(self, role: Role, content: Content, state: Opaque | None = None) -> None:
+        """Add a message that is not the model's; a call after it starts a new round."""
+        self.items.append(Message(role, content, state=state))
         self._is_round_over = True
 
-    def call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
-        """Add a call; its arguments are JSON text, which stays as the model wrote it, or a value."""
+    def add_call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
+        """Add a call with the given arguments; JSON text is kept exactly as the model wrote it."""
         if not isinstance(wire_id, str | None):
             raise Damaged("the id of the call is not text", path)
         if not isinstance(name, str) or not name:
             if self._is_history:
                 raise Damaged("the call has no name", path)
-            self.has_half_call = True
+            self.has_incomplete_call = True
             return
         tool = self._names.get(name, name)
         text = self._arguments(tool, given, path)
-        same = self._calls.get(wire_id or "")
-        if not self._is_history and same is not None and (same.name, same.arguments) == (tool, text):
+        known = self._calls_by_id.get(wire_id or "")
+        if not self._is_history and known is not None and (known.name, known.arguments) == (tool, text):
             return
         call = ToolCall(self._new_id(wire_id or ""), tool, text, state, self._reply_id)
-        self.all.append(call)
+        self.items.append(call)
         if self._is_round_over:
-            self._open, self._is_round_over = [], False
-        self._open.append((wire_id or "", call))
-        self._calls[wire_id or call.call_id] = call
+            self._open_calls, self._is_round_over = [], False
+        self._open_calls.append((wire_id or "", call))
+        self._calls_by_id[wire_id or call.call_id] = call
 
-    def result(self, wire_id: str, tool: str, content: Content, is_error: bool) -> None:
+    def add_result(self, wire_id: str, tool: str, content: Content, is_error: bool) -> None:
         """Add the result of a call.
 
-        Without an id, it belongs to the first open call of its tool; without a name, to the first open one.
+        A result without an id belongs to the first open call of its tool; if it has no tool name either, to
+        the first open call.
         """
         self._is_round_over = True
         if wire_id:
-            fitting = [pair for pair in self._open if pair[0] == wire_id]
+            matches = [call for own_id, call in self._open_calls if own_id == wire_id]
         else:
-            fitting = [pair for pair in self._open if not tool or pair[1].name == tool]
-        call = fitting[0][1] if fitting else self._calls.get(wire_id)
-        self._open = [pair for pair in self._open if pair[1] is not call]
+            matches = [call for _, call in self._open_calls if not tool or call.name == tool]
+        call = matches[0] if matches else self._calls_by_id.get(wire_id)
+        self._open_calls = [pair for pair in self._open_calls if pair[1] is not call]
         if call is None:
             call_id, tool = wire_id or self._new_id(""), tool or NO_NAME
         else:
             call_id, tool = call.call_id, call.name
-        self.all.append(ToolResult(call_id, tool, content, is_error))
+        self.items.append(ToolResult(call_id, tool, content, is_error))
 
-    def _arguments(self, tool: str, given: Any, path: str) -> str:
-        """The arguments of a call as text, under the tool's own parameter names."""
-        own = self._parameters.get(tool)
-        fields = object_in(given) if isinstance(given, str) and own is not None else given
-        if own is not None and isinstance(fields, dict):
-            given = {own.get(name, name): value for name, value in fields_in(fields).items()}
-        return given if isinstance(given, str) else json_text({} if given is None else given, path)
+    def _arguments(self, tool: str, arguments: Any, path: str) -> str:
+        """The arguments of a call as JSON text, with the tool's own parameter names."""
+        own_names = self._parameters.get(tool)
+        fields = object_in(arguments) if isinstance(arguments, str) and own_names is not None else arguments
+        if own_names is not None and isinstance(fields, dict):
+            arguments = {own_names.get(name, name): value for name, value in fields_in(fields).items()}
+        if isinstance(arguments, str):
+            return arguments
+        return json_text({} if arguments is None else arguments, path)
 
     def _new_id(self, wire_id: str) -> str:
-        """An id that no call has yet."""
+        """A call id that is not used yet: the wire id, if need be with a number."""
         if not wire_id:
-            wire_id = f"call_{len(self._used)}" if self._is_history else f"call_{new_id()}"
+            wire_id = f"call_{len(self._used_ids)}" if self._is_history else f"call_{new_id()}"
         own, number = wire_id, 1
-        while own in self._used:
+        while own in self._used_ids:
             number += 1
             own = f"{wire_id}_{number}"
-        self._used.add(own)
+        self._used_ids.add(own)
         return own
 
 
@@ -210,123 +213,126 @@ class Items:
 
 
 class ReplyReader(ABC):
-    """Reads an answer from its events. A wire adds how it joins events and makes items."""
+    """Reads an answer, whole or streamed. A subclass reads the events of its wire and builds the items."""
 
     wire: ClassVar[str]
 
     def __init__(self, sent: Rendered | None = None, model: str | None = None) -> None:
-        self.made = Items(self.wire, model, sent)
+        self.builder = ItemBuilder(self.wire, model, sent)
         self.model = ""
         self.usage: Json = {}
-        self.reason: str | None = None
-        """Why the answer ended; None until it did."""
+        self.finish_reason: str | None = None
+        """The finish reason of the wire; None until the answer has ended."""
         self.error: str | None = None
         self.is_refusal = False
-        self._first: Json | None = None
+        self._first_event: Json | None = None
         self._parsed: Parsed | None = None
 
     @abstractmethod
-    def take(self, event: Json) -> str:
-        """Take an event; returns the text that it added. An event of an unknown kind adds nothing."""
+    def read_event(self, event: Json) -> str:
+        """Read an event of the stream; return the text that it adds. Unknown events add nothing."""
 
     @abstractmethod
-    def take_whole(self, body: Json) -> None:
-        """Take a whole response; `Damaged` if it is none."""
+    def read_whole(self, body: Json) -> None:
+        """Read a whole response; `Damaged` if it is none."""
 
     @abstractmethod
-    def make_items(self) -> None:
-        """Add the items of the answer to `made`."""
+    def build_items(self) -> None:
+        """Add the items of the answer to `self.builder`."""
 
-    def plain(self, event: Any) -> Json:
+    def as_json(self, event: Any) -> Json:
         """An event or a response as a JSON object."""
         return plain_json(event)
 
     def feed(self, event: Any) -> str:
-        """Take an event of a stream; returns the text that it added, if any."""
-        fields = self.plain(event)
+        """Read an event of a stream; return the text that it adds, or an empty text."""
+        fields = self.as_json(event)
         if fields.get("type") not in _KEEP_ALIVE:
-            self._first = self._first or fields
+            self._first_event = self._first_event or fields
         self.error = error_in(fields) or self.error
-        return replace_surrogates(self.take(fields))
+        return replace_surrogates(self.read_event(fields))
 
     def read(self, response: Any) -> Parsed:
-        body = self.plain(response)
+        body = self.as_json(response)
         self.error = error_in(body)
         try:
-            self.take_whole(body)
+            self.read_whole(body)
         except Damaged:
             if self.error is None:
                 raise
-        self.reason = self.reason or ""
+        self.finish_reason = self.finish_reason or ""
         return self.close()
 
-    def count(self, report: Any) -> None:
-        """Take a report of the usage so far: a later count replaces an earlier one."""
+    def add_usage(self, report: Any) -> None:
+        """Read a usage report; its counts replace those of earlier reports."""
         if report:
             self.usage |= {name: value for name, value in fields_in(report).items() if value is not None}
 
     def close(self) -> Parsed:
-        """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        """The answer so far. If the stream broke off, its last message is marked as interrupted."""
         if self._parsed is None:
-            self.made.model = self.made.model or self.model
-            self.make_items()
+            self.builder.model = self.builder.model or self.model
+            self.build_items()
             self._parsed = self._finished()
         return self._parsed
 
     def _finished(self) -> Parsed:
-        """The answer as it may be recorded.
+        """The answer in the form in which it is recorded.
 
-        An answer that ended well keeps malformed calls, so that the model hears of them. A refused answer has
-        no calls. An error means that the answer did not end well: its last message is marked as interrupted.
+        A complete answer keeps malformed calls, so that their results can tell the model. A refused answer
+        loses its calls. An answer with an error is incomplete: its last message is marked as interrupted.
         """
-        items, finish = self.made.all, FINISHES[self.wire].get(spelled(self.reason), "other")
+        items, reason = self.builder.items, reason_key(self.finish_reason)
+        finish = FINISHES[self.wire].get(reason, "other")
         if finish == "stop" and self.is_refusal:
             finish = "refused"
         elif finish == "stop" and any(isinstance(item, ToolCall) for item in items):
-            finish = "calls"  # some services say that they stopped where they called
+            finish = "calls"  # some services report "stop" for answers with calls
         error = self.error or self._failure()
-        whole = self._complete_calls(finish, has_failed=error is not None)
-        has_half_call = self.made.has_half_call or len(whole) < len(items)
-        if has_half_call and self.reason is not None and finish not in ("length", "refused"):
+        kept = self._without_incomplete_calls(finish, has_failed=error is not None)
+        has_incomplete_call = self.builder.has_incomplete_call or len(kept) < len(items)
+        if has_incomplete_call and self.finish_reason is not None and finish not in ("length", "refused"):
             error = error or "a call did not arrive whole"
-        if self.reason is None or error is not None:
-            whole = _interrupted(whole)
+        if self.finish_reason is None or error is not None:
+            kept = _interrupted(kept)
         if finish == "refused":
-            whole = [item for item in whole if not isinstance(item, ToolCall)]
-        if not self.made.has_kept and all(isinstance(item, Reasoning) for item in whole):
-            # No wire takes thoughts alone back, and they must not join the next answer.
-            whole = [replace(cast("Reasoning", item), state=None) for item in whole]
+            kept = [item for item in kept if not isinstance(item, ToolCall)]
+        if not self.builder.has_opaque_blocks and all(isinstance(item, Reasoning) for item in kept):
+            # No wire accepts thoughts alone, and they must not become part of the next answer.
+            kept = [replace(cast("Reasoning", item), state=None) for item in kept]
         model, usage = replace_surrogates(self.model) or None, usage_from(self.wire, self.usage)
-        return Parsed(tuple(whole), usage, "other" if error is not None else finish, model, error)
+        return Parsed(tuple(kept), usage, "other" if error is not None else finish, model, error)
 
     def _failure(self) -> str | None:
-        """The error of an answer whose reason is a word for a failure, or of events of another wire."""
-        word = spelled(self.reason)
-        if word in FAILURE_REASONS:
-            # "server_error" marks it as not the caller's fault, so it is retryable.
+        """The error if the finish reason means a failure, or if all events are of another provider."""
+        reason, builder = reason_key(self.finish_reason), self.builder
+        if reason in FAILURE_REASONS:
+            # "server_error" means that the caller is not at fault, so the request may be retried.
             message = "the service broke off the answer"
-            return error_text({"type": "server_error", "code": word, "message": message})
-        if self._first and not (self.made.all or self.made.has_half_call or self.model or self.reason):
-            return f"no event was of this provider; the first was {_cut(str(self._first), _LONGEST_EVENT)}"
+            return error_text({"type": "server_error", "code": reason, "message": message})
+        has_content = builder.items or builder.has_incomplete_call or self.model or self.finish_reason
+        if self._first_event and not has_content:
+            event = _cut(str(self._first_event), _MAX_QUOTED_LENGTH)
+            return f"no event was of this provider; the first was {event}"
         return None
 
-    def _complete_calls(self, finish: Finish, *, has_failed: bool) -> list[Item]:
-        """Items without half calls.
+    def _without_incomplete_calls(self, finish: Finish, *, has_failed: bool) -> list[Item]:
+        """Items without the calls that did not arrive whole.
 
-        Nothing tells whether the last call of an answer that was cut off is complete, so it is left out. Of
-        earlier calls, and where the reason of the end is not known, closed JSON tells.
+        The last call of an answer that was cut off may be incomplete, so it is left out. In that case, or if
+        the finish reason is unknown, other calls are kept only if their arguments are valid JSON.
         """
-        items = self.made.all
-        is_cut = has_failed or self.reason is None or finish == "length"
-        if is_cut and items and isinstance(items[-1], ToolCall):
+        items = self.builder.items
+        is_cut_off = has_failed or self.finish_reason is None or finish == "length"
+        if is_cut_off and items and isinstance(items[-1], ToolCall):
             items = items[:-1]
-        if not is_cut and not self.made.has_half_call and finish != "other":
+        if not is_cut_off and not self.builder.has_incomplete_call and finish != "other":
             return items
-        return [item for item in items if not isinstance(item, ToolCall) or _is_closed(item.arguments)]
+        return [item for item in items if not isinstance(item, ToolCall) or _is_valid_json(item.arguments)]
 
 
-def _is_closed(arguments: str) -> bool:
-    return isinstance(decoded(arguments), dict | list | str)
+def _is_valid_json(arguments: str) -> bool:
+    return isinstance(decode_json(arguments), dict | list | str)
 
 
 def _interrupted(items: list[Item]) -> list[Item]:
@@ -337,29 +343,29 @@ def _interrupted(items: list[Item]) -> list[Item]:
     return items
 
 
-def spelled(reason: Any) -> str:
-    """A reason in the spelling of `rules.FINISHES`."""
+def reason_key(reason: Any) -> str:
+    """A finish reason as a key of `rules.FINISHES`."""
     return text_in(reason).lower().replace("-", "_")
 
 
 def error_text(value: Any) -> str | None:
-    """The error that a provider reports, as its kind, code and message; None if there is none."""
+    """An error object of a provider as text: its kind, code and message; None if it is no error."""
     if isinstance(value, str):
-        return _cut(value, _LONGEST_ERROR) or None
+        return _cut(value, _MAX_ERROR_LENGTH) or None
     if not isinstance(value, Mapping):
         return None
     fields = cast("Mapping[str, Any]", value)
-    found = (fields.get(name) for name in ("type", "status", "code"))
-    kinds = dict.fromkeys(str(kind) for kind in found if isinstance(kind, str | int) and kind != "error")
+    values = (fields.get(name) for name in ("type", "status", "code"))
+    kinds = dict.fromkeys(str(kind) for kind in values if isinstance(kind, str | int) and kind != "error")
     text = ": ".join(filter(None, (" ".join(kinds), text_in(fields.get("message")))))
-    return _cut(text or "an error without a message", _LONGEST_ERROR)
+    return _cut(text or "an error without a message", _MAX_ERROR_LENGTH)
 
 
 def error_in(body: Json) -> str | None:
-    """The error that a response or an event holds, or is."""
-    held = body.get("error")
-    is_error = held is None and "error" in (body.get("object"), body.get("type"))
-    return error_text(body if is_error else held)
+    """The error in a response or an event, or the response itself if it is an error; as text."""
+    error = body.get("error")
+    is_error = error is None and "error" in (body.get("object"), body.get("type"))
+    return error_text(body if is_error else error)
 
 
 def _cut(text: str, length: int) -> str:
@@ -370,11 +376,11 @@ def _cut(text: str, length: int) -> str:
 
 
 def read_history(
-    wire: str, add: Callable[[Json, Items], None], payload: Any, model: str | None
+    wire: str, add: Callable[[Json, ItemBuilder], None], payload: Any, model: str | None
 ) -> list[Item]:
-    """A payload, or what its conversation field would hold, as items; `add` adds those of a payload.
+    """A payload, or the value of its conversation field, as items. `add` adds the items of a payload.
 
-    Objects of clients may stand anywhere in it. `model` is the model that made the state in it.
+    It may contain objects of clients. `model` is the model that made the opaque state in it.
     """
     field = HISTORY[wire]
     if not isinstance(payload, str | list | tuple | Mapping) and not hasattr(payload, "model_dump"):
@@ -389,13 +395,13 @@ def read_history(
     body = fields_in(plain) if isinstance(plain, dict) else {field: plain}
     if body.get(field) is None:
         raise Damaged(f"the payload has no {field}", f"$.{field}")
-    made = Items(wire, model or text_in(body.get("model")), is_history=True)
-    add(body, made)
-    return made.all
+    builder = ItemBuilder(wire, model or text_in(body.get("model")), is_history=True)
+    add(body, builder)
+    return builder.items
 
 
 def _plain_object(value: Any) -> Any:
-    plain = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else dumped(value)
+    plain = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else dump_model(value)
     if plain is None:
         raise TypeError
     return plain

@@ -1,7 +1,7 @@
-"""Tool definitions: reading those of any provider, and writing them for each wire.
+"""Tool definitions: reads those of any provider, and writes them for each wire.
 
-A definition is code. One that no wire could take is refused with a path. What one wire takes and another does
-not is left out there, and noted.
+Reading refuses a definition that no wire accepts, with the path of the fault. Writing leaves out what its
+wire does not accept, with a downgrade.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from quire.providers.schema import (
     copy,
     property_aliases,
     read_parameters,
-    renamed,
+    rename_fields,
     schema_for,
     with_aliases,
 )
@@ -31,122 +31,121 @@ _SCHEMAS = {
     **{"parameters": None, "input_schema": "anthropic", "inputSchema": None},
     **{"parameters_json_schema": "gemini", "parametersJsonSchema": "gemini"},
 }
-"""Where definitions have their schema, and the wire whose form that is, if only one has it there."""
-_READ = frozenset(("name", "description", "strict", "type", "function", *_SCHEMAS))
+"""The field of a definition with its schema, and the wire of that field if it is used on one wire only."""
+_KNOWN_FIELDS = frozenset(("name", "description", "strict", "type", "function", *_SCHEMAS))
 _SCHEMA_KEYS = {
     **{"openai": "parameters", "openai-responses": "parameters", "anthropic": "input_schema"},
-    "gemini": "parameters_json_schema",  # `parameters` takes only a part of OpenAPI's schemas
+    "gemini": "parameters_json_schema",  # `parameters` accepts only a part of OpenAPI's schemas
 }
 
-_MOST = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
+_MAX_TOOLS = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
 
-_MOST_KEPT = 16 * 2**20
-"""Bytes of memory that readings of definitions take."""
+_MAX_CACHE_BYTES = 16 * 2**20
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Tool(NamedTuple):
-    """A tool that a model is offered. Nobody changes it: readings are shared."""
+    """A tool that is offered to a model. It is cached and shared, so it must not be changed."""
 
     name: str
     exact: bytes
-    """The definition as JSON, which tells `0` from `False`."""
+    """The definition as JSON text, in which `0` and `False` differ."""
     forms: dict[str, Form]
-    """The schema by wire, once it was written for that wire."""
+    """The schema by wire; a wire is added when the tool is first written for it."""
     native: Json | None = None
-    """A provider's own tool, such as a search; it is sent as it is."""
+    """The definition of a provider's own tool, such as a search; it is sent unchanged."""
     description: str = ""
     schema: Mapping[str, Any] = {}
-    """The parameters: an object at the top, in the words of JSON Schema draft 2020-12."""
+    """The parameters as JSON Schema (draft 2020-12) of an object."""
     removed: tuple[str, ...] = ()
-    """The keywords at the top of the schema that no wire takes."""
+    """The keywords that were removed from the top of the schema because no wire accepts them there."""
     strict: bool | None = None
     fields: Mapping[str, Any] = {}
-    """What else the definition has, by the names of its wire."""
+    """The further fields of the definition."""
     owner: str | None = None
-    """The wire whose form the definition has, if only one has it."""
+    """The wire in whose format the definition is, if only one wire has this format."""
     aliases: Mapping[str, str] = {}
-    """Names for properties whose own names Anthropic refuses."""
+    """By own name, the names that Anthropic gets for properties whose names it refuses."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------
 
 
 def read_tools(definitions: Iterable[Definition], *, keep: bool = True) -> list[Tool]:
-    """The tools in the order of their names, so that the order of the definitions does not matter.
+    """The tools sorted by name, so that the order of the definitions does not change the payload.
 
-    A definition that was read before costs one comparison. Without `keep`, nothing is kept of it.
+    Definitions are cached: a known one costs a single comparison. With `keep=False` new ones are not cached.
     """
-    read = [_read(one, keep) for one in single_definitions(definitions)]
-    return sorted(read, key=lambda tool: (tool.name, tool.exact))
+    tools = [_read(definition, keep) for definition in single_definitions(definitions)]
+    return sorted(tools, key=lambda tool: (tool.name, tool.exact))
 
 
 def _read(definition: Definition, keep: bool) -> Tool:
     if not definition:
         raise InvalidValue("a tool definition is empty")
     try:
-        known = _READINGS.get(_encode(definition))
+        cached = _CACHE.get(_encode(definition))
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):
-        known = None
-    if known is None or known.definition != definition:  # a value may only resemble JSON: a set, a tuple
+        cached = None
+    if cached is None or cached.definition != definition:  # a set or a tuple has the JSON of a list
         plain, text = exact_copy(definition)
-        known = _READINGS.get(text) or _Reading(plain, _tool(plain, text))
+        cached = _CACHE.get(text) or _CachedTool(plain, _tool(plain, text))
         if keep:
-            _READINGS.keep(known)
-    return known.tool
+            _CACHE.add(cached)
+    return cached.tool
 
 
-class _Reading(NamedTuple):
+class _CachedTool(NamedTuple):
     """A definition, and the tool that was read from it."""
 
     definition: Json
     tool: Tool
 
 
-class _Readings:
-    """Readings by the JSON of their definitions.
+class _ToolCache:
+    """Tools by the JSON text of their definitions.
 
-    Two generations: when `new` is full it becomes `old`, and what was `old` goes.
+    It has two generations: when `new` is full it becomes `old`, and the previous `old` is dropped.
     """
 
     def __init__(self) -> None:
-        self.new: dict[bytes, _Reading] = {}
-        self.old: dict[bytes, _Reading] = {}
-        self.size = 0  # bytes that the readings in `new` take
+        self.new: dict[bytes, _CachedTool] = {}
+        self.old: dict[bytes, _CachedTool] = {}
+        self.size = 0  # estimated bytes of memory of `new`
 
-    def get(self, text: bytes) -> _Reading | None:
-        found = self.new.get(text)
-        if found is None and (found := self.old.get(text)) is not None:
-            self.keep(found)
-        return found
+    def get(self, text: bytes) -> _CachedTool | None:
+        cached = self.new.get(text)
+        if cached is None and (cached := self.old.get(text)) is not None:
+            self.add(cached)
+        return cached
 
-    def keep(self, reading: _Reading) -> None:
-        text = reading.tool.exact
-        size, most = _memory_of(text), _MOST_KEPT // 2
-        if size > most:
+    def add(self, cached: _CachedTool) -> None:
+        text = cached.tool.exact
+        size, limit = _estimated_bytes(text), _MAX_CACHE_BYTES // 2
+        if size > limit:
             return
-        if self.size + size > most:
+        if self.size + size > limit:
             self.old, self.new, self.size = self.new, {}, 0
         if text not in self.new:
             self.size += size
-        self.new[text] = reading
+        self.new[text] = cached
 
 
-_READINGS = _Readings()
+_CACHE = _ToolCache()
 
 
-def _memory_of(text: bytes) -> int:
-    """About how many bytes the reading of a definition takes, with its forms for all wires.
+def _estimated_bytes(text: bytes) -> int:
+    """About how many bytes of memory a cached tool takes, with its schemas for all wires.
 
-    Its texts are there three times. Its objects and lists are there six times: in the definition, in the
-    schema, and in the form of each wire.
+    Its texts are stored three times. Its objects and lists are stored six times: in the definition, in the
+    schema, and in the schema for each wire.
     """
     return 3 * len(text) + 6 * (190 * text.count(b"{") + 60 * text.count(b":") + 90 * text.count(b"["))
 
 
 def _tool(definition: Json, text: bytes) -> Tool:
-    """The tool that a definition describes."""
+    """A definition as a tool."""
     if is_native(definition):
         return Tool(read_definition(definition)[0], text, {}, definition)
     inner = fields_in(definition.get("function")) or definition
@@ -158,8 +157,8 @@ def _tool(definition: Json, text: bytes) -> Tool:
         raise WrongType(f"tool {cut(name)!r}, strict: must be a boolean, is {type_of(strict)}")
     key = next((key for key in _SCHEMAS if inner.get(key) is not None), "parameters")
     schema, removed = read_parameters(inner.get(key), f"tool {cut(name)!r}, {key}")
-    by_type = "openai-responses" if definition.get("type") == "function" else None
-    both = {**definition, **inner}
+    owner_by_type = "openai-responses" if definition.get("type") == "function" else None
+    all_fields = {**definition, **inner}
     return Tool(
         name,
         text,
@@ -168,8 +167,8 @@ def _tool(definition: Json, text: bytes) -> Tool:
         schema=schema,
         removed=removed,
         strict=strict,
-        fields={key: value for key, value in both.items() if key not in _READ and value is not None},
-        owner="openai" if inner is not definition else _SCHEMAS[key] or by_type,
+        fields={k: value for k, value in all_fields.items() if k not in _KNOWN_FIELDS and value is not None},
+        owner="openai" if inner is not definition else _SCHEMAS[key] or owner_by_type,
         aliases=property_aliases(schema),
     )
 
@@ -178,39 +177,39 @@ def _tool(definition: Json, text: bytes) -> Tool:
 
 
 def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[Json]:
-    """The tools as the wire of a draft takes them, those of other services left out."""
+    """The tools in the format of the draft's wire; other services' own tools are left out."""
     functions = [tool for tool in tools if tool.native is None]
-    most = _MOST.get(draft.wire, len(functions))
-    if len(functions) > most:
-        raise InvalidValue(f"tools: {len(functions)} are given, {draft.wire} takes at most {most}")
-    taken = list[Tool]()
+    limit = _MAX_TOOLS.get(draft.wire, len(functions))
+    if len(functions) > limit:
+        raise InvalidValue(f"tools: {len(functions)} are given, {draft.wire} takes at most {limit}")
+    accepted = list[Tool]()
     for tool in tools:
-        reason = tool.native and _reason_against(tool.native, draft.wire, profile, bool(functions))
+        reason = tool.native and _refusal(tool.native, draft.wire, profile, bool(functions))
         if reason:
-            draft.note(None, "tools_left_out", f"{cut(tool.name)!r} {reason}")
+            draft.report(None, "tools_left_out", f"{cut(tool.name)!r} {reason}")
         else:
-            taken.append(tool)
-    for one, other in pairwise(taken):
-        if one.name == other.name:
-            raise InvalidValue(f"two tools are called {cut(one.name)!r}")
-    return [_native(tool.native, draft) if tool.native else _function(tool, draft, profile) for tool in taken]
+            accepted.append(tool)
+    for before, after in pairwise(accepted):
+        if before.name == after.name:
+            raise InvalidValue(f"two tools are called {cut(before.name)!r}")
+    return [_native(one.native, draft) if one.native else _function(one, draft, profile) for one in accepted]
 
 
 def gemini_config(written: Sequence[Json]) -> Json:
-    """The keys `tools` and `tool_config`: functions in one entry, each tool of Gemini's own in another."""
-    declared = [one for one in written if "name" in one]
-    native = [one for one in written if "name" not in one]
-    if not declared:
+    """The fields `tools` and `tool_config`: one entry for all functions, one for each of Gemini's tools."""
+    functions = [tool for tool in written if "name" in tool]
+    native = [tool for tool in written if "name" not in tool]
+    if not functions:
         return {"tools": native} if native else {}
-    both = {"tool_config": {"include_server_side_tool_invocations": True}} if native else {}
-    return {"tools": [{"function_declarations": declared}, *native], **both}
+    mixed = {"tool_config": {"include_server_side_tool_invocations": True}} if native else {}
+    return {"tools": [{"function_declarations": functions}, *native], **mixed}
 
 
-def _reason_against(native: Json, wire: str, profile: Profile, has_functions: bool) -> str:
-    """Why a service does not take a tool of a provider; empty if it does."""
+def _refusal(native: Json, wire: str, profile: Profile, has_functions: bool) -> str:
+    """Why a service does not accept a provider's own tool; empty if it does."""
     kind = str(native.get("type") or next(iter(native)))
     is_own = rules.NATIVE_TOOLS[wire].fullmatch(kind) is not None
-    if kind == "custom":  # it takes any text
+    if kind == "custom":  # a custom tool of OpenAI, which takes any text
         is_own = is_own and profile.takes_all and "custom" not in native
     if is_own and wire == "gemini" and has_functions and not profile.mixes_tools:
         return "does not go together with functions on this model"
@@ -219,27 +218,27 @@ def _reason_against(native: Json, wire: str, profile: Profile, has_functions: bo
 
 def _native(native: Json, draft: Draft) -> Json:
     if "name" in native:
-        draft.names.give(str(native["name"]))
+        draft.names.wire_name(str(native["name"]))
     return copy(native)
 
 
 def _function(tool: Tool, draft: Draft, profile: Profile) -> Json:
     wire = draft.wire
     form = tool.forms.get(wire) or tool.forms.setdefault(wire, schema_for(wire, tool.schema, tool.strict))
-    if form.strict and wire == "anthropic" and profile.cloud:  # where some models refuse the field
+    if form.strict and wire == "anthropic" and profile.cloud:  # some models on clouds refuse the field
         form = Form(dict(tool.schema), refusal="the cloud")
-    function: Json = {"name": draft.names.give(tool.name)}
+    function: Json = {"name": draft.names.wire_name(tool.name)}
     if function["name"] != tool.name:
-        draft.note(None, "name_renamed", f"the tool {cut(tool.name)!r} is {function['name']!r} here")
+        draft.report(None, "name_renamed", f"the tool {cut(tool.name)!r} is {function['name']!r} here")
     if tool.description:
         function["description"] = tool.description
     if form.refusal:
-        _note_fields(tool, draft, f"strict, because of {form.refusal}")
-    if form.strict or wire == "openai-responses":  # where a function is strict unless it says otherwise
+        _report_fields(tool, draft, f"strict, because of {form.refusal}")
+    if form.strict or wire == "openai-responses":  # there a function is strict by default
         function["strict"] = form.strict
     removed = ", ".join((*tool.removed, *form.removed))
     if removed:
-        draft.note(None, "schema_changed", f"the schema of {cut(tool.name)!r} is sent without {removed}")
+        draft.report(None, "schema_changed", f"the schema of {cut(tool.name)!r} is sent without {removed}")
     if wire != "gemini" or tool.schema["properties"] or tool.schema.get("additionalProperties"):
         function[_SCHEMA_KEYS[wire]] = copy(form.schema)
     function |= _fields(tool, draft)
@@ -251,26 +250,26 @@ def _function(tool: Tool, draft: Draft, profile: Profile) -> Json:
 
 
 def _fields(tool: Tool, draft: Draft) -> Json:
-    """The fields of a tool that the wire has; notes those that it lacks."""
-    taken = rules.TOOL_FIELDS[draft.wire] if tool.owner in (None, draft.wire) else frozenset[str]()
-    kept = {key: value for key, value in tool.fields.items() if key in taken}
-    lost = [cut(key) for key in tool.fields if key not in kept]
+    """The further fields of a tool that the wire accepts; the others are reported."""
+    accepted = rules.TOOL_FIELDS[draft.wire] if tool.owner in (None, draft.wire) else frozenset[str]()
+    sent = {key: value for key, value in tool.fields.items() if key in accepted}
+    lost = [cut(key) for key in tool.fields if key not in sent]
     if lost:
-        _note_fields(tool, draft, ", ".join(lost))
-    return copy(kept)
+        _report_fields(tool, draft, ", ".join(lost))
+    return copy(sent)
 
 
-def _note_fields(tool: Tool, draft: Draft, what: str) -> None:
-    draft.note(None, "fields_left_out", f"of the tool {cut(tool.name)!r}: {what}")
+def _report_fields(tool: Tool, draft: Draft, what: str) -> None:
+    draft.report(None, "fields_left_out", f"of the tool {cut(tool.name)!r}: {what}")
 
 
 def _rename_parameters(function: Json, tool: Tool, draft: Draft) -> None:
-    """Give the parameters names that Anthropic takes; so have the calls of a history."""
+    """Give the parameters names that Anthropic accepts, in this definition and in the calls of the draft."""
     path = f"tool {cut(tool.name)!r}, input_schema"
     function["input_schema"] = with_aliases(function["input_schema"], tool.aliases, path)
     if "input_examples" in function:
         examples = entries_in(function["input_examples"])
-        function["input_examples"] = [renamed(fields_in(one), tool.aliases) for one in examples]
+        function["input_examples"] = [rename_fields(fields_in(one), tool.aliases) for one in examples]
     draft.parameters[tool.name] = tool.aliases
     reason = f"parameters of {cut(tool.name)!r} have other names here: {len(tool.aliases)}"
-    draft.note(None, "name_renamed", reason)
+    draft.report(None, "name_renamed", reason)

@@ -1,7 +1,7 @@
-"""Items as turns: each result with its call, each call with a result.
+"""Groups items into turns, in which each call has a result and each result has its call.
 
-The wires differ in form; in this they are alike. `Turns` takes items one by one and hands whole turns to the
-writer of a wire, so that one more item costs one more item.
+All wires need this order. `Turns` takes items one by one and passes each complete turn to the `Writer` of a
+wire, so that a new item never requires earlier items to be written again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from quire.items import (
 )
 from quire.providers import rules
 from quire.providers.draft import Draft, content_for_model
-from quire.providers.media import ABILITIES, Media, as_text, replaced, split
+from quire.providers.media import ABILITIES, Media, as_text, replacement_for, split_media
 from quire.providers.profiles import Profile
 from quire.providers.tools import Tool, write_tools
 from quire.providers.types import CachePlan
@@ -36,12 +36,12 @@ from quire.state import MASKED, Output, ReplySoFar, index_of_call, is_output, me
 from quire.tokens import framed, late_result
 
 Input = Message | Note | Summary | ConfigChange
-Step = tuple[Json, Json]
-"""A call on a wire, and its result."""
+Pair = tuple[Json, Json]
+"""A call and its result in the format of a wire."""
 
 
 class ModelTurn(NamedTuple):
-    """What a model said, thought and called in one turn, and the result of each call, in their order."""
+    """The messages, thoughts and calls of one turn in order, and for each call its result."""
 
     outputs: list[Output]
     calls: list[ToolCall]
@@ -49,58 +49,59 @@ class ModelTurn(NamedTuple):
 
 
 class Writer:
-    """Writes the turns of one wire into a draft. Lists that were handed out are never changed.
+    """Writes turns into the draft of one wire. It never changes a list that an earlier payload shares.
 
-    What all wires do is here. A wire says how parts, instructions, replies and results look.
+    This class has the steps that all wires share; a subclass writes parts, instructions, replies and results
+    in the format of its wire.
     """
 
     wire: ClassVar[str]
-    deepest: ClassVar[int] = MAX_DEPTH
-    """How many levels the arguments of a call may have."""
+    max_depth: ClassVar[int] = MAX_DEPTH
+    """How deeply the arguments of a call may nest."""
     has_text_arguments: ClassVar[bool] = False
-    """Whether arguments are JSON text, and no object."""
+    """Whether arguments are JSON text; if not, they are an object."""
 
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         self.profile = profile
         self.draft = Draft(self.wire, profile.model, profile.call_ids or rules.CALL_IDS[self.wire])
         self._tools = write_tools(tools, self.draft, profile)
-        self.writes_plainly = True  # whether plain turns need nothing added
-        # OpenAI takes back what its model wrote.
+        self.writes_plainly = True  # whether `write_plainly` may be used
+        # OpenAI accepts whatever arguments its model wrote, even malformed ones.
         self.takes_any_arguments = self.has_text_arguments and profile.takes_all
 
     def branch(self) -> Self:
-        """A copy to be finished; both go on by themselves."""
+        """An independent copy, to finish a payload from."""
         twin = self.__class__.__new__(self.__class__)
         twin.__dict__ |= self.__dict__
         twin.draft = self.draft.branch()
         return twin
 
     def write_plainly(self, items: Sequence[Any], start: int, stop: int) -> int:
-        """Write texts, and calls with their results, as long as nothing has to be changed or noted.
+        """Write texts, and calls with their results, until an item needs a change or a downgrade.
 
-        Returns the place of the first item that was not written. Nearly all of a history is of this kind, and
-        the usual way takes four times as long. A message of a user or of instructions is at `stop`, so that
-        every turn before it is complete. The loop stops at calls if
+        Returns the index of the first item that was not written. Nearly all items of a history are plain, and
+        writing them one by one takes four times as long. The item at `stop` is a message of a user or of
+        instructions, so every turn before it is complete. The loop stops at a message whose origin differs
+        from its role, and at calls if
 
         - there are more of them than a reply may have;
-        - a call has state, or another agent or reply id than what precedes it;
-        - a tool has no name on the wire yet, and has to have another;
+        - a call has state, or another agent or reply id than the item before it;
+        - a tool has no wire name yet, and its own name cannot be one;
         - the arguments of a call are empty, no JSON object, or nest too deeply;
-        - the id of a call is taken, or the wire does not allow it;
+        - the id of a call is used already, or the wire does not accept it;
         - the results do not follow in the order of their calls;
-        - the content of a result is blank, or has parts;
-        - a message is of another origin than its role says.
+        - the content of a result is blank, or has parts.
         """
-        names, ids, reads = self.draft.names, self.draft.ids, not self.takes_any_arguments
-        taken, longest = ids.taken, ids.alphabet.longest
+        names, ids, reads_arguments = self.draft.names, self.draft.ids, not self.takes_any_arguments
+        used_ids, max_length = ids.uses_by_id, ids.alphabet.max_length
         write_text, write_turn = self._write_plain_text, self._write_plain_turn
-        step, most = self._step, rules.OPENAI_TOOL_CALL_COUNT
+        pair, max_calls = self._pair, rules.OPENAI_TOOL_CALL_COUNT
         while start < stop:
             item: Any = items[start]
             text: Any = None
-            called = start
+            first = start  # the index of the first call
             if type(item) is Message:
-                role, text, called = item.role, item.content, start + 1
+                role, text, first = item.role, item.content, start + 1
                 if type(text) is not str or not text or text.isspace():
                     break
                 if item.state is not None or item.origin is not None:
@@ -109,56 +110,56 @@ class Writer:
                     if item.address is not None:
                         break
                     write_text(role, plain_text(text) if "<" in text or not text.isascii() else text)
-                    start = called
+                    start = first
                     continue
-                if role == "assistant" and type(items[called]) is Message:
+                if role == "assistant" and type(items[first]) is Message:
                     write_text(role, text)
-                    start = called
+                    start = first
                     continue
                 if role != "assistant":
                     break
             calls: list[Json] = []
             results: list[Json] = []
-            end = called
+            end = first
             while type(items[end]) is ToolCall:
                 end += 1
-            count = end - called
+            count = end - first
             if not count:
                 break
             agent, reply_id = item.agent_id, item.reply_id
-            for place in range(called, end):
-                call, result = items[place], items[place + count]
-                call_id, name = call.call_id, names.given.get(call.name)
-                if type(result) is not ToolResult or result.call_id != call_id or call_id in taken:
+            for index in range(first, end):
+                call, result = items[index], items[index + count]
+                call_id, name = call.call_id, names.by_own_name.get(call.name)
+                if type(result) is not ToolResult or result.call_id != call_id or call_id in used_ids:
                     break
                 if call.state is not None or call.agent_id != agent or call.reply_id != reply_id:
                     break
                 if name is None:
-                    if not names.keeps(call.name):
+                    if not names.can_keep(call.name):
                         break
-                    name = names.give(call.name)
-                output, given = result.content, call.arguments
+                    name = names.wire_name(call.name)
+                output, arguments = result.content, call.arguments
                 if type(output) is not str or not output or output.isspace():
                     break
-                # Most ids are identifiers, and asking for one is quicker than a pattern.
-                is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= longest
-                if not is_name and not ids.alphabet.takes(call_id):
+                # Most ids are identifiers, and `isidentifier` is faster than the pattern.
+                is_name = call_id.isidentifier() and call_id.isascii() and len(call_id) <= max_length
+                if not is_name and not ids.alphabet.accepts(call_id):
                     break
-                if reads or not given:
-                    given = self._read_arguments(given)
-                    if given is None:
+                if reads_arguments or not arguments:
+                    arguments = self._read_arguments(arguments)
+                    if arguments is None:
                         break
-                taken[call_id] = 1
+                used_ids[call_id] = 1
                 if "<" in output or not output.isascii():
                     output = plain_text(output)
-                written, answer = step(call_id, name, given, output, result.is_error)
+                written, answer = pair(call_id, name, arguments, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
-            if not len(calls) == count <= most:
-                for call in items[called : called + len(calls)]:
-                    del taken[call.call_id]
+            if not len(calls) == count <= max_calls:
+                for call in items[first : first + len(calls)]:
+                    del used_ids[call.call_id]
                 break
-            write_turn(items[called], text, calls, results)
+            write_turn(items[first], text, calls, results)
             start = end + count
         return start
 
@@ -168,29 +169,30 @@ class Writer:
 
     # --- the steps that all wires share ------------------------------------------------------------------
 
-    def user(self, item: Message | Note | Summary) -> None:
-        """Write an item that is addressed to the model."""
-        place = len(self.draft.messages)
+    def add_user(self, item: Message | Note | Summary) -> None:
+        """Write a user message, a note or a summary."""
+        start = len(self.draft.messages)
         parts = self.input_parts(item, parts_of(content_for_model(item)))
         if parts:
             self._write_user(parts)
-        self._add_state(item, place)
+        self._write_state(item, start)
 
-    def instruct(self, item: Message) -> None:
-        """Write instructions, or tagged text of the user where the wire has no place for them."""
-        place, text = len(self.draft.messages), self.draft.instructions(item)
+    def add_instructions(self, item: Message) -> None:
+        """Write instructions, as tagged text of the user if the wire does not accept them here."""
+        start, text = len(self.draft.messages), self.draft.instructions(item)
         if not text.strip():
-            self.draft.note_empty(item)
+            self.draft.report_empty(item)
         elif reason := self._write_instructions(item, text):
-            self.draft.note(item, "instructions_as_text", reason)
+            self.draft.report(item, "instructions_as_text", reason)
             self._write_user([self._text_part(instructions_in_turn(text))])
-        self._add_state(item, place)
+        self._write_state(item, start)
 
-    def reply(self, reply: ModelTurn) -> None:
-        """Write a turn of the model, the results of its calls, and the media that neither can carry."""
-        calls, found = reply.calls, reply.results
+    def add_reply(self, reply: ModelTurn) -> None:
+        """Write a turn of the model, the results of its calls, and media that only the user may send."""
+        calls = reply.calls
         outputs = [self._spoken(one) if isinstance(one, Message) else one for one in reply.outputs]
-        results = [result or self._missing(call) for call, result in zip(calls, found, strict=True)]
+        pairs = zip(calls, reply.results, strict=True)
+        results = [result or self._missing_result(call) for call, result in pairs]
         self._write_assistant(outputs, calls, results)
         for output in outputs:
             if isinstance(output, Message):
@@ -200,9 +202,9 @@ class Writer:
                 self._move_media(result, call.name)
 
     def _spoken(self, item: Message) -> Message:
-        """A message of the model with the transcripts of what it said aloud; no wire takes that back.
+        """A message of the model as text: transcripts replace its recordings, which no wire accepts back.
 
-        Words that are not to be trusted as those of the model are quoted.
+        A message whose origin is not the model is quoted.
         """
         if item.origin is not None:
             item = replace(item, content=content_for_model(item), origin=None)
@@ -211,30 +213,30 @@ class Writer:
         parts = tuple(part.transcript or part if isinstance(part, Audio) else part for part in item.parts)
         if parts == item.parts:
             return item
-        self.draft.note(item, "media_as_text", "a recording of the model is its transcript here")
+        self.draft.report(item, "media_as_text", "a recording of the model is its transcript here")
         return replace(item, content=parts)
 
-    def _missing(self, call: ToolCall) -> ToolResult:
-        self.draft.note(call, "result_added", "the call has no result")
+    def _missing_result(self, call: ToolCall) -> ToolResult:
+        self.draft.report(call, "result_added", "the call has no result")
         return ToolResult(call.call_id, call.name, rules.NO_RESULT, is_error=True)
 
     def _move_media(self, item: Message | ToolResult, maker: str) -> None:
-        """Write the media of an item that only a turn of the user can carry."""
+        """Write the media of an item in a turn of the user, if the wire accepts them only there."""
         if isinstance(item.content, str):
             return
-        media = [part for part in split(item.parts)[1] if not self._keeps(item, part)]
+        media = [part for part in split_media(item.parts)[1] if not self._carries_media(item, part)]
         if media:
-            self.draft.note(item, "media_moved", "only the user sends such media here")
+            self.draft.report(item, "media_moved", "only the user sends such media here")
             self._write_user(self.input_parts(item, parts_of(framed("media", media, **{"from": maker}))))
 
-    # --- what a wire says --------------------------------------------------------------------------------
+    # --- the steps of each wire --------------------------------------------------------------------------
 
     def _write_user(self, parts: list[Json]) -> None:
-        """Write parts of the user."""
+        """Write parts in a turn of the user."""
         raise NotImplementedError
 
     def _write_instructions(self, item: Item, text: str) -> str | None:
-        """Write instructions; returns why they cannot be written as such."""
+        """Write instructions and return None, or write nothing and return why the wire refuses them."""
         raise NotImplementedError
 
     def _write_assistant(
@@ -244,229 +246,228 @@ class Writer:
         raise NotImplementedError
 
     def _write_plain_text(self, role: str, text: str) -> None:
-        """Write a message of the user, or of the model."""
+        """Write a text of the user or of the model."""
         raise NotImplementedError
 
     def _write_plain_turn(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
-        """Write a turn of the model, a text and calls from `first` on, and its results."""
+        """Write a turn of the model with a text and calls, of which `first` is the first, and the results."""
         raise NotImplementedError
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         raise NotImplementedError
 
     def _call_part(self, call_id: str, name: str, arguments: Any) -> Json:
-        return self._step(call_id, name, arguments, "", False)[0]
+        return self._pair(call_id, name, arguments, "", False)[0]
 
     def _result_part(self, call_id: str, name: str, output: Any, is_error: bool) -> Json:
-        return self._step(call_id, name, "", output, is_error)[1]
+        return self._pair(call_id, name, "", output, is_error)[1]
 
-    def _add_state(self, item: Item, place: int) -> None:
-        """Put state of an input on what was written from a place on; by default its loss is noted."""
+    def _write_state(self, item: Item, start: int) -> None:
+        """Add the item's state to the messages from index `start` on; by default report its loss."""
         if isinstance(item, Message):
             self.draft.usable_blocks(item)
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
-        """Whether media stay in a message of the model or in a result."""
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
+        """Whether the wire accepts media in a message of the model, or in a result."""
         return False
 
     def _text_part(self, text: str) -> Json:
         raise NotImplementedError
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        """Media as the wire carries them; None if it cannot."""
+        """Media in the format of the wire; None if it does not accept them."""
         raise NotImplementedError
 
     # --- thoughts, calls and parts -----------------------------------------------------------------------
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
-        """The raw blocks of a thought, if they may go back."""
+        """The raw blocks of a thought, if they may be sent back."""
         if item.state is None or not item.state.data:
-            self.draft.note_thoughts(item, "reasoning without provider state is not sent")
+            self.draft.report_thoughts(item, "reasoning without provider state is not sent")
             return []
         return self.draft.usable_blocks(item)
 
     def tool_name(self, call: ToolCall) -> str:
-        """The wire's name for the tool of a call."""
+        """The wire name of a call's tool."""
         names = self.draft.names
-        is_new, given = call.name not in names.given, names.give(call.name)
-        if is_new and given != call.name:
-            self.draft.note(call, "name_renamed", f"the tool's name is {given!r} here")
-        return given
+        is_new, name = call.name not in names.by_own_name, names.wire_name(call.name)
+        if is_new and name != call.name:
+            self.draft.report(call, "name_renamed", f"the tool's name is {name!r} here")
+        return name
 
     def arguments(self, call: ToolCall) -> Any:
-        """The arguments of a call as the wire has them: an object, which holds any text that is none."""
+        """The arguments of a call in the format of the wire; text that is no JSON object is put into one."""
         text = call.arguments if call.arguments.strip() else "{}"
-        given: Any = text if self.takes_any_arguments else self._read_arguments(text)
+        arguments: Any = text if self.takes_any_arguments else self._read_arguments(text)
         names = self.draft.parameters.get(call.name)
-        if given is None:
-            self.draft.note(call, "arguments_repaired", "its arguments are no JSON object")
+        if arguments is None:
+            self.draft.report(call, "arguments_repaired", "its arguments are no JSON object")
             repaired: Json = {"arguments": text}
             return json_text(repaired, "arguments") if self.has_text_arguments else repaired
-        return {names.get(name, name): value for name, value in given.items()} if names else given
+        return {names.get(name, name): value for name, value in arguments.items()} if names else arguments
 
     def _read_arguments(self, text: str) -> Any:
-        """Arguments as the wire has them; None if they are no object, or nest too deeply."""
-        given = object_in(text)
-        if given is None or nests_deeper(text, self.deepest):
+        """Arguments in the format of the wire; None if they are no object or nest too deeply."""
+        arguments = object_in(text)
+        if arguments is None or nests_deeper(text, self.max_depth):
             return None
-        return text if self.has_text_arguments else given
+        return text if self.has_text_arguments else arguments
 
     def input_parts(self, item: Item, parts: Sequence[Part]) -> list[Json]:
-        """Parts as the user may send them, without blank texts; media that cannot be carried become text."""
-        written = [one for part in parts if (one := self._input_part(item, part))]
+        """Parts for a turn of the user, without blank texts; text replaces media that the wire refuses."""
+        written = [json for part in parts if (json := self._input_part(item, part))]
         if len(written) < max(len(parts), 1):
-            self.draft.note_empty(item)
+            self.draft.report_empty(item)
         return written
 
     def _input_part(self, item: Item, part: Part) -> Json | None:
         text = as_text(part)
         if text is not None or isinstance(part, str):
             return self._text_part(plain_text(text)) if text and not text.isspace() else None
-        is_taken = ABILITIES[type(part)] in self.profile.media
-        written = self._media_part(item, part) if is_taken else None
+        is_accepted = ABILITIES[type(part)] in self.profile.media
+        written = self._media_part(item, part) if is_accepted else None
         if written is not None:
             return written
-        text, reason = replaced(part)
-        self.draft.note(item, "media_as_text", reason)
+        text, reason = replacement_for(part)
+        self.draft.report(item, "media_as_text", reason)
         return self._text_part(text)
 
 
 class Turns:
     """Groups items into turns, in the order of their arrival.
 
-    - What a model said, thought and called in one reply is one turn (`ReplySoFar.takes`). A result or any
-      input ends it.
-    - Items that are neither a result of this reply nor further model output are buffered until all its calls
-      have results, since the model is asked only afterwards: what a user says meanwhile, and what was merged
-      from a child that a tool started.
-    - Once the model speaks again, each open call gets a result that says there is none. A result that comes
-      later is written as text of the user where it arrived, so that what was sent stays as it is.
+    - The outputs of one reply are one turn (`ReplySoFar.takes`). A result or any input ends the reply.
+    - While a call of the reply is open, other items are buffered until all its calls have results, because
+      the model is only asked again then. Such items are messages of the user, and items merged from a child
+      that a tool started.
+    - When the model's next reply begins, each open call gets a result that says there is none. If its result
+      arrives later, it is written there as text of the user, so that earlier messages do not change.
     """
 
-    __slots__ = ("_end", "_is_over", "_reply", "_unanswered", "_waiting", "writer")
+    __slots__ = ("_buffered", "_is_reply_over", "_reply", "_reply_so_far", "_unanswered_ids", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._reply: ModelTurn | None = None  # the reply at hand
-        self._end: ReplySoFar | None = None  # what decides whether it takes the next output
-        self._is_over = False  # whether anything but output came since the reply began
-        self._waiting: list[Item] = []  # what came while a call of the reply at hand was open
-        self._unanswered: list[str] = []  # ids of calls that were written without their result
+        self._reply: ModelTurn | None = None  # the current reply, not yet written
+        self._reply_so_far: ReplySoFar | None = None  # decides whether the next output belongs to it
+        self._is_reply_over = False  # whether an item other than output came since the reply began
+        self._buffered: list[Item] = []  # items that came while a call of the current reply was open
+        self._unanswered_ids: list[str] = []  # ids of calls that were written without their result
 
     def branch(self, writer: Writer) -> "Turns":
-        """A copy that goes on with another writer."""
+        """An independent copy that uses another writer."""
         twin = Turns(writer)
-        twin._end, twin._is_over, twin._waiting = self._end, self._is_over, self._waiting.copy()
-        twin._unanswered = self._unanswered.copy()
+        twin._reply_so_far, twin._is_reply_over = self._reply_so_far, self._is_reply_over
+        twin._buffered, twin._unanswered_ids = self._buffered.copy(), self._unanswered_ids.copy()
         if self._reply is not None:
             outputs, calls, results = self._reply
             twin._reply = ModelTurn(outputs.copy(), calls.copy(), results.copy())
         return twin
 
     def feed(self, items: Sequence[Item]) -> None:
-        """Take more items: plain turns many at a time, all others one by one."""
-        index, stop = 0, _last_break(items) if self.writer.writes_plainly else 0
+        """Add items: plain turns many at a time, all others one by one."""
+        index, stop = 0, _last_input_index(items) if self.writer.writes_plainly else 0
         while index < len(items):
             if index < stop and self._reply is None:
                 index = self.writer.write_plainly(items, index, stop)
-            self._take(items[index])
+            self._add(items[index])
             index += 1
 
     def close(self) -> None:
-        """Write the reply at hand, and what waits for it."""
+        """Write the current reply and the buffered items."""
         while self._reply is not None:
             self._write_reply(self._reply)
 
     def _write_reply(self, reply: ModelTurn) -> None:
         draft = self.writer.draft
-        for turn in _turns_of(reply):
-            draft.masked = any(output.state and output.state.prefix == MASKED for output in turn.outputs)
-            self.writer.reply(turn)
+        for turn in _split_reply(reply):
+            draft.is_masked = any(output.state and output.state.prefix == MASKED for output in turn.outputs)
+            self.writer.add_reply(turn)
             pairs = zip(turn.calls, turn.results, strict=True)
-            self._unanswered += [call.call_id for call, result in pairs if result is None]
-        draft.masked = False
-        waiting, self._waiting, self._reply = self._waiting, [], None
+            self._unanswered_ids += [call.call_id for call, result in pairs if result is None]
+        draft.is_masked = False
+        waiting, self._buffered, self._reply = self._buffered, [], None
         for item in waiting:
-            self._take(item)
+            self._add(item)
 
-    def _take(self, item: Item) -> None:
+    def _add(self, item: Item) -> None:
         reply = self._reply
-        if reply is not None and None in reply.results and not self._concerns(reply, item):
-            self._is_over = True
-            self._waiting.append(item)
+        if reply is not None and None in reply.results and not self._belongs_to(reply, item):
+            self._is_reply_over = True
+            self._buffered.append(item)
             return
         match item:
             case Message(role="assistant") | ToolCall() | Reasoning():
-                self._take_output(item)
+                self._add_output(item)
             case ToolResult():
-                self._take_result(item)
+                self._add_result(item)
             case Message() | Note() | Summary():
-                self._take_input(item)
+                self._add_input(item)
             case ConfigChange() if item.instructions:
-                self._take_input(item)
+                self._add_input(item)
             case _:
                 reason = "a record for the program, without text for a model"
-                self.writer.draft.note(item, "not_rendered", reason)
+                self.writer.draft.report(item, "not_rendered", reason)
 
-    def _concerns(self, reply: ModelTurn, item: Item) -> bool:
-        """Whether an item answers an open call of a reply, or is the next output of its model."""
+    def _belongs_to(self, reply: ModelTurn, item: Item) -> bool:
+        """Whether an item is a result for an open call of a reply, or the next output of its model."""
         if isinstance(item, ToolResult):
-            return _place_of(reply, item) is not None
+            return _open_call_index(reply, item) is not None
         return is_output(item) and merge_of(item) in (None, merge_of(reply.outputs[-1]))
 
-    def _take_output(self, item: Output) -> None:
-        if self._reply is None or self._end is None or self._is_over or not self._end.takes(item):
+    def _add_output(self, item: Output) -> None:
+        so_far = self._reply_so_far
+        if self._reply is None or so_far is None or self._is_reply_over or not so_far.takes(item):
             self.close()
-            self._reply, self._end, self._is_over = ModelTurn([], [], []), None, False
-        self._end = with_output(item, self._end)
+            self._reply, so_far, self._is_reply_over = ModelTurn([], [], []), None, False
+        self._reply_so_far = with_output(item, so_far)
         self._reply.outputs.append(item)
         if isinstance(item, ToolCall):
             self._reply.calls.append(item)
             self._reply.results.append(None)
 
-    def _take_result(self, item: ToolResult) -> None:
-        self._is_over = True
-        place = None if self._reply is None else _place_of(self._reply, item)
-        if self._reply is None or place is None:
-            self._take_unpaired(item)
+    def _add_result(self, item: ToolResult) -> None:
+        self._is_reply_over = True
+        index = None if self._reply is None else _open_call_index(self._reply, item)
+        if self._reply is None or index is None:
+            self._add_unpaired(item)
             return
-        self._reply.results[place] = item
+        self._reply.results[index] = item
         if None not in self._reply.results:
             self._write_reply(self._reply)
 
-    def _take_unpaired(self, item: ToolResult) -> None:
-        """Write a late result as text of the user; leave out one whose call is not there."""
-        if item.call_id not in self._unanswered:
+    def _add_unpaired(self, item: ToolResult) -> None:
+        """Write a late result as text of the user; leave out a result without a call."""
+        if item.call_id not in self._unanswered_ids:
             reason = f"no open call {item.call_id!r} for this result"
-            self.writer.draft.note(item, "result_left_out", reason)
+            self.writer.draft.report(item, "result_left_out", reason)
             return
-        self._unanswered.remove(item.call_id)
+        self._unanswered_ids.remove(item.call_id)
         parts = rules.failed_parts(item.parts) if item.is_error else item.parts
-        self._take_input(Message("user", late_result(item.name, parts), id=item.id))
-        self.writer.draft.note(item, "text_moved", "the model had gone on without this result")
+        self._add_input(Message("user", late_result(item.name, parts), id=item.id))
+        self.writer.draft.report(item, "text_moved", "the model had gone on without this result")
 
-    def _take_input(self, item: Input) -> None:
+    def _add_input(self, item: Input) -> None:
         self.close()
         if isinstance(item, ConfigChange):
             item = Message("system", item.instructions or "", id=item.id, origin=item.origin)
         if isinstance(item, Message) and item.role != "user" and item.origin in (None, "system"):
-            self.writer.instruct(item)
+            self.writer.add_instructions(item)
         else:
-            self.writer.user(item)
+            self.writer.add_user(item)
 
 
-def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:
-    """Split a reply whose boundaries were guessed.
+def _split_reply(reply: ModelTurn) -> Iterator[ModelTurn]:
+    """Split a reply without an id, because its end is a guess; a reply with an id is one turn.
 
-    Without a reply id, a text after unanswered calls is a reply of its own: the model had been asked again,
-    with made-up results, and the text answers those. A reply with an id is never split.
+    A text after unanswered calls begins a new turn: the model had been asked again, with made-up results.
     """
     if None not in reply.results or reply.outputs[0].reply_id is not None:
         yield reply
         return
-    turn, given = ModelTurn([], [], []), iter(reply.results)
+    turn, results = ModelTurn([], [], []), iter(reply.results)
     for output in reply.outputs:
         if isinstance(output, Message) and turn.calls and all(result is None for result in turn.results):
             yield turn
@@ -474,20 +475,20 @@ def _turns_of(reply: ModelTurn) -> Iterator[ModelTurn]:
         turn.outputs.append(output)
         if isinstance(output, ToolCall):
             turn.calls.append(output)
-            turn.results.append(next(given))
+            turn.results.append(next(results))
     yield turn
 
 
-def _place_of(reply: ModelTurn, result: ToolResult) -> int | None:
-    """The place of the open call that a result answers."""
+def _open_call_index(reply: ModelTurn, result: ToolResult) -> int | None:
+    """The index of the open call that a result answers; None if there is none."""
     pairs = enumerate(zip(reply.calls, reply.results, strict=True))
-    places = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
-    index = index_of_call([reply.calls[at] for at in places], result)
-    return None if index < 0 else places[index]
+    indexes = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
+    chosen = index_of_call([reply.calls[at] for at in indexes], result)
+    return None if chosen < 0 else indexes[chosen]
 
 
-def _last_break(items: Sequence[Item]) -> int:
-    """The place of the last message that is not the model's: every turn before it is complete."""
+def _last_input_index(items: Sequence[Item]) -> int:
+    """The index of the last message that is not the model's; every turn before it is complete."""
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if isinstance(item, Message) and item.role != "assistant":

@@ -1,4 +1,4 @@
-"""The types that every wire shares: what rendering and parsing take and give."""
+"""The types that every wire shares: arguments and results of rendering, parsing and checking."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -14,14 +14,13 @@ from quire.items import Item, prepared
 from quire.tokens import Definition, Usage, whole
 
 Finish = Literal["stop", "calls", "length", "refused", "paused", "other"]
-"""Why a model stopped: done, tools are to be run, out of room, refused, or paused by its service in a long
-turn and to be asked again."""
+"""Why a model stopped. "paused": the service paused a long turn, so the caller sends the request again."""
 
 HISTORY = {"openai": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 """The field of a payload that holds the conversation, by wire."""
 
 FOUND_TOOLS = "quire.tools"
-"""In the extras of a result: the names of the tools that it has found, which a wire may load by reference."""
+"""The key in a result's extras for the names of tools that a search found; a wire may load these tools."""
 
 Renamed = Literal["id_renamed", "name_renamed", "schema_changed", "tools_added", "turn_added"]
 Moved = Literal["instructions_moved", "media_moved", "text_moved"]
@@ -34,7 +33,7 @@ Change = Renamed | Moved | Empty | LeftOut | NotWritten | Replaced
 HARMLESS: frozenset[Change] = frozenset((*get_args(Renamed), *get_args(Moved), *get_args(Empty)))
 """Changes that lose nothing of the conversation; strict rendering allows them.
 
-`thoughts_left_out` is among them: a model's own thoughts that its service shows and never takes back.
+`thoughts_left_out` is one of them: some services return a model's thoughts but never accept them.
 """
 
 
@@ -58,7 +57,7 @@ def refuse_losses(downgrades: Sequence[Downgrade]) -> None:
 
 
 class Fault(NamedTuple):
-    """One part of a payload that a provider would refuse, or read in another way than meant.
+    """One part of a payload that a provider would refuse or misread.
 
     `place` is a path into the payload, such as `messages[3].tool_calls[0].id`; `rule` is a name from the
     provider's table of rules. A fault never quotes content.
@@ -74,16 +73,17 @@ class Fault(NamedTuple):
 
 @prepared
 class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How many leading items are stable, for prompt caching. A plan is normally built by `quire.context`.
+    """How many leading items are stable, for prompt caching. Normally `quire.context` builds the plan.
 
-    The first `static` items never change (instructions). The items up to `slow` only grow at the end (the
-    history); later ones are volatile. With None all items are stable but the `after` of a `Scroll`. `key`
-    routes requests that share a prefix to the same machine. `keep` is how long a cache entry should live;
-    with "none", the payload has no fields for caches.
+    - `static`: how many leading items never change (instructions).
+    - `slow`: how many leading items are stable, because the history only grows at its end; later items are
+      volatile. With None, all items are stable except the `after` of a `Scroll`.
+    - `key`: routes requests that share a prefix to the same machine.
+    - `keep`: how long a cache entry should live; with "none", the payload has no fields for caches.
 
-    Every wire uses `slow` for `Rendered.prefix`. Anthropic's sets breakpoints by `slow` and `keep`. OpenAI's
-    two wires set them by `static` and `slow`, for models that take breakpoints, and send a digest of `key`.
-    Gemini's caches without fields in the request.
+    Every wire uses `slow` for `Rendered.prefix`. Anthropic's wire sets breakpoints by `slow` and `keep`.
+    OpenAI's two wires send a digest of `key`, and set breakpoints by `static` and `slow` for models that
+    accept them. Gemini's wire has no fields for caches.
     """
 
     static: int = 0
@@ -106,15 +106,15 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
 @hint_attributes
 @dataclass(eq=False, repr=False)
 class Rendered(Mapping[str, Any]):
-    """A payload for a provider's client, as a mapping: `**rendered`; and what was changed on the way.
+    """A payload for a provider's client, as a mapping (`**rendered`), and the downgrades made for it.
 
-    `names` maps wire names of tools to their own names, where the two differ. `tools` are the own names of
-    the tools offered. `parameters` maps, by the own name of a tool, wire names of parameters to their own.
+    `names` has the own names of tools by wire name, if the two differ. `tools` has the own names of the
+    offered tools. `parameters` has, by the own name of a tool, the own names of parameters by wire name.
     `wire` is the name of the provider.
     """
 
     shared: dict[str, Any]
-    """The payload whose lists later renderings share: read only. Callers take `payload`, a copy."""
+    """The payload, read only: later renderings share its lists. Callers may change `payload`, a copy."""
     downgrades: tuple[Downgrade, ...]
     names: Mapping[str, str]
     digest: Callable[[], str]
@@ -128,10 +128,10 @@ class Rendered(Mapping[str, Any]):
 
     @cached_property
     def payload(self) -> dict[str, Any]:
-        """The payload, in lists and dicts of its own: a caller may edit them."""
+        """A deep copy of the payload, which the caller may change."""
         try:
             copied: dict[str, Any] = msgspec.to_builtins(self.shared, builtin_types=(bytes,))
-        except TypeError:  # a provider of one's own may send objects of a client
+        except TypeError:  # a custom provider may put objects of its client into the payload
             copied = deepcopy(self.shared)
         return copied
 
@@ -146,19 +146,19 @@ class Rendered(Mapping[str, Any]):
 
     @cached_property
     def prefix(self) -> str:
-        """Digest of the instructions and of the messages before the volatile items.
+        """A digest of the instructions and of the messages before the volatile items.
 
-        For models whose thinking is bound to the full prefix it covers all messages and the tools. `parse`
-        binds the opaque state of the answer to it.
+        For models whose thinking is bound to the full prefix, it covers all messages and the tools. `parse`
+        stores it in the opaque state of the answer.
         """
         return self.digest()
 
 
 class Parsed(NamedTuple):
-    """An answer as items, with its usage as far as the provider reported it.
+    """An answer as items, with the usage that the provider reported.
 
-    `error` is what the provider says went wrong: its code and message, cut in length. The items are then what
-    came before the error, and `finish` is `other`.
+    `error` is the provider's error, code and message, shortened. With an error, the items are those that came
+    before it, and `finish` is `other`.
     """
 
     items: tuple[Item, ...]
@@ -169,21 +169,21 @@ class Parsed(NamedTuple):
 
 
 class StreamReader(Protocol):
-    """Reads an answer that comes in pieces."""
+    """Reads a streamed answer."""
 
     def feed(self, event: Any) -> str:
-        """Take an event of the stream; returns the text that it added, if any."""
+        """Read one event of the stream; return the text that it adds, or an empty text."""
         ...
 
     def close(self) -> Parsed:
-        """The answer so far. An answer that did not come to its end is marked as interrupted."""
+        """The answer so far. If the stream broke off, its last message is marked as interrupted."""
         ...
 
 
 class Provider(Protocol):
-    """A two-way codec for one wire, without I/O. `quire.testing.ProviderLaws` has the laws of one.
+    """A two-way codec for one wire, without I/O. `quire.testing.ProviderLaws` tests a provider.
 
-    `PROVIDERS[provider.name] = provider` makes a provider of your own known by its name.
+    `PROVIDERS[provider.name] = provider` registers your own provider.
     """
 
     @property
@@ -222,9 +222,9 @@ class Provider(Protocol):
         ...
 
     def read_history(self, payload: Any, *, model: str | None = None) -> list[Item]:
-        """A list of messages, or a whole payload, as items. `model` is the model that made its state."""
+        """Return a list of messages, or a whole payload, as items. `model` made the opaque state in it."""
         ...
 
     def check(self, payload: Any, model: str | None = None) -> list[Fault]:
-        """All that this provider would refuse in a payload."""
+        """Return everything in a payload that this provider would refuse."""
         ...

@@ -1,7 +1,7 @@
-"""JSON values that come from outside: objects of clients, answers of services, schemas of tools.
+"""JSON values from outside: objects of clients, answers of services, schemas of tools.
 
-Nothing here knows a wire. A value that JSON cannot hold (a set, an infinite number, an object of a program)
-is refused, and so is one that nests deeper than items may.
+The functions work for every wire. They refuse values that are not JSON (a set, infinity, an arbitrary object)
+and values that nest deeper than items may.
 """
 
 import re
@@ -40,24 +40,24 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     if depth == 0:
         raise InvalidValue(_TOO_DEEP)
     if isinstance(value, Mapping):
-        held = cast("Mapping[object, Any]", value)
-        if not all(isinstance(key, str) for key in held):
+        fields = cast("Mapping[object, Any]", value)
+        if not all(isinstance(key, str) for key in fields):
             raise InvalidValue("a field name is text")
-        return {plain_copy(key): plain_copy(inner, depth - 1) for key, inner in held.items()}
+        return {plain_copy(key): plain_copy(inner, depth - 1) for key, inner in fields.items()}
     if isinstance(value, list | tuple):
         return [plain_copy(inner, depth - 1) for inner in cast("list[Any]", value)]
-    plain = dumped(value)
+    plain = dump_model(value)
     if plain is None:
         raise InvalidValue(f"{type(value).__name__} {value!r:.40} is not JSON")
     return plain_copy(plain, depth - 1)
 
 
 def exact_copy(value: Mapping[str, Any]) -> tuple[Json, bytes]:
-    """A deep copy of an object, and its JSON, which tells `0` from `False`."""
+    """A deep copy of an object, and its JSON text, in which `0` and `False` differ."""
     try:
         text = _encode(value)
         copied: Json = _decode(text)
-        if copied == value:  # otherwise it holds a value that only resembles JSON: a set, a tuple, bytes
+        if copied == value:  # otherwise it has a set, a tuple or bytes, which are encoded but not equal
             return copied, text
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass
@@ -91,8 +91,8 @@ def nests_deeper(text: str, levels: int) -> bool:
     return deepest > levels
 
 
-def decoded(text: Any) -> Any:
-    """The value of a JSON text; None if it is not JSON."""
+def decode_json(text: Any) -> Any:
+    """The value of JSON text; None if it is not JSON."""
     try:
         return _decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
@@ -100,31 +100,31 @@ def decoded(text: Any) -> Any:
 
 
 def object_in(text: Any) -> Json | None:
-    """The object that a JSON text holds; None for anything else."""
+    """The object that JSON text encodes; None for anything else."""
     try:
         return _decode_object(text) if isinstance(text, str) else None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 
-def dumped(value: Any) -> Any:
-    """A client's object as JSON values; None if it is not such an object."""
+def dump_model(value: Any) -> Any:
+    """A pydantic model of a client as JSON values; None for any other object."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump) or isinstance(value, type):
         return None
     for mode in ("json", "python"):  # a client may hold a value that is not JSON, such as a function
         try:
             return dump(mode=mode, by_alias=True, exclude_none=True, warnings=False)
-        except Exception:  # an object of somebody else, which may raise anything
+        except Exception:  # foreign code, which may raise anything
             continue
     return None
 
 
 def plain_json(response: Any) -> Json:
-    """A response as a JSON object, whichever client it came from."""
+    """A response of any client as a JSON object."""
     if isinstance(response, Mapping):
         return dict(cast("Mapping[str, Any]", response))
-    plain = dumped(response)
+    plain = dump_model(response)
     if not isinstance(plain, Mapping):
         raise WrongType(f"expected a response as JSON or a client's object, not {type(response).__name__}")
     return dict(cast("Mapping[str, Any]", plain))
@@ -146,7 +146,7 @@ def text_in(value: Any) -> str:
 
 
 def object_at(value: Any, path: str) -> Json:
-    """An object inside a reply or a history, also one of a client; `Damaged` at `path` for anything else."""
+    """A JSON object, or a client's object converted to one; `Damaged` at `path` for anything else."""
     try:
         return plain_json(value)
     except WrongType:
@@ -154,7 +154,7 @@ def object_at(value: Any, path: str) -> Json:
 
 
 def list_at(value: Any, path: str) -> list[Any]:
-    """A list inside a reply or a history, empty for None; `Damaged` at `path` for anything else."""
+    """A list, empty for None; `Damaged` at `path` for anything else."""
     if value is None:
         return []
     if not isinstance(value, list | tuple):
@@ -163,7 +163,7 @@ def list_at(value: Any, path: str) -> list[Any]:
 
 
 def text_at(fields: Mapping[str, Any], name: str, path: str) -> str:
-    """A text that an object must have; `Damaged` at its path if it is missing or something else."""
+    """The text in a required field; `Damaged` at its path if it is missing or no text."""
     text = fields.get(name)
     if not isinstance(text, str):
         raise Damaged(f"expected text, not {type(text).__name__}", f"{path}.{name}")

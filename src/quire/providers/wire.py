@@ -1,4 +1,4 @@
-"""The four wires: each is a writer, a reader of replies and a reader of histories."""
+"""The four wires. Each has a writer, a reader of replies and a reader of histories."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from quire.providers.openai_responses import read as responses, write as to_resp
 from quire.providers.profiles import Profile, profile_for
 from quire.providers.render import render
 from quire.providers.state import ANTHROPIC, GEMINI, OPENAI, RESPONSES
-from quire.providers.stream import Items, ReplyReader, read_history
+from quire.providers.stream import ItemBuilder, ReplyReader, read_history
 from quire.providers.tools import Tool, read_tools
 from quire.providers.turns import Writer
 from quire.providers.types import CachePlan, Fault, Parsed, Provider, Rendered, StreamReader, refuse_losses
@@ -24,12 +24,12 @@ from quire.tokens import Definition
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Wire:
-    """A provider, made of the writer of a wire and its readers of replies and of histories."""
+    """A provider made of a wire's writer, its reader of replies and its reader of histories."""
 
     name: str
     _writer: Callable[[Profile, Sequence[Tool]], Writer]
     _reader: Callable[[Rendered | None, str | None], ReplyReader]
-    _add_history: Callable[[Json, Items], None]
+    _add_history: Callable[[Json, ItemBuilder], None]
 
     def render(
         self,
@@ -66,24 +66,24 @@ _WIRES = (
     Wire(GEMINI, to_gemini.ContentWriter, gemini.GeminiReader, gemini.add_history),
 )
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
-"""The wires by name. The laws of rendering and reading run on each."""
+"""The providers by name."""
 
 
-_GUESSES = {
+_WIRE_BY_WORD = {
     **{"responses": RESPONSES, "claude": ANTHROPIC, "google": GEMINI, "vertex": GEMINI, "gemini": GEMINI},
     **{"openai": OPENAI, "gpt": OPENAI, "chat": OPENAI, "azure": OPENAI},
 }
-"""The wire that is meant by a name with this word, the first that matches."""
+"""The wire to suggest for an unknown name that contains a word; the first match counts."""
 
 
 def provider_for(name: str | Provider) -> Provider:
-    """The wire of this name; an object that can render is returned as it is."""
+    """The provider with this name; an object with a `render` method is returned as it is."""
     if not isinstance(name, str):
         if not callable(getattr(name, "render", None)):
             raise WrongType(f"a provider is a name or an object that can `render`, not {type(name).__name__}")
         return name
     if name not in PROVIDERS:
-        meant = next((known for word, known in _GUESSES.items() if word in name.lower()), None)
-        hint = f" (did you mean {meant!r}?)" if meant else ""
+        guess = next((wire for word, wire in _WIRE_BY_WORD.items() if word in name.lower()), None)
+        hint = f" (did you mean {guess!r}?)" if guess else ""
         raise InvalidValue(f"no provider {cut(name)!r}{hint}; there are {', '.join(PROVIDERS)}")
     return PROVIDERS[name]

@@ -1,9 +1,9 @@
-"""Logs of other programs as conversations: what was said, called and answered, with ids and times.
+"""Reads logs of other programs as conversations, and writes conversations in the formats of these programs.
 
-A format is a reader and a writer. `read_log` finds the format, and raises nothing for what it does not know:
-records of other kinds are counted in `Log.left_out`. A conversation has the messages of one provider's wire,
-so that `check` can be run on its `payload`, and `items()` for a session. `write_conversation` writes items as
-a session that the program resumes, and says what it does not carry.
+`read_log` finds the format. It raises no error for unknown records, but counts them in `Log.left_out`. The
+messages of a conversation are in the format of one provider, so `check` can test its `payload`; `items()`
+returns the items for a session. `write_conversation` writes items as a session that the other program can
+resume, and reports what the format cannot hold.
 """
 
 from quire.integrations.logs.conversation import Conversation, Entry, Log, Target, Window, Written

@@ -1,4 +1,4 @@
-"""Messages of the AI SDK: `UIMessage`, which an interface shows and stores, and `ModelMessage` with calls.
+"""Messages of the AI SDK: `UIMessage`, which a user interface shows and stores, and `ModelMessage`.
 
 Source: ai-sdk.dev/docs/reference/ai-sdk-core, `ui-message` and `model-message`, versions 5 and 6.
 """
@@ -19,52 +19,47 @@ from quire.integrations.logs.conversation import (
 )
 from quire.integrations.logs.messages import role_and_parts, signed_thought, state_left_out, value_of
 from quire.integrations.logs.windows import turns_of
-from quire.items import Audio, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
-from quire.providers import (
-    Downgrade,
-    base64_of,
-    entries_in,
-    fields_in,
-    media_type,
-    strict_messages,
-)
+from quire.items import Audio, File, Image, Item, Message, Part, Reasoning, ToolCall, ToolResult
+from quire.providers import Downgrade, base64_of, entries_in, fields_in, media_type, strict_messages
 from quire.state import groups, is_output
 from quire.tokens import described
+
+_DEFAULT_TYPES: dict[type, str] = {Image: "image/png", Audio: "audio/wav", File: "application/pdf"}
 
 # Reading
 
 
 def is_ai_sdk(records: list[Record]) -> bool:
-    """Whether these are messages of the AI SDK that no provider has: of an interface, or with its calls."""
+    """Whether a message has parts, calls or results that only the AI SDK uses."""
     return any(_has_parts(message) for _, record in records for message in _messages(record))
 
 
 def _has_parts(message: Json) -> bool:
     parts = [fields_in(part) for part in entries_in(message.get("parts"))]
     blocks = [fields_in(block).get("type") for block in entries_in(message.get("content"))]
-    is_of_interface = any("type" in part and "content" not in part for part in parts)
-    return is_of_interface or "tool-call" in blocks or "tool-result" in blocks
+    is_ui_message = any("type" in part and "content" not in part for part in parts)
+    return is_ui_message or "tool-call" in blocks or "tool-result" in blocks
 
 
 def read_ai_sdk(records: list[Record]) -> Log:
-    """All messages as one conversation; a record with a list of them is one of its own."""
-    lists = [(number, _messages(record)) for number, record in records if "messages" in record]
-    if not lists:
-        lists = [(1, [record for _, record in records])]
-    return Log("ai-sdk", "messages of the AI SDK", [_read_chat(*one) for one in lists], Counter())
+    """One conversation for each record with a list of messages; without such a record, one for all."""
+    chats = [(number, _messages(record)) for number, record in records if "messages" in record]
+    if not chats:
+        chats = [(1, [record for _, record in records])]
+    return Log("ai-sdk", "messages of the AI SDK", [_read_chat(*chat) for chat in chats], Counter())
 
 
 def _messages(record: Json) -> list[Json]:
-    return [fields_in(one) for one in entries_in(record.get("messages", [record]))]
+    return [fields_in(message) for message in entries_in(record.get("messages", [record]))]
 
 
 def _read_chat(number: int, messages: list[Json]) -> Conversation:
     entries = list[Entry]()
     for index, message in enumerate(messages):
-        made = message.get("createdAt") or fields_in(message.get("metadata")).get("createdAt")
+        created = message.get("createdAt") or fields_in(message.get("metadata")).get("createdAt")
         own_id = message.get("id") if isinstance(message.get("id"), str) else None
         strict = strict_messages(message, f"$.messages[{index}]")
-        entries += [Entry(one, own_id, moment(made)) for one in strict]
+        entries += [Entry(chat_message, own_id, moment(created)) for chat_message in strict]
     return Conversation("openai", [Window(entries)], {}, number)
 
 
@@ -72,20 +67,20 @@ def _read_chat(number: int, messages: list[Json]) -> Conversation:
 
 
 def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
-    """The messages that `useChat` begins with. A turn of the model is one, and each reply a step of it."""
+    """The initial messages for `useChat`. A turn of the model is one message, each of its replies a step."""
     turns, lost = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]
         results = [item for item in group.items if isinstance(item, ToolResult)]
         steps = [part for item in outputs for part in _output(item, results, lost)]
-        said: list[tuple[Item, str, list[Json]]] = []
-        said += [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
-        rest = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
-        for item in rest:
+        pieces: list[tuple[Item, str, list[Json]]] = []  # the first item, the role and the parts
+        pieces += [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
+        inputs = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
+        for item in inputs:
             role, content = role_and_parts(item, lost)
-            said.append((item, role, [_part(part) for part in content]))
-        for first, role, parts in said:
+            pieces.append((item, role, [_part(part) for part in content]))
+        for first, role, parts in pieces:
             if role != "assistant" or not messages or messages[-1]["role"] != role:
                 created = {"createdAt": round(first.created_at * 1e3)}
                 messages.append({"id": first.id, "role": role, "metadata": created, "parts": []})
@@ -94,13 +89,13 @@ def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
 
 
 def _output(item: Item, results: list[ToolResult], lost: list[Downgrade]) -> list[Json]:
-    """The parts of what a model said, thought or called; what they do not carry is added to the losses."""
+    """The parts for an output of the model; downgrades are added to `lost`."""
     if isinstance(item, Reasoning):
         signed = signed_thought(item)
         lost += state_left_out(item, signed is not None)
-        about = {"providerMetadata": {"anthropic": {"signature": signed["signature"]}}} if signed else {}
-        thought = {"type": "reasoning", "text": item.text, "state": "done", **about}
-        return [thought] if item.text or about else []
+        metadata = {"providerMetadata": {"anthropic": {"signature": signed["signature"]}}} if signed else {}
+        thought = {"type": "reasoning", "text": item.text, "state": "done", **metadata}
+        return [thought] if item.text or metadata else []
     if isinstance(item, ToolCall):
         lost += state_left_out(item)
         call = {"toolCallId": item.call_id, "state": "input-available", "input": value_of(item.arguments)}
@@ -110,8 +105,8 @@ def _output(item: Item, results: list[ToolResult], lost: list[Downgrade]) -> lis
 
 
 def _outcome(call_id: str, results: list[ToolResult], lost: list[Downgrade]) -> Json:
-    """The result of a call, which is taken from the results: several calls may have one id."""
-    result = next((one for one in results if one.call_id == call_id), None)
+    """The result of a call. It is removed from `results`, because several calls may have the same id."""
+    result = next((result for result in results if result.call_id == call_id), None)
     if result is None:
         return {}
     results.remove(result)
@@ -126,14 +121,7 @@ def _outcome(call_id: str, results: list[ToolResult], lost: list[Downgrade]) -> 
 def _part(part: Part) -> Json:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    usual = (
-        "image/png"
-        if isinstance(part, Image)
-        else "audio/wav"
-        if isinstance(part, Audio)
-        else "application/pdf"
-    )
-    kind = media_type(part) or usual
-    address = part.url if part.data is None else f"data:{kind};base64,{base64_of(part.data)}"
+    kind = media_type(part) or _DEFAULT_TYPES[type(part)]
+    url = part.url if part.data is None else f"data:{kind};base64,{base64_of(part.data)}"
     name = getattr(part, "name", None)
-    return {"type": "file", "mediaType": kind, "url": address, **({"filename": name} if name else {})}
+    return {"type": "file", "mediaType": kind, "url": url, **({"filename": name} if name else {})}

@@ -1,9 +1,9 @@
 """Sessions of Claude Code: `~/.claude/projects/<folder>/<session id>.jsonl`.
 
-The format is not documented; it was learned from public files and readers of 2025 and 2026, and from what
-version 2.1 resumes. A line has a `uuid` and the `parentUuid` before it, so the lines are a tree: an edited
-question begins a branch. A compaction is a line without a parent, `compact_boundary`, followed by a summary.
-The lines of a sub-agent are marked `isSidechain`; newer versions keep them in files of their own.
+The format is not documented. Sources: public files and readers of 2025 and 2026, and tests with version 2.1.
+A line has a `uuid` and the `parentUuid` of the line before it, so the lines are a tree: an edited question
+begins a branch. A compaction is a line `compact_boundary` without a parent, followed by a summary. The lines
+of a sub-agent are marked `isSidechain`; newer versions write them to files of their own.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from quire.items import Item, instructions_in_turn
 from quire.providers import Downgrade, entries_in, fields_in, text_in, usage_from
 
 _NO_MODEL = "<synthetic>"
-"""The model of what Claude Code wrote itself; with it, a session goes on with the model of the settings."""
+"""The model name in messages written by Claude Code itself; the session continues with the user's model."""
 
 # Reading
 
@@ -40,32 +40,33 @@ def is_claude_code(records: list[Record]) -> bool:
 
 def read_claude_code(records: list[Record]) -> Log:
     """The session as one conversation, and each sub-agent in it as another."""
-    left_out, chains, chain_of = Counter[str](), dict[str, list[Record]](), dict[str, str]()
-    above = dict[str, str]()  # also of lines that are no messages, such as attachments
+    # A chain has the lines of one agent; the key of the main chain is the empty text.
+    left_out, chains, chain_by_id = Counter[str](), dict[str, list[Record]](), dict[str, str]()
+    parent_of = dict[str, str]()  # also for lines that are no messages, such as attachments
     for number, record in records:
         own_id, parent = text_in(record.get("uuid")), text_in(record.get("parentUuid"))
-        above[own_id] = parent or text_in(record.get("logicalParentUuid"))
-        agent = text_in(record.get("agentId")) or chain_of.get(parent) or own_id
+        parent_of[own_id] = parent or text_in(record.get("logicalParentUuid"))
+        agent = text_in(record.get("agentId")) or chain_by_id.get(parent) or own_id
         chain = agent if record.get("isSidechain") else ""
-        chain_of[own_id] = chain
+        chain_by_id[own_id] = chain
         if record.get("type") in ("user", "assistant") or record.get("subtype") == "compact_boundary":
             chains.setdefault(chain, []).append((number, record))
         else:
             left_out[f"of type {record.get('type')}"] += 1
-    found = [_claude_chain(chain, above, left_out) for chain in chains.values()]
-    whole = [one for one in found if one.windows[-1].entries]
-    return Log("claude-code", "a log of Claude Code", whole, left_out)
+    conversations = [_read_chain(chain, parent_of, left_out) for chain in chains.values()]
+    filled = [conversation for conversation in conversations if conversation.windows[-1].entries]
+    return Log("claude-code", "a log of Claude Code", filled, left_out)
 
 
-def _claude_chain(records: list[Record], above: dict[str, str], left_out: Counter[str]) -> Conversation:
-    path, head, windows = _claude_path(records, above), Json(), [Window([])]
-    ends, is_compacted, used = dict[str, int](), False, dict[str, Used]()
+def _read_chain(records: list[Record], parent_of: dict[str, str], left_out: Counter[str]) -> Conversation:
+    path, head, windows = _current_branch(records, parent_of), Json(), [Window([])]
+    end_by_answer, is_compacted, used = dict[str, int](), False, dict[str, Used]()
     for _, record in records:
         message, entries = fields_in(record.get("message")), windows[-1].entries
         own_id, time = text_in(record.get("uuid")), moment(record.get("timestamp"))
         model, answer = text_in(message.get("model")), text_in(message.get("id"))
         if usage := usage_from("anthropic", fields_in(message.get("usage"))):
-            used[answer or own_id] = Used(model, usage, time)  # each line of an answer has all so far
+            used[answer or own_id] = Used(model, usage, time)  # each line has the usage of its answer so far
         if own_id not in path:
             left_out["on an abandoned branch"] += 1
         elif record.get("isApiErrorMessage"):
@@ -74,28 +75,28 @@ def _claude_chain(records: list[Record], above: dict[str, str], left_out: Counte
             is_compacted = True
         else:
             if entries and (is_compacted or record.get("isCompactSummary")):
-                entries, ends = [], {}
+                entries, end_by_answer = [], {}
                 windows.append(Window(entries, 1))
             is_compacted = False
             head |= {"model": model} if model and model != _NO_MODEL else {}
             plain = {"role": message.get("role"), "content": message.get("content")}
-            # The blocks of one answer are on lines of their own, between which results may stand.
-            at = ends.get(answer, len(entries)) if answer else len(entries)
-            entries.insert(at, Entry(plain, own_id, time))
-            ends[answer] = at + 1
+            # Each block of an answer has a line of its own; lines of results may be between them.
+            index = end_by_answer.get(answer, len(entries)) if answer else len(entries)
+            entries.insert(index, Entry(plain, own_id, time))
+            end_by_answer[answer] = index + 1
     return Conversation("anthropic", windows, head, records[0][0], used=[*used.values()])
 
 
-def _claude_path(records: list[Record], above: dict[str, str]) -> set[str]:
-    """The ids of the lines from the last one back to the first, and of all parts of the answers on the way.
+def _current_branch(records: list[Record], parent_of: dict[str, str]) -> set[str]:
+    """The ids of the last line and its ancestors, with all lines of their answers and the results of these.
 
-    The results of parallel calls are siblings: the parents alone lead past all but one of them.
+    Results of parallel calls are siblings in the tree, so only one of them is an ancestor.
     """
     by_id = {text_in(record.get("uuid")): record for _, record in records}
     path, current = set[str](), list(by_id)[-1]
-    while current and current in above and current not in path:
+    while current and current in parent_of and current not in path:
         path.add(current)
-        current = above[current]
+        current = parent_of[current]
     messages = {own_id: fields_in(record.get("message")) for own_id, record in by_id.items()}
     answers = {text_in(messages[own_id].get("id")) for own_id in path & by_id.keys()} - {""}
     calls = set[str]()
@@ -113,14 +114,14 @@ def _claude_path(records: list[Record], above: dict[str, str]) -> set[str]:
 
 
 def write_claude_code(items: Sequence[Item], target: Target) -> Written:
-    """A session that `claude --resume` takes up."""
-    one, lost = conversation_of(items, "anthropic", target)
-    writer = _Lines(target, one.head.get("model") or _NO_MODEL)
-    for number, window in enumerate(one.windows):
+    """A session for `claude --resume`."""
+    conversation, lost = conversation_of(items, "anthropic", target)
+    writer = _Lines(target, conversation.head.get("model") or _NO_MODEL)
+    for number, window in enumerate(conversation.windows):
         if number and window.entries:
             writer.add_boundary(window)
-        for at, entry in enumerate(window.entries):
-            writer.add(entry, is_summary=bool(number and at == 0))
+        for index, entry in enumerate(window.entries):
+            writer.add(entry, is_summary=bool(number and index == 0))
     lost += [Downgrade(own_id, "call_left_out", _UNANSWERED) for own_id in writer.open_calls.values()]
     project, session = sub("[^A-Za-z0-9]", "-", target.folder), target.session_id
     hint = f"put it at ~/.claude/projects/{project}/{session}.jsonl, then run: claude --resume {session}"
@@ -131,23 +132,23 @@ _UNANSWERED = "Claude Code leaves out a call without a result when it resumes"
 
 
 class _Lines:
-    """The lines of a session, one after the other."""
+    """Builds the lines of a session. `open_calls` has, by call id, the ids of items with an open call."""
 
     def __init__(self, target: Target, model: str) -> None:
         self.lines, self.open_calls = list[Json](), dict[str, str | None]()
-        self._model, self._answer = model, ""
-        self._same: Json = {"isSidechain": False, "userType": "external", "cwd": target.folder}
-        self._same |= {"sessionId": target.session_id, "version": "2.1.0"}
+        self._model, self._answer_id = model, ""
+        self._common: Json = {"isSidechain": False, "userType": "external", "cwd": target.folder}
+        self._common |= {"sessionId": target.session_id, "version": "2.1.0"}
 
     def add_boundary(self, window: Window) -> None:
-        """Add the line of a compaction; what follows it is all that Claude Code reads."""
+        """Add the line of a compaction. Claude Code reads only the lines after it."""
         first = window.entries[0]
-        above = self.lines[-1]["uuid"] if self.lines else None
+        parent = self.lines[-1]["uuid"] if self.lines else None
         self._add(
             "system",
-            Entry({}, f"{first.id or above}-compaction", first.time),
+            Entry({}, f"{first.id or parent}-compaction", first.time),
             parentUuid=None,
-            logicalParentUuid=above,
+            logicalParentUuid=parent,
             subtype="compact_boundary",
             content="Conversation compacted",
             level="info",
@@ -164,18 +165,18 @@ class _Lines:
             self.open_calls.pop(text_in(block.get("tool_use_id")), None)
         message: Json = {"role": role, "content": content}
         if role == "assistant":
-            self._answer = self._answer or f"msg_{entry.id or len(self.lines)}"
-            message = {"id": self._answer, "type": "message", "model": self._model, **message}
+            self._answer_id = self._answer_id or f"msg_{entry.id or len(self.lines)}"
+            message = {"id": self._answer_id, "type": "message", "model": self._model, **message}
             self._add(role, entry, message=message)
             return
         if len(blocks) == 1 and (text := text_in(blocks[0].get("text"))):
             message["content"] = text if role == "user" else instructions_in_turn(text)
-        self._answer = ""
-        more = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True} if is_summary else {}
-        self._add("user", entry, message=message | {"role": "user"}, **more)
+        self._answer_id = ""
+        flags = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True} if is_summary else {}
+        self._add("user", entry, message=message | {"role": "user"}, **flags)
 
     def _add(self, kind: str, entry: Entry, **fields: object) -> None:
-        above = self.lines[-1]["uuid"] if self.lines else None
-        own_id = entry.id or f"{above or self._same['sessionId']}-{len(self.lines)}"
-        line = {"parentUuid": above, **self._same, "type": kind, "uuid": own_id, **fields}
+        parent = self.lines[-1]["uuid"] if self.lines else None
+        own_id = entry.id or f"{parent or self._common['sessionId']}-{len(self.lines)}"
+        line = {"parentUuid": parent, **self._common, "type": kind, "uuid": own_id, **fields}
         self.lines.append(line | {"timestamp": timestamp(entry.time)})

@@ -1,9 +1,9 @@
 """Sessions of Codex: `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`.
 
-The format is not documented; it was learned from `codex-rs/protocol` in openai/codex, public files of 2025
-and 2026, and from what version 0.169 resumes. Each line has a time, a type and a payload. The payloads of
-`response_item` are the items of a request; `event_msg` repeats them for the screen. `compacted` has what
-stands for all before it.
+The format is not documented. Sources: `codex-rs/protocol` in openai/codex, public files of 2025 and 2026, and
+tests with version 0.169. Each line has a time, a type and a payload. The payload of `response_item` is an
+item of a request; `event_msg` repeats the item for the screen. `compacted` has the items that replace all
+earlier ones.
 """
 
 from collections import Counter
@@ -26,9 +26,9 @@ from quire.integrations.logs.windows import conversation_of
 from quire.items import Item
 from quire.providers import entries_in, fields_in, text_in, usage_from
 
-_CODEX = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-_CODEX_OWN = ("internal_chat_message_metadata_passthrough", "metadata")
-"""Fields of an item that Codex keeps for itself."""
+_LINE_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
+_OWN_FIELDS = ("internal_chat_message_metadata_passthrough", "metadata")
+"""Fields that Codex adds to items but does not send."""
 
 
 # Reading
@@ -36,7 +36,7 @@ _CODEX_OWN = ("internal_chat_message_metadata_passthrough", "metadata")
 
 def is_codex(records: list[Record]) -> bool:
     """Whether these are lines of Codex."""
-    return any(record.get("type") in _CODEX and "payload" in record for _, record in records)
+    return any(record.get("type") in _LINE_TYPES and "payload" in record for _, record in records)
 
 
 def read_codex(records: list[Record]) -> Log:
@@ -46,8 +46,8 @@ def read_codex(records: list[Record]) -> Log:
         kind, payload = record.get("type"), fields_in(record.get("payload"))
         entries, time = windows[-1].entries, moment(record.get("timestamp"))
         if kind == "session_meta":
-            told = fields_in(payload.get("base_instructions")).get("text") or payload.get("instructions")
-            head = {"instructions": told, **head} if told else head
+            text = fields_in(payload.get("base_instructions")).get("text") or payload.get("instructions")
+            head = {"instructions": text, **head} if text else head
         elif kind == "turn_context":
             head |= {"model": model} if (model := text_in(payload.get("model"))) else {}
         elif kind == "response_item" and payload.get("type") != "ghost_snapshot":
@@ -55,13 +55,13 @@ def read_codex(records: list[Record]) -> Log:
         elif kind == "compacted":
             summary = {"type": "message", "role": "user", "content": payload.get("message")}
             items = entries_in(payload.get("replacement_history")) or [summary]
-            kept = [Entry(_codex_item(fields_in(item)), None, time) for item in items]
-            windows.append(Window(kept, len(kept)))
+            replacing = [Entry(_codex_item(fields_in(item)), None, time) for item in items]
+            windows.append(Window(replacing, len(replacing)))
         elif payload.get("type") == "thread_rolled_back":
-            turns, count = [], payload.get("num_turns")
+            starts, count = [], payload.get("num_turns")
             if isinstance(count, int) and count > 0:
-                turns = [at for at, entry in enumerate(entries) if _is_question(entry.message)][-count:]
-            start = turns[0] if turns else len(entries)
+                starts = [at for at, entry in enumerate(entries) if _is_by_user(entry.message)][-count:]
+            start = starts[0] if starts else len(entries)
             left_out["rolled back"] += len(entries) - start
             del entries[start:]
         else:
@@ -74,13 +74,13 @@ def read_codex(records: list[Record]) -> Log:
 
 
 def _codex_item(payload: Json) -> Json:
-    item = {name: value for name, value in payload.items() if value is not None and name not in _CODEX_OWN}
+    item = {name: value for name, value in payload.items() if value is not None and name not in _OWN_FIELDS}
     output = fields_in(item.get("output"))
     return {**item, "output": output.get("content", "")} if output else item
 
 
-def _is_question(message: Json) -> bool:
-    """Whether the user wrote a message; Codex adds others, which begin with a tag or a title."""
+def _is_by_user(message: Json) -> bool:
+    """Whether the user wrote a message. Codex adds user messages too, which begin with a tag or a title."""
     texts = [str(fields_in(part).get("text")) for part in entries_in(message.get("content"))]
     return message.get("role") == "user" and not "".join(texts).startswith(("<", "# AGENTS"))
 
@@ -88,24 +88,24 @@ def _is_question(message: Json) -> bool:
 # Writing
 
 _EVENTS = {"user": "user_message", "assistant": "agent_message"}
-"""What shows a message on the screen of a session that is resumed."""
+"""By role: the event that shows a message on the screen when a session is resumed."""
 
 
 def write_codex(items: Sequence[Item], target: Target) -> Written:
-    """A session that `codex resume` takes up; instructions at the start are those of the session."""
-    one, lost = conversation_of(items, "openai-responses", target)
-    session = target.session_id
-    time = timestamp(next((entry.time for window in one.windows for entry in window.entries), None))
+    """A session for `codex resume`; instructions at the start become those of the session."""
+    conversation, lost = conversation_of(items, "openai-responses", target)
+    session, windows = target.session_id, conversation.windows
+    time = timestamp(next((entry.time for window in windows for entry in window.entries), None))
     meta: Json = {"id": session, "timestamp": time, "cwd": target.folder, "originator": "quire"}
     meta |= {"cli_version": "0.0.0", "source": "cli"}
-    if text := one.head.get("instructions"):
+    if text := conversation.head.get("instructions"):
         meta["base_instructions"] = {"text": text}
     lines = [_line(time, "session_meta", meta)]
-    if model := one.head.get("model"):
+    if model := conversation.head.get("model"):
         settings = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}}
         context = {"cwd": target.folder, **settings, "model": model, "summary": "auto"}
         lines.append(_line(time, "turn_context", context))
-    for window in one.windows:
+    for window in windows:
         messages = [_stored(entry.message) for entry in window.entries]
         if window.replacing:
             history = messages[: window.replacing]
@@ -119,13 +119,11 @@ def write_codex(items: Sequence[Item], target: Target) -> Written:
             )
             if event := _EVENTS.get(text_in(message.get("role"))):
                 lines.append(_line(time, "event_msg", {"type": event, "message": text}))
-    name = f"{lines[0]['timestamp'][:10].replace('-', '/')}/rollout-{_named(lines[0])}-{session}.jsonl"
+    started_at = str(lines[0]["timestamp"])
+    folder, moment_in_name = started_at[:10].replace("-", "/"), started_at[:19].replace(":", "-")
+    name = f"{folder}/rollout-{moment_in_name}-{session}.jsonl"
     hint = f"put it at ~/.codex/sessions/{name}, then run: codex resume {session}"
     return Written(lines, lost, hint, has_lines=True)
-
-
-def _named(line: Json) -> str:
-    return str(line["timestamp"])[:19].replace(":", "-")
 
 
 def _line(time: str, kind: str, payload: Json) -> Json:
@@ -136,7 +134,7 @@ def _stored(message: Json) -> Json:
     """An item of a request as Codex stores it: the content of a message is a list of parts."""
     content = message.get("content")
     if message.get("role") == "system":
-        message = {**message, "role": "developer"}  # the API has both, and Codex this one
+        message = {**message, "role": "developer"}  # the API accepts both roles, Codex uses this one
     if not isinstance(content, str) or "role" not in message:
         return {"type": "message", **message} if "role" in message else message
     kind = "output_text" if message["role"] == "assistant" else "input_text"

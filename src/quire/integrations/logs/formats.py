@@ -1,4 +1,4 @@
-"""The formats of other programs: what recognises a log, reads it, and writes one that its program resumes."""
+"""The formats of other programs. Each recognises and reads a log; some can write one for its program."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -40,38 +40,33 @@ FORMATS: dict[str, _Format] = {
 """The formats of logs by name, in the order in which they are tried."""
 
 WIRES = {"claude-code": "anthropic", "codex": "openai-responses", **{name: name for name in PROVIDERS}}
-"""The formats that have a provider's messages, with the provider."""
+"""By format, the provider whose messages it contains."""
 
 OWN = "items"
-"""The format that has all, and that Quire alone reads."""
+"""Quire's own format, which holds everything; no other program reads it."""
 
 WITH_LOG = (OWN, "claude-code", "codex")
-"""The formats that have all that was recorded beside what is shown."""
+"""The formats that can hold everything recorded, not only the items that are shown."""
 
-WRITTEN = (
-    OWN,
-    *PROVIDERS,
-    *(name for name, one in FORMATS.items() if one.write is not None),
-    "markdown",
-)
-"""The formats that a conversation is written in."""
+WRITTEN = (OWN, *PROVIDERS, *(name for name, known in FORMATS.items() if known.write is not None), "markdown")
+"""The formats in which a conversation can be written."""
 
 
 def read_log(values: Sequence[Any], format: str | None = None) -> Log | None:
-    """The conversations in the lines of a log, or in a file of JSON, which is one value.
+    """Read the conversations of a log. `values` has the JSON value of each line, or that of a whole file.
 
-    Without a `format` the one that the values look like; None if they look like no log.
+    Without `format` it is recognised by the values. Returns None if the format is not recognised.
     """
     records = records_in(values)
-    known = FORMATS if format is None else {format: FORMATS[format]}
-    for one in known.values():
-        if one.recognises(records):
-            return one.read(records)
+    candidates = FORMATS if format is None else {format: FORMATS[format]}
+    for candidate in candidates.values():
+        if candidate.recognises(records):
+            return candidate.read(records)
     return None
 
 
 def write_conversation(items: Sequence[Item], format: str, target: Target) -> Written:
-    """Items with their edits in a format, and what it does not carry."""
+    """Write items and their edits in a format; `Written.downgrades` says what the format cannot hold."""
     if format not in WRITTEN:
         raise InvalidValue(f"no format {cut(format)!r} is written; there are {', '.join(WRITTEN)}")
     if format == OWN:

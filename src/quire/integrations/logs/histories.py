@@ -1,4 +1,4 @@
-"""Histories in files: JSON, JSON lines with a message or a history on each, or a log of another program."""
+"""Reads histories from files: JSON, JSON lines of messages or of histories, or logs of other programs."""
 
 import json
 import re
@@ -14,17 +14,17 @@ from quire.items import JSON, Item
 from quire.providers import HISTORY, PROVIDERS, entries_in, fields_in, provider_for
 
 PAYLOADS = (*PROVIDERS, OWN)
-"""The formats of requests, and of items: `convert` writes these, and `export` those of other programs too."""
+"""The formats of requests and of items, which `convert` writes; `export` also writes those of programs."""
 
 _LINES = (".jsonl", ".ndjson")
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
 class History(NamedTuple):
-    """One history. `line` is its line, or None where the whole file is one history.
+    """One history of a file. `line` is its line, or None if the whole file is one history.
 
-    Of a log of another program, `payload` is what was sent last, `conversation` is all of it, and `log` the
-    log that it is in.
+    For a log of another program, `payload` is the last request, `conversation` has everything, and `log` is
+    the log of the conversation.
     """
 
     payload: Any
@@ -35,12 +35,12 @@ class History(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The line, to begin a sentence with; empty where the history is the whole file."""
+        """The line as the start of an error text; empty if the whole file is one history."""
         return "" if self.line is None else f"line {self.line}: "
 
     @property
     def tools(self) -> list[Any]:
-        """The tool definitions, in whichever format."""
+        """The tool definitions, in the format of any provider."""
         fields = fields_in(self.payload)
         tools = fields.get("tools") or fields_in(fields.get("config")).get("tools")
         return [tools] if fields_in(tools) else entries_in(tools)
@@ -52,13 +52,13 @@ class History(NamedTuple):
         return model if isinstance(model, str) and model else None
 
     def format(self, given: str | None = None) -> str:
-        """The format of the payload as given, or guessed; OpenAI's where nothing else is found."""
+        """The format of the payload: the given one, or a guess."""
         if self.conversation is not None:
             return self.conversation.wire
         return format_of(self.payload) if given is None else known_format(given, (*PAYLOADS, *LOGS))
 
     def items(self, source: str | None = None, model: str | None = None) -> list[Item]:
-        """The items. `model` is the one that made opaque state in it, where the payload names none."""
+        """The items. `model` is the model that made the opaque state, if the payload does not name it."""
         wire = self.format(source)
         if self.conversation is not None:
             items = self.conversation.items(self.model or model)
@@ -75,17 +75,17 @@ class History(NamedTuple):
 
 
 def histories_in(data: bytes, name: str, source: str | None = None) -> list[History]:
-    """The histories in the content of a file. `source` is a format that they are known to have.
+    """The histories in the content of a file. `source` is their format; without it, the format is guessed.
 
-    The name says whether a single line is one of several, and begins errors.
+    The ending of `name` shows whether the file has JSON lines. The name also begins error texts.
     """
     values, is_in_lines = _values(data, name)
     log = read_log([value for _, value in values], source) if source is None or source in LOGS else None
     if log is not None and log.conversations:
         has_several = len(log.conversations) > 1
         return [
-            History(one.payload, one.number if has_several else None, has_several, one, log)
-            for one in log.conversations
+            History(known.payload, known.number if has_several else None, has_several, known, log)
+            for known in log.conversations
         ]
     if source in LOGS:
         raise Damaged(f"there is no conversation in it in the format {source}", name)
@@ -93,12 +93,12 @@ def histories_in(data: bytes, name: str, source: str | None = None) -> list[Hist
 
 
 def has_lines(name: str) -> bool:
-    """Whether a file is one of lines by its name."""
+    """Whether a file has JSON lines, by the ending of its name."""
     return name.lower().endswith(_LINES)
 
 
 def _values(data: bytes, name: str) -> tuple[list[tuple[int, Any]], bool]:
-    """The JSON values of a file with their lines, and whether each has a line of its own."""
+    """The JSON values of a file with their line numbers, and whether each value has its own line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -128,37 +128,37 @@ def _decoded(text: str) -> Any:
 
 
 def _decoded_lines(lines: list[tuple[int, str]], name: str, fault: Exception) -> list[tuple[int, Any]]:
-    found: list[tuple[int, Any]] = []
+    values: list[tuple[int, Any]] = []
     for number, line in lines:
         try:
-            found.append((number, _decoded(line)))
+            values.append((number, _decoded(line)))
         except msgspec.DecodeError as inner:
-            if not found or len(lines) < 2:
+            if not values or len(lines) < 2:
                 raise Damaged(f"it is not JSON: {fault}", name) from None
             raise Damaged(f"it is not JSON: {inner}", f"{name}, line {number}") from None
-    return found
+    return values
 
 
 def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
-    """Each line a history, if all lines are; else each a message of one history."""
-    if all(_is_whole(value) for _, value in values):
+    """One history per line if every line is a history; otherwise the lines are messages of one history."""
+    if all(_is_history(value) for _, value in values):
         return [History(value, number, is_in_lines=True) for number, value in values]
     for number, value in values:
-        if not isinstance(value, dict) or _is_whole(value):
+        if not isinstance(value, dict) or _is_history(value):
             raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
     return [History([value for _, value in values], is_in_lines=True)]
 
 
 def _checked(value: Any, name: str) -> Any:
     fields = fields_in(value)
-    if not _is_whole(value) and ("role" in fields or "type" in fields):
+    if not _is_history(value) and ("role" in fields or "type" in fields):
         return [value]  # a single message
     if not isinstance(value, dict | list):
         raise Damaged("a history is a list of messages, or an object that has one", name)
     return cast(Any, value)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_history(value: Any) -> bool:
     return isinstance(value, list) or any(key in fields_in(value) for key in HISTORY.values())
 
 
@@ -166,24 +166,26 @@ def _is_whole(value: Any) -> bool:
 
 
 def known_format(name: str, formats: tuple[str, ...] = PAYLOADS) -> str:
-    """The name of a format, or an error that lists all."""
+    """The name of a format, checked; the error for an unknown one lists all formats."""
     if name not in formats:
         raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(formats)}")
     return name
 
 
 def format_of(payload: Any) -> str:
-    """The format that a payload looks like: a provider's, or items of Quire."""
+    """A guess at the format of a payload: a provider's, or items of Quire."""
     messages = entries_in(fields_in(payload).get("messages") or payload)
     return OWN if any("kind" in fields_in(message) for message in messages) else wire_of(payload)
 
 
 def other_format(payload: Any, provider: str) -> str | None:
-    """The format that a payload clearly has, if it is not the provider's."""
+    """The format of a payload if it is clearly another one than the provider's; else None."""
     guess, fields = format_of(payload), fields_in(payload)
     messages = [fields_in(message) for message in entries_in(fields.get("messages") if fields else payload)]
-    is_chat = any(one.get("tool_calls") or one.get("role") in ("tool", "function") for one in messages)
-    if guess == "openai":  # plain messages are of several formats
-        has_fields = "messages" in fields and provider == "openai-responses"
-        return guess if provider != guess and (is_chat or has_fields or provider == "gemini") else None
-    return guess if guess != provider and not is_chat else None
+    is_chat = any(it.get("tool_calls") or it.get("role") in ("tool", "function") for it in messages)
+    if guess == provider:
+        return None
+    if guess == "openai":  # messages with only text are valid in several formats
+        has_messages_field = "messages" in fields and provider == "openai-responses"
+        return guess if is_chat or has_messages_field or provider == "gemini" else None
+    return None if is_chat else guess

@@ -1,4 +1,4 @@
-"""The messages of LangChain as JSON, which are the state of most graphs: `{"messages": [...]}`.
+"""Messages of LangChain as JSON. Most graphs have them as their state: `{"messages": [...]}`.
 
 Source: langchain-core, `messages`: what `convert_to_messages` and the reducer `add_messages` take.
 """
@@ -38,37 +38,38 @@ _TYPES = {"user": "human", "assistant": "ai"}
 
 
 def is_langgraph(records: list[Record]) -> bool:
-    """Whether these are messages of LangChain, or the state of a graph with some."""
+    """Whether these are messages of LangChain, or states of a graph with such messages."""
     return any(_messages(record) for _, record in records)
 
 
 def _messages(record: Json) -> list[Json]:
-    """The messages in a record: of a state, of a snapshot of one, or the record itself."""
+    """The messages in a record, which is a state, a snapshot of a state, or a message."""
     values = fields_in(record.get("values")) or record
-    messages = [fields_in(one) for one in entries_in(values.get("messages", [record]))]
-    plain = [
-        {"type": one.get("type"), **fields_in(one.get("data"))} if "data" in one else one for one in messages
-    ]
-    return plain if any(one.get("type") in _SPEAKERS and "role" not in one for one in plain) else []
+    messages = list[Json]()
+    for message in map(fields_in, entries_in(values.get("messages", [record]))):
+        data = fields_in(message.get("data"))
+        messages.append({"type": message.get("type"), **data} if "data" in message else message)
+    is_known = any(message.get("type") in _SPEAKERS and "role" not in message for message in messages)
+    return messages if is_known else []
 
 
 def read_langgraph(records: list[Record]) -> Log:
-    """A state is a conversation; messages on lines of their own are one."""
+    """One conversation for each state; if the records are messages, all of them as one conversation."""
     states = [(number, _messages(record)) for number, record in records if "content" not in record]
     if not any(messages for _, messages in states):
-        states = [(1, [one for _, record in records for one in _messages(record)])]
-    found = [_read_state(*state) for state in states if state[1]]
-    return Log("langgraph", "messages of LangGraph", found, Counter())
+        states = [(1, [message for _, record in records for message in _messages(record)])]
+    conversations = [_read_state(number, messages) for number, messages in states if messages]
+    return Log("langgraph", "messages of LangGraph", conversations, Counter())
 
 
 def _read_state(number: int, messages: list[Json]) -> Conversation:
     entries = list[Entry]()
     for index, message in enumerate(messages):
-        more = fields_in(message.get("additional_kwargs"))
-        thoughts = {"reasoning_content": more["reasoning_content"]} if more.get("reasoning_content") else {}
+        thoughts = fields_in(message.get("additional_kwargs")).get("reasoning_content")
         own_id = message.get("id") if isinstance(message.get("id"), str) else None
-        strict = strict_messages({**thoughts, **message}, f"$.messages[{index}]")
-        entries += [Entry(one, own_id) for one in strict]
+        with_thoughts = {"reasoning_content": thoughts, **message} if thoughts else message
+        strict = strict_messages(with_thoughts, f"$.messages[{index}]")
+        entries += [Entry(chat_message, own_id) for chat_message in strict]
     return Conversation("openai", [Window(entries)], {}, number)
 
 
@@ -76,7 +77,7 @@ def _read_state(number: int, messages: list[Json]) -> Conversation:
 
 
 def write_langgraph(items: Sequence[Item], target: Target) -> Written:
-    """The state that a graph is given. A reply of the model is one message, each result another."""
+    """The state for a graph. A reply of the model is one message, and each result is a message."""
     turns, lost = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
@@ -88,8 +89,8 @@ def write_langgraph(items: Sequence[Item], target: Target) -> Written:
 
 
 def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
-    """The message of a reply: signed thoughts are in its content, others beside it."""
-    content, calls, bad, thoughts = list[Json](), list[Json](), list[Json](), list[str]()
+    """The message of a reply. Signed thoughts are in its content, others in `additional_kwargs`."""
+    content, calls, invalid_calls, thoughts = list[Json](), list[Json](), list[Json](), list[str]()
     for item in outputs:
         if isinstance(item, Reasoning):
             signed = signed_thought(item)
@@ -97,10 +98,11 @@ def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
             thoughts += [item.text] if item.text and not signed else []
             lost += state_left_out(item, signed is not None)
         elif isinstance(item, ToolCall):
-            given = object_in(item.arguments)
-            call: Json = {"id": item.call_id, "name": item.name, "type": "tool_call", "args": given}
-            if given is None:
-                bad.append(call | {"type": "invalid_tool_call", "args": item.arguments, "error": None})
+            arguments = object_in(item.arguments)
+            call: Json = {"id": item.call_id, "name": item.name, "type": "tool_call", "args": arguments}
+            if arguments is None:
+                invalid = {"type": "invalid_tool_call", "args": item.arguments, "error": None}
+                invalid_calls.append(call | invalid)
             else:
                 calls.append(call)
             lost += state_left_out(item)
@@ -108,9 +110,11 @@ def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
             content += map(_block, item.parts)
             lost += state_left_out(item)
     text = _plain(content)
-    more = {"additional_kwargs": {"reasoning_content": "\n\n".join(thoughts)}} if thoughts else {}
-    beside = {"tool_calls": calls, "invalid_tool_calls": bad}
-    return {"type": "ai", "id": outputs[0].id, "content": text, **beside, **more}
+    message: Json = {"type": "ai", "id": outputs[0].id, "content": text}
+    message |= {"tool_calls": calls, "invalid_tool_calls": invalid_calls}
+    if thoughts:
+        message["additional_kwargs"] = {"reasoning_content": "\n\n".join(thoughts)}
+    return message
 
 
 def _message(item: Item, lost: list[Downgrade]) -> Json:
@@ -123,7 +127,7 @@ def _message(item: Item, lost: list[Downgrade]) -> Json:
 
 
 def _plain(blocks: list[Json]) -> str | list[Json]:
-    """A single text as it is, otherwise blocks."""
+    """A single text block as its text, everything else as blocks."""
     texts = [text_in(block.get("text")) for block in blocks if block["type"] == "text"]
     return "".join(texts) if len(blocks) == len(texts) <= 1 else blocks
 
@@ -132,5 +136,5 @@ def _block(part: Part) -> Json:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     kind = media_type(part)
-    where = {"url": part.url} if part.data is None else {"base64": base64_of(part.data)}
-    return {"type": type(part).__name__.lower(), **where, **({"mime_type": kind} if kind else {})}
+    source = {"url": part.url} if part.data is None else {"base64": base64_of(part.data)}
+    return {"type": type(part).__name__.lower(), **source, **({"mime_type": kind} if kind else {})}

@@ -1,4 +1,4 @@
-"""A conversation to be read by a person: Markdown with a heading for each item. It is not read back."""
+"""Writes a conversation for people: Markdown with a heading for each item. Quire does not read it back."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _ticks = re.compile("`+")
 
 
 def write_markdown(items: Sequence[Item], target: Target) -> Written:
-    """A page: texts as they are, calls and results in blocks of code, media by name and size."""
+    """A page: texts unchanged, calls and results in code blocks, and a description for each image or file."""
     sections, lost = [f"# {target.address}"], list[Downgrade]()
     for item in target.shown(items):
         heading, text = _section(item, lost)
@@ -44,6 +44,6 @@ def _section(item: Item, lost: list[Downgrade]) -> tuple[str, str]:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """Text in a block of code, whose fence is longer than any in the text."""
-    fence = "`" * max(3, *(len(found) + 1 for found in _ticks.findall(text)), 3)
+    """Text in a code block, with a fence that is longer than any in the text."""
+    fence = "`" * max(3, *(len(ticks) + 1 for ticks in _ticks.findall(text)), 3)
     return f"{fence}{language}\n{text}\n{fence}"

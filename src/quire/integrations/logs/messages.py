@@ -1,4 +1,4 @@
-"""What the message formats of frameworks have in common: items as whole turns, and what does not go in."""
+"""Helps to write items as messages of a framework, and to report what its format cannot hold."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from quire.state import is_instruction
 
 
 def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
-    """The role and the parts of an item that is addressed to the model."""
+    """The role and the parts of an item that is no output; lost state is added to `lost`."""
     if isinstance(item, ConfigChange):
         item = Message("system", item.instructions or "", origin=item.origin)
     if not isinstance(item, Message | Note | Summary):
@@ -34,25 +34,24 @@ def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, 
 
 
 def state_left_out(item: Message | Reasoning | ToolCall, carried: bool = False) -> list[Downgrade]:
-    """That opaque state of an item is not in the file, where there is some."""
+    """The downgrade for an item whose opaque state is not written; empty if no state is lost."""
     blocks = [] if carried else unpack(item.state)
     if not blocks or all(block.keys() <= {"reasoning_content", "reasoning"} for block in blocks):
-        return []  # no more than the text says
+        return []  # the state has nothing but the item's text
     assert item.state is not None
-    return [
-        Downgrade(item.id, "state_foreign", f"made by {item.state.provider}, and the format has no place")
-    ]
+    reason = f"made by {item.state.provider}, and the format has no place"
+    return [Downgrade(item.id, "state_foreign", reason)]
 
 
 def signed_thought(item: Reasoning) -> Json | None:
-    """The one thinking block of Anthropic that a thought stands for."""
+    """The thinking block of Anthropic in a thought's state; None if there is no single one."""
     is_signed = item.state is not None and item.state.provider == "anthropic"
     blocks = unpack(item.state) if is_signed else []
     return blocks[0] if len(blocks) == 1 and blocks[0].get("type") == "thinking" else None
 
 
 def value_of(text: str) -> Any:
-    """JSON in a text, where reading it again gives the same text; else the text."""
+    """The JSON object or list in a text, if encoding it gives the same text again; else the text."""
     try:
         value: Any = msgspec.json.decode(text)
     except msgspec.DecodeError:

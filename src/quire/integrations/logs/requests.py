@@ -1,7 +1,7 @@
-"""Requests to a provider with their responses, and the conversations that requests belong to.
+"""Logs of requests to a provider with their responses, and the conversations in them.
 
-A request repeats all that was said before, so a log of requests holds a conversation many times. A request
-with which a later one begins is a part of it; each of the others is a conversation.
+Each request repeats all earlier messages of its conversation. If a later request begins with the messages of
+an earlier one, both belong to one conversation.
 """
 
 from collections import Counter
@@ -20,64 +20,66 @@ _PAIRS = (
     ("input", "output"),
     ("body", "response"),
 )
-"""The names under which a record holds a request and its response."""
-_INNER = ("body", "json", "data", "content")
-"""The names under which a request or a response of HTTP holds what was sent."""
-_BODY = (*HISTORY.values(), "choices", "output", "stop_reason", "error")
-_TIMES = ("timestamp", "time", "created_at", "start_time", "startTime", "request_created_at")
+"""The fields of a record that may have a request and its response."""
+_HTTP_BODY_FIELDS = ("body", "json", "data", "content")
+"""The fields of an HTTP request or response that may have its body."""
+_PAYLOAD_FIELDS = (*HISTORY.values(), "choices", "output", "stop_reason", "error")
+"""The fields by which the body of a request or a response is recognised."""
+_TIME_FIELDS = ("timestamp", "time", "created_at", "start_time", "startTime", "request_created_at")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_MARK = b'"cache_control"'
+_CACHE_CONTROL = b'"cache_control"'
 
 
 class Request(NamedTuple):
-    """A request, and the messages of its answer in the same wire; `begun` and `ended` are times."""
+    """A request, the messages of its answer in the format of the same wire, and the times of both."""
 
     wire: str
     payload: Json
     answer: list[Json]
-    begun: float | None = None
-    ended: float | None = None
+    sent_at: float | None = None
+    answered_at: float | None = None
     number: int = 1
     used: Sequence[Used] = ()
 
 
 def conversations(requests: Iterable[Request]) -> list[Conversation]:
-    """The conversations of requests. A message has the time of the first request that sent it."""
-    found = dict[bytes, Conversation]()
-    for request in sorted(requests, key=lambda one: one.begun or 0.0):
+    """The conversations of requests. A message has the time of the first request that contains it."""
+    by_digest = dict[bytes, Conversation]()  # by the digest of the messages of the last request
+    for request in sorted(requests, key=lambda request: request.sent_at or 0.0):
         field, number, entries, used = HISTORY[request.wire], request.number, list[Entry](), request.used
         messages = [fields_in(message) for message in messages_in(request.payload.get(field))]
         digests = digests_of(request.wire, messages)
-        begun = next((digest for digest in reversed(digests) if digest in found), None)
-        if begun is not None:
-            before = found.pop(begun)
-            entries, number = before.windows[0].entries, before.number
-            used = [*before.used, *used]
-            entries = entries[: len(entries) - before.answers]
-        entries = [*entries, *(Entry(one, None, request.begun) for one in messages[len(entries) :])]
-        answer = [Entry(one, None, request.ended) for one in request.answer]
+        known = next((digest for digest in reversed(digests) if digest in by_digest), None)
+        if known is not None:
+            earlier = by_digest.pop(known)
+            entries, number = earlier.windows[0].entries, earlier.number
+            used = [*earlier.used, *used]
+            entries = entries[: len(entries) - earlier.answers]
+        entries = [*entries, *(Entry(new, None, request.sent_at) for new in messages[len(entries) :])]
+        answer = [Entry(message, None, request.answered_at) for message in request.answer]
         head = {name: value for name, value in request.payload.items() if name != field}
         window = Window([*entries, *answer])
-        found[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer), used)
-    return list(found.values())
+        by_digest[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer), used)
+    return list(by_digest.values())
 
 
 def digests_of(wire: str, messages: list[Json]) -> list[bytes]:
-    """What identifies the first message, the first two, and so on; marks for caches do not count."""
-    whole = blake2b(wire.encode())
-    found = [whole.digest()] if not messages else []
+    """A digest of the first message, of the first two, and so on; cache breakpoints are ignored."""
+    running = blake2b(wire.encode())
+    digests = [running.digest()] if not messages else []
     for message in messages:
-        plain = _encode(message)
-        whole.update(_encode(_unmarked(message)) if _MARK in plain else plain)
-        found.append(whole.digest())
-    return found
+        text = _encode(message)
+        running.update(_encode(_without_breakpoints(message)) if _CACHE_CONTROL in text else text)
+        digests.append(running.digest())
+    return digests
 
 
-def _unmarked(value: Any) -> Any:
+def _without_breakpoints(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in fields_in(value).items() if name != "cache_control"}
-    return [_unmarked(one) for one in entries_in(value)] if isinstance(value, list) else value
+        fields = fields_in(value).items()
+        return {name: _without_breakpoints(inner) for name, inner in fields if name != "cache_control"}
+    return [_without_breakpoints(inner) for inner in entries_in(value)] if isinstance(value, list) else value
 
 
 def messages_in(value: Any) -> list[Any]:
@@ -86,7 +88,7 @@ def messages_in(value: Any) -> list[Any]:
 
 
 def is_request_log(records: list[Record]) -> bool:
-    """Whether these are requests in records of another program."""
+    """Whether at least one record has a request to a provider."""
     return any(_pair_in(record) is not None for _, record in records)
 
 
@@ -101,7 +103,8 @@ def read_request_log(records: list[Record]) -> Log:
         payload, response = pair
         is_anthropic = response.get("type") == "message" or "stop_reason" in response
         wire = "anthropic" if is_anthropic else wire_of(payload)
-        time = next((found for name in _TIMES if (found := moment(record.get(name))) is not None), None)
+        times = (moment(record.get(name)) for name in _TIME_FIELDS)
+        time = next((known for known in times if known is not None), None)
         usage = usage_from(wire, fields_in(response.get("usage") or response.get("usageMetadata")))
         model = text_in(response.get("model")) or text_in(payload.get("model"))
         used = [] if usage is None else [Used(model, usage, time)]
@@ -113,22 +116,22 @@ def read_request_log(records: list[Record]) -> Log:
 
 
 def _pair_in(record: Json) -> tuple[Json, Json] | None:
-    for asked, answered in _PAIRS:
-        request = _body(record.get(asked))
+    for request_field, response_field in _PAIRS:
+        request = _body(record.get(request_field))
         if any(isinstance(request.get(field), list | str) for field in HISTORY.values()):
-            return request, _body(record.get(answered))
+            return request, _body(record.get(response_field))
     return None
 
 
 def _body(value: Any) -> Json:
-    """The JSON object in a request or a response, which may be text, or in a field of an HTTP record."""
+    """The body of a request or a response, which may be JSON text or in a field of an HTTP record."""
     try:
         fields = fields_in(msgspec.json.decode(value) if isinstance(value, str) else value)
     except msgspec.DecodeError:
         return {}
-    if not fields or any(name in fields for name in _BODY):
+    if not fields or any(name in fields for name in _PAYLOAD_FIELDS):
         return fields
-    return next((body for name in _INNER if (body := _body(fields.get(name)))), Json())
+    return next((body for name in _HTTP_BODY_FIELDS if (body := _body(fields.get(name)))), Json())
 
 
 def _answer_in(response: Json, wire: str) -> list[Json]:
@@ -143,7 +146,7 @@ def _answer_in(response: Json, wire: str) -> list[Json]:
 
 
 def wire_of(payload: Any) -> str:
-    """The wire that a request or a list of messages looks like; OpenAI's where nothing else is found."""
+    """A guess at the wire of a request or a list of messages; OpenAI's if nothing speaks for another one."""
     fields = fields_in(payload)
     if "contents" in fields:
         return "gemini"

@@ -1,4 +1,4 @@
-"""Items as a log has them: in windows between compactions, each a list of a provider's messages."""
+"""Converts items to the windows of a log: lists of a provider's messages, cut at compactions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
@@ -36,12 +36,12 @@ from quire.state import Scroll, Transcript, is_edit
 
 _CALLS = ("tool_use", "function_call", "custom_tool_call")
 _RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
-_OF_REQUESTS = ("result_added", "tools_added", "turn_added")
-"""What a request needs, and a log does not have."""
+_REQUEST_CHANGES = ("result_added", "tools_added", "turn_added")
+"""Changes that only a request needs; a log is written without them."""
 
 
 def without_sealed(items: Sequence[Item], wire: str) -> list[Item]:
-    """Items in which a compaction is undone whose summary is sealed, and not for this wire."""
+    """Items with an `Undo` for each compaction whose summary is encrypted for another wire."""
     sealed, undone = False, list[Item]()
     for item in items:
         if isinstance(item, Hide):
@@ -53,41 +53,41 @@ def without_sealed(items: Sequence[Item], wire: str) -> list[Item]:
     return [*items, *undone]
 
 
-class Stretch(NamedTuple):
-    """The items of a window. The first `replacing` of them stand for all that was before."""
+class ItemWindow(NamedTuple):
+    """The items of a window. The first `replacing` of them replace all earlier windows."""
 
     items: list[Item]
     replacing: int = 0
 
 
-def stretches(items: Sequence[Item]) -> list[Stretch]:
-    """Everything recorded, cut where compactions have cut. The last window is what is shown now.
+def item_windows(items: Sequence[Item]) -> list[ItemWindow]:
+    """Everything recorded, cut at the compactions. The last window has the items that are shown now.
 
-    What a compaction left shown of the past, such as a summary or a pinned item, begins the window after it.
+    Earlier items that a compaction leaves shown, such as a summary or a pinned item, begin the next window.
     """
     log = Transcript(items)
-    found, start, replacing, head = list[Stretch](), 0, 0, list[Item]()
+    windows, start, replacing, head = list[ItemWindow](), 0, 0, list[Item]()
     for end, revision in _cuts(log, items):
-        found.append(Stretch([*head, *_content(items[start:end])], replacing))
+        windows.append(ItemWindow([*head, *_content(items[start:end])], replacing))
         recent = {item.id for item in _content(items[end:])}
         head = [item for item in log.at(revision) if item.id not in recent]
         start, replacing = end, len(head) + len(_content(items[end:revision]))
     recent = {item.id for item in _content(items[start:])}
     shown = list(log.view)
-    before = [item for item in shown if item.id not in recent]
-    after = [item for item in shown if item.id in recent]
-    return [*found, Stretch([*before, *after], max(replacing + len(before) - len(head), 0))]
+    earlier = [item for item in shown if item.id not in recent]
+    later = [item for item in shown if item.id in recent]
+    return [*windows, ItemWindow([*earlier, *later], max(replacing + len(earlier) - len(head), 0))]
 
 
 def _cuts(log: Transcript, items: Sequence[Item]) -> list[tuple[int, int]]:
-    """Where each compaction cut, behind the last item that it hid, and the revision after it."""
+    """For each compaction: the index after the last item that it hid, and the revision after its edit."""
     cuts = list[tuple[int, int]]()
     for revision, edit in enumerate(items, 1):
         if is_edit(edit) and isinstance(edit, Hide | Summary | Undo):
             shown = {item.id for item in log.at(revision)}
-            places = (at for at in reversed(range(revision)) if not is_edit(items[at]))
-            cut = next((at + 1 for at in places if items[at].id not in shown), 0)
-            cuts = [known for known in cuts if known[0] < cut] + ([(cut, revision)] if cut else [])
+            backwards = (index for index in reversed(range(revision)) if not is_edit(items[index]))
+            cut = next((index + 1 for index in backwards if items[index].id not in shown), 0)
+            cuts = [earlier for earlier in cuts if earlier[0] < cut] + ([(cut, revision)] if cut else [])
     return cuts
 
 
@@ -99,7 +99,7 @@ def _content(items: Sequence[Item]) -> list[Item]:
 
 
 def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
-    """Items with each result behind its call, and what was changed for that. The last calls may be open."""
+    """Items with each result after its call, and the changes made for this. The last calls may be open."""
     known, lost = {item.id for item in items}, list[Downgrade]()
     paired = Pairing().pair(Scroll(tuple(items)))
     end = len(paired)
@@ -121,44 +121,46 @@ def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
 
 
 def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[Conversation, list[Downgrade]]:
-    """Items as messages of a wire, with their ids and times, and what those do not carry.
+    """Items as messages of a wire with ids and times, and the downgrades for what the messages cannot hold.
 
-    With `target.whole` it is everything recorded, in windows; else what is shown, in one. The instructions at
-    the start are in the head; for Anthropic's wire, whose program has its own, they are left out.
+    With `target.whole` it has everything recorded, in windows; otherwise the items that are shown, in one
+    window. Instructions at the start are in the head. On Anthropic's wire they are left out, because its
+    program has its own.
     """
     model, view = target.model or model_in(items, wire), list(Transcript(items).view)
     roles = ("system", "developer") if wire == "anthropic" else ("system",)
-    told = list(takewhile(lambda item: _instructions(item, roles), _content(items)))
-    apart, ids, windows = {item.id for item in told}, set[str](), list[Window]()
+    leading = list(takewhile(lambda item: _instructions(item, roles), _content(items)))
+    leading_ids, ids, windows = {item.id for item in leading}, set[str](), list[Window]()
     lost = _masked(items, view) if target.whole else []
     if wire == "anthropic":
-        lost += [Downgrade(item.id, "instructions_left_out", "the program has its own") for item in told]
-    for shown, replacing in stretches(items) if target.whole else [Stretch(view)]:
-        turns, changed = turns_of([item for item in shown if item.id not in apart])
+        lost += [Downgrade(item.id, "instructions_left_out", "the program has its own") for item in leading]
+    for shown, replacing in item_windows(items) if target.whole else [ItemWindow(view)]:
+        turns, changed = turns_of([item for item in shown if item.id not in leading_ids])
         rendered = provider_for(wire).render(turns, model=model)
-        pairs = list(_owned(wire, rendered.shared, turns))
-        before = {item.id for item in shown[:replacing]}
-        count = next((at for at, (_, item) in enumerate(pairs) if item and item.id not in before), len(pairs))
+        pairs = list(_with_items(wire, rendered.shared, turns))
+        first = {item.id for item in shown[:replacing]}
+        count = next((at for at, (_, item) in enumerate(pairs) if item and item.id not in first), len(pairs))
         time, entries = items[0].created_at, list[Entry]()
         for message, item in pairs:
             time = item.created_at if item else time
             entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
-        windows.append(Window(entries, count if before else 0))
-        lost += changed + [one for one in rendered.downgrades if one.change not in _OF_REQUESTS]
+        windows.append(Window(entries, count if first else 0))
+        lost += changed + [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
         if entries and _texts(entries[0].message) == [BEGIN]:
             lost.append(Downgrade(None, "turn_added", "the first message has to be one of the user"))
-    text = "\n\n".join(_instructions(item, roles) for item in told)
+    text = "\n\n".join(_instructions(item, roles) for item in leading)
     head = {"model": model, "instructions": text}
     head = {name: value for name, value in head.items() if value}
     return Conversation(wire, windows, head), list(dict.fromkeys(lost))
 
 
 def model_in(items: Sequence[Item], wire: str) -> str | None:
-    """The last model whose state a wire can take back."""
-    states = (getattr(item, "state", None) for item in reversed(items))
-    return next(
-        (one.model for one in states if one and one.provider == wire and one.model != ANY_MODEL), None
-    )
+    """The model of the last opaque state for a wire; None if there is none."""
+    for item in reversed(items):
+        state = getattr(item, "state", None)
+        if state and state.provider == wire and state.model != ANY_MODEL:
+            return str(state.model)
+    return None
 
 
 def _instructions(item: Item, roles: Sequence[str]) -> str:
@@ -176,65 +178,67 @@ def _masked(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
     return [Downgrade(item.id, "content_left_out", reason) for item in changed]
 
 
-def _owned(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Json, Item | None]]:
-    """The messages of a payload, each of one item where that can be told.
+def _with_items(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Json, Item | None]]:
+    """The messages of a payload, each with its item (None if not found).
 
-    What only a request needs is left out: a result for an open call, a turn to end with.
+    Additions that only a request needs are left out: results for open calls, and a last turn of the user.
     """
     ids, pieces = {item.id for item in items}, list[tuple[str, Json, Item | None]]()
-    owners = _Owners(Pairing().pair(Scroll(tuple(items))))
+    finder = _ItemFinder(Pairing().pair(Scroll(tuple(items))))
     for role, piece in _pieces(wire, payload):
-        owner = owners.of(role, piece)
-        if (owner is None and _texts(piece) == [CONTINUE]) or (owner and owner.id not in ids):
+        item = finder.find(role, piece)
+        if (item is None and _texts(piece) == [CONTINUE]) or (item and item.id not in ids):
             continue
-        pieces.append((role, piece, owner))
+        pieces.append((role, piece, item))
     if wire != "anthropic":
-        yield from ((piece, owner) for _, piece, owner in pieces)
+        yield from ((piece, item) for _, piece, item in pieces)
         return
-    for (role, _), run in groupby(pieces, lambda one: (one[0], id(one[2]))):
-        some = list(run)
-        yield {"role": role, "content": [piece for _, piece, _ in some]}, some[0][2]
+    for (role, _), group in groupby(pieces, lambda entry: (entry[0], id(entry[2]))):
+        run = list(group)
+        yield {"role": role, "content": [piece for _, piece, _ in run]}, run[0][2]
 
 
 def _pieces(wire: str, payload: Json) -> Iterator[tuple[str, Json]]:
-    """The smallest parts of a payload that are of one item, with their roles."""
+    """The roles and pieces of a payload. A piece comes from one item: a message, or a block of Anthropic."""
     yield from (("system", fields_in(block)) for block in entries_in(payload.get("system")))
     for message in map(fields_in, entries_in(payload[HISTORY[wire]])):
         blocks = entries_in(message["content"]) if wire == "anthropic" else [message]
         yield from ((text_in(message.get("role")), fields_in(block)) for block in blocks)
 
 
-class _Owners:
-    """Finds the item that a piece of a payload is of. Pieces come in the order of the items."""
+class _ItemFinder:
+    """Finds the item from which a piece of a payload was made. Pieces come in the order of the items."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._calls = iter([item for item in items if isinstance(item, ToolCall)])
         self._results = iter([item for item in items if isinstance(item, ToolResult)])
-        self._rest = [item for item in items if not isinstance(item, ToolCall | ToolResult)]
-        self._at, self._left = 0, 0
+        self._others = [item for item in items if not isinstance(item, ToolCall | ToolResult)]
+        self._next = 0  # an index in `_others`
+        self._pieces_left = 0  # pieces that the item before `_next` may still have
 
-    def of(self, role: str, piece: Json) -> Item | None:
-        """The item of a piece; None if it is of none."""
+    def find(self, role: str, piece: Json) -> Item | None:
+        """The item of a piece; None if no item matches."""
         if piece.get("type") in _CALLS:
             return next(self._calls, None)
         if piece.get("type") in _RESULTS:
             return next(self._results, None)
-        current = self._rest[self._at - 1] if self._at else None
-        if current is not None and self._left and _says(current, role, piece):
-            self._left -= 1
+        current = self._others[self._next - 1] if self._next else None
+        if current is not None and self._pieces_left and _matches(current, role, piece):
+            self._pieces_left -= 1
             return current
-        for at in range(self._at, len(self._rest)):
-            if _says(self._rest[at], role, piece):
-                self._at, self._left = at + 1, _size(self._rest[at]) - 1
-                return self._rest[at]
-        if self._left and role == "user":  # media that became text
-            self._left -= 1
+        for index in range(self._next, len(self._others)):
+            item = self._others[index]
+            if _matches(item, role, piece):
+                self._next, self._pieces_left = index + 1, _max_pieces(item) - 1
+                return item
+        if self._pieces_left and role == "user":  # the piece is a text in place of media
+            self._pieces_left -= 1
             return current
         return None
 
 
-def _says(item: Item, role: str, piece: Json) -> bool:
-    """Whether a piece may be of an item."""
+def _matches(item: Item, role: str, piece: Json) -> bool:
+    """Whether a piece may be made from an item."""
     if not isinstance(item, Message | Summary | Note | Reasoning):
         return isinstance(item, ConfigChange) and item.instructions in _texts(piece)
     if isinstance(item, Reasoning | Message) and piece in unpack(item.state):
@@ -245,8 +249,8 @@ def _says(item: Item, role: str, piece: Json) -> bool:
     content, texts = content_for_model(item), _texts(piece)
     if isinstance(content, str):
         return content in texts
-    said = [part for part in content if isinstance(part, str)]
-    return texts[0] in (*said, "\n".join(said)) if texts else len(said) < len(content)
+    item_texts = [part for part in content if isinstance(part, str)]
+    return texts[0] in (*item_texts, "\n".join(item_texts)) if texts else len(item_texts) < len(content)
 
 
 def _texts(piece: Json) -> list[str]:
@@ -254,11 +258,11 @@ def _texts(piece: Json) -> list[str]:
     content = piece.get("content", piece.get("text"))
     if isinstance(content, str):
         return [content]
-    return [text for one in entries_in(content) if (text := text_in(fields_in(one).get("text")))]
+    return [text for block in entries_in(content) if (text := text_in(fields_in(block).get("text")))]
 
 
-def _size(item: Item) -> int:
-    """How many pieces an item may have."""
+def _max_pieces(item: Item) -> int:
+    """The greatest number of pieces that an item may have."""
     if isinstance(item, Message | Reasoning) and item.state is not None and item.state.data:
         return max(len(unpack(item.state)), 1)
     return len(item.parts) if isinstance(item, Message) else 1

@@ -1,6 +1,6 @@
-"""Anthropic Messages: turns as messages of content blocks.
+"""Anthropic Messages: writes turns as messages of content blocks.
 
-What one side says in a row is one message. Instructions at the start are apart from the messages.
+Consecutive turns of one role are one message. Instructions at the start are in the field `system`.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,41 +28,41 @@ from quire.providers.media import (
     Media,
     as_text,
     base64_of,
-    begun,
+    bytes_in,
     file_id,
-    inline_bytes,
     media_type,
-    sound_type,
-    split,
+    sent_type,
+    split_media,
+    type_at_start,
 )
 from quire.providers.profiles import Profile
 from quire.providers.state import ANTHROPIC, SERVER_CALLS, is_server_block
 from quire.providers.tools import Tool
-from quire.providers.turns import Step, Writer
+from quire.providers.turns import Pair, Writer
 from quire.providers.types import FOUND_TOOLS, CachePlan
 from quire.providers.values import Json, entries_in
 from quire.state import Output
 from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
-_HEAVY = 8_000_000
-"""Bytes of media from which on a request is weighed: text alone exceeds any window before it gets near."""
+_SIZE_CHECK_THRESHOLD = 8_000_000
+"""Bytes of media above which the size of a request is computed: without media, the window limits it first."""
 
 _encode = msgspec.json.Encoder().encode
 
 
-class _Held(NamedTuple):
-    """An image or a document that was written, whose it is, and the text that replaces it over a limit."""
+class _MediaBlock(NamedTuple):
+    """The block of an image or document, its item, and the text that replaces it if a limit is exceeded."""
 
     block: Json
     item: Item
     text: str
     is_large: bool
-    weight: int
+    size: int  # bytes of base64
 
 
 class _End(NamedTuple):
-    """The end of a stretch: a message, and how many of its blocks belong to the stretch."""
+    """The end of a range of blocks: the index of the last message, and how many of its blocks are inside."""
 
     message: int
     blocks: int
@@ -71,8 +71,8 @@ class _End(NamedTuple):
 class MessagesWriter(Writer):
     """Writes messages of content blocks.
 
-    Instructions in the middle are a system message at the end of the user's turn: the API takes it only after
-    a message of the user and before one of the model. Models without it get tagged text of the user.
+    Later instructions are a system message at the end of the user's turn: the API accepts one only after a
+    message of the user and before one of the model. Models without system messages get tagged user text.
     """
 
     wire = ANTHROPIC
@@ -80,15 +80,15 @@ class MessagesWriter(Writer):
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
         self._system: list[Json] = []
-        self._stable_system = 0  # of a branch: blocks of `system` before the volatile items
-        # The items of the system message at the end, as long as it is where they were given.
+        self._stable_system = 0  # in a branch: the number of system blocks before the volatile items
+        # The items of a system message at the end; empty once that message was moved.
         self._trailing_instructions: tuple[Item, ...] = ()
-        self._media: list[_Held] = []  # in the order of the messages
-        self._wants_thinking = "reasoning_with_calls" in profile.features
+        self._media: list[_MediaBlock] = []  # in the order of the messages
+        self._needs_thinking = "reasoning_with_calls" in profile.features
         self._deferred = self._deferred_tools()
-        self._referenced = frozenset[str]()  # those of them that a result loads
-        self.writes_plainly = not (self.draft.parameters or self._wants_thinking or self._deferred)
-        self._seed()
+        self._referenced = frozenset[str]()  # wire names of the deferred tools that a result loads
+        self.writes_plainly = not (self.draft.parameters or self._needs_thinking or self._deferred)
+        self._start_digest()
 
     def branch(self) -> Self:
         twin = super().branch()
@@ -106,19 +106,19 @@ class MessagesWriter(Writer):
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         self._flush_trailing_instructions()
         if self._last_role() in (None, "assistant"):
-            self.draft.note(None, "turn_added", "the last message has to be one of the user")
+            self.draft.report(None, "turn_added", "the last message has to be one of the user")
             self._write_user([self._text_part(rules.CONTINUE)])
         messages = self._fitted(self.draft.messages)
         payload: dict[str, Any] = {"system": self._system.copy()} if self._system else {}
         payload["messages"] = messages
         if self._tools:
-            payload["tools"] = [self._loaded(one) for one in self._tools]
-        elif self.draft.names.given:
-            # The API has refused a history with calls in a request without tools.
-            self.draft.note(None, "tools_added", "the tools of the calls in a history have to be defined")
+            payload["tools"] = [self._sent_tool(tool) for tool in self._tools]
+        elif names := self.draft.names.by_own_name.values():
+            # The API refuses calls in the history if the request has no tools.
+            self.draft.report(None, "tools_added", "the tools of the calls in a history have to be defined")
             schema: Json = {"type": "object", "properties": {}}
-            about: Json = {"description": "Not at hand any more.", "input_schema": schema}
-            payload["tools"] = [{"name": name, **about} for name in sorted(self.draft.names.given.values())]
+            definition: Json = {"description": "Not at hand any more.", "input_schema": schema}
+            payload["tools"] = [{"name": name, **definition} for name in sorted(names)]
             payload["tool_choice"] = {"type": "none"}
         if plan:
             _set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
@@ -136,7 +136,7 @@ class MessagesWriter(Writer):
             return
         if last == "system":
             for item in self._trailing_instructions:
-                self.draft.note(item, "instructions_moved", "they apply from the end of the user's turn on")
+                self.draft.report(item, "instructions_moved", "they apply from the end of the user's turn on")
             self._trailing_instructions = ()
             messages.insert(-1, {"role": "user", "content": parts})
             self.draft.first_mutable = len(messages)
@@ -147,7 +147,7 @@ class MessagesWriter(Writer):
         messages, block = self.draft.messages, self._text_part(text)
         if not messages:
             self._system.append(block)
-            self._seed()
+            self._start_digest()
             return None
         if "system_mid_conversation" not in self.profile.features:
             return "the model takes instructions at the start only"
@@ -158,11 +158,11 @@ class MessagesWriter(Writer):
         return None
 
     def _flush_trailing_instructions(self) -> None:
-        """Finish the instructions at the end; after a message of the model they become text of the user."""
+        """Finish a system message at the end; after a message of the model it becomes text of the user."""
         messages = self.draft.messages
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
             for item in self._trailing_instructions:
-                self.draft.note(item, "instructions_as_text", "they follow a turn of the user here")
+                self.draft.report(item, "instructions_as_text", "they follow a turn of the user here")
             texts = [instructions_in_turn(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
             self.draft.first_mutable = len(messages)
@@ -174,7 +174,7 @@ class MessagesWriter(Writer):
             self.draft.open_message()["content"].extend(blocks)
             return
         if last is None:
-            self.draft.note(None, "turn_added", "the first message has to be one of the user")
+            self.draft.report(None, "turn_added", "the first message has to be one of the user")
             self._write_user([self._text_part(rules.BEGIN)])
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
@@ -186,33 +186,33 @@ class MessagesWriter(Writer):
         self._write_user(results)
 
     def _slow_end(self, messages: list[Json]) -> _End | None:
-        """The last block before the volatile items, as a place in the payload."""
-        last, place = self.draft.stable_last, self.draft.stable_count - 1
+        """The end of the blocks before the volatile items."""
+        last, index = self.draft.stable_last, self.draft.stable_count - 1
         if last is None:
             return None
-        if messages[place]["role"] == last["role"]:
-            return _End(place, len(last["content"]))
-        place -= 1  # instructions moved to a later place
-        return _End(place, len(messages[place]["content"]))
+        if messages[index]["role"] == last["role"]:
+            return _End(index, len(last["content"]))
+        index -= 1  # the last stable message held instructions, which were moved to the end
+        return _End(index, len(messages[index]["content"]))
 
-    def _seed(self) -> None:
-        """Begin the digest with what precedes all messages."""
+    def _start_digest(self) -> None:
+        """Start the digest with the parts of the request before all messages: instructions, perhaps tools."""
         before: Json = {"system": self._system}
         if self.profile.bound_thinking:  # deferred tools are no part of the prefix
-            before["tools"] = [one for one in self._tools if not one.get("defer_loading")]
+            before["tools"] = [tool for tool in self._tools if not tool.get("defer_loading")]
         self.draft.digest = Digest(before)
 
     def _deferred_tools(self) -> frozenset[str]:
-        """The tools that results load by reference, if the model takes that."""
+        """The own names of the tools that results may load by reference, if the model supports this."""
         if "tool_references" not in self.profile.features or self.profile.cloud is not None:
             return frozenset()
-        names = {one["name"] for one in self._tools if one.get("defer_loading")}
-        return frozenset(own for own, name in self.draft.names.given.items() if name in names)
+        names = {tool["name"] for tool in self._tools if tool.get("defer_loading")}
+        return frozenset(own for own, name in self.draft.names.by_own_name.items() if name in names)
 
-    def _loaded(self, tool: Json) -> Json:
-        """A tool as it is sent: what neither a result nor a search of the provider loads is not deferred."""
-        is_found = tool.get("name") in self._referenced
-        if not tool.get("defer_loading") or is_found or any(map(_is_tool_search, self._tools)):
+    def _sent_tool(self, tool: Json) -> Json:
+        """A tool as it is sent: deferred only if a result or a search of the provider can load it."""
+        is_referenced = tool.get("name") in self._referenced
+        if not tool.get("defer_loading") or is_referenced or any(map(_is_tool_search, self._tools)):
             return tool
         return {name: value for name, value in tool.items() if name != "defer_loading"}
 
@@ -222,7 +222,7 @@ class MessagesWriter(Writer):
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
         blocks = self._ordered(outputs)
-        if calls and self._wants_thinking and not any(map(_is_thinking, blocks)):
+        if calls and self._needs_thinking and not any(map(_is_thinking, blocks)):
             blocks = [{"type": "thinking", "thinking": rules.BLANK_THOUGHT, "signature": ""}, *blocks]
         if blocks:
             self._write_assistant_blocks(blocks)
@@ -233,35 +233,35 @@ class MessagesWriter(Writer):
             )
 
     def _ordered(self, outputs: list[Output]) -> list[Json]:
-        """The blocks of a turn in their order, with text before the first call.
+        """The blocks of a turn in their order, except that text comes before the first call.
 
-        With text after a call, the API has missed the results of the call. Thinking stays between calls; it
-        is left out where nothing follows it, or where something before it in the turn is left out or moved.
+        The API reports a missing result if text follows a call. Thinking stays between calls. It is left out
+        if no block follows it, or if a block before it in the turn was left out or moved.
         """
-        before: list[tuple[Output, Json]] = []
-        since: list[tuple[Output, Json]] = []  # from the first call on
+        leading: list[tuple[Output, Json]] = []
+        from_first_call: list[tuple[Output, Json]] = []
         is_changed = False
         for output in outputs:
             if isinstance(output, ToolCall):
-                since.append((output, self._call(output)))
+                from_first_call.append((output, self._call(output)))
                 continue
             blocks = self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
-            if not _is_paired(blocks):
-                self.draft.note(output, "reasoning_left_out", "a server tool's call or result is missing")
+            if not _has_complete_pairs(blocks):
+                self.draft.report(output, "reasoning_left_out", "a server tool's call or result is missing")
                 is_changed = True
             elif blocks and not _is_thinking(blocks[0]):
-                if since and not is_changed:
-                    self.draft.note(output, "text_moved", "no text may follow a call here")
-                is_changed = is_changed or bool(since)
-                before += [(output, block) for block in blocks]
+                if from_first_call and not is_changed:
+                    self.draft.report(output, "text_moved", "no text may follow a call here")
+                is_changed = is_changed or bool(from_first_call)
+                leading += [(output, block) for block in blocks]
             elif blocks and is_changed:
-                self.draft.note(output, "state_stale", "what came before it in its reply has changed")
+                self.draft.report(output, "state_stale", "what came before it in its reply has changed")
             else:
-                (since or before).extend((output, block) for block in blocks)
-        written = before + since
+                (from_first_call or leading).extend((output, block) for block in blocks)
+        written = leading + from_first_call
         while written and _is_thinking(written[-1][1]):
             item, _ = written.pop()
-            self.draft.note(item, "reasoning_left_out", "nothing was said or called after it")
+            self.draft.report(item, "reasoning_left_out", "nothing was said or called after it")
         return [block for _, block in written]
 
     def _thoughts(self, item: Reasoning) -> list[Json]:
@@ -269,7 +269,7 @@ class MessagesWriter(Writer):
         if all(block.get("signature") != "" for block in blocks):
             return blocks
         if "unsigned_thinking" not in self.profile.features:
-            self.draft.note(item, "reasoning_left_out", "its thinking is not signed")
+            self.draft.report(item, "reasoning_left_out", "its thinking is not signed")
             return []
         blank = {"thinking": rules.BLANK_THOUGHT}
         return [block | blank if block.get("thinking") == "" else block for block in blocks]
@@ -278,29 +278,29 @@ class MessagesWriter(Writer):
         raw = self.draft.usable_blocks(item)
         texts = [text for part in item.parts if (text := as_text(part)) is not None]
         blocks = raw or [self._text_part(text) for text in texts]
-        written = [block for block in blocks if block["text"].strip()]
-        if len(written) < len(blocks) or not item.parts:
-            self.draft.note_empty(item)
-        return written
+        filled = [block for block in blocks if block["text"].strip()]
+        if len(filled) < len(blocks) or not item.parts:
+            self.draft.report_empty(item)
+        return filled
 
     def _call(self, call: ToolCall) -> Json:
-        self.draft.usable_blocks(call)  # notes why its state is not sent
+        self.draft.usable_blocks(call)  # called only to report that the call's state is not sent
         return self._call_part(self.draft.call_id(call), self.tool_name(call), self.arguments(call))
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         call = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
         result: Json = {"type": "tool_result", "tool_use_id": call_id, "content": output}
         return call, {**result, "is_error": True} if is_error else result
 
     def _result(self, result: ToolResult, call_id: str) -> Json:
-        """A result; the API takes nothing but text in one that is an error."""
-        found = [name for name in result.extras.get(FOUND_TOOLS, ()) if name in self._deferred]
-        if found and not result.is_error:
-            names = [self.draft.names.give(name) for name in found]
+        """The block of a result. In a failed result the API accepts only text."""
+        loaded = [name for name in result.extras.get(FOUND_TOOLS, ()) if name in self._deferred]
+        if loaded and not result.is_error:
+            names = [self.draft.names.wire_name(name) for name in loaded]
             self._referenced |= {*names}
             references = [{"type": "tool_reference", "tool_name": name} for name in names]
             return self._result_part(call_id, "", references, False)
-        parts = (split(result.parts)[0],) if result.is_error else result.parts
+        parts = (split_media(result.parts)[0],) if result.is_error else result.parts
         blocks = self.input_parts(result, parts)
         is_text = len(blocks) == 1 and blocks[0]["type"] == "text"
         content = blocks[0]["text"] if is_text else blocks or NO_OUTPUT
@@ -308,7 +308,7 @@ class MessagesWriter(Writer):
 
     # --- parts -------------------------------------------------------------------------------------------
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult) and not item.is_error
 
     def _text_part(self, text: str) -> Json:
@@ -317,7 +317,7 @@ class MessagesWriter(Writer):
     def _media_part(self, item: Item, part: Media) -> Json | None:
         if isinstance(part, Audio):
             return None
-        data, limits = inline_bytes(part), self.profile.images
+        data, limits = bytes_in(part), self.profile.images
         side = _longer_side(part, data) if isinstance(part, Image) else 0
         source = self._source(part, data)
         if source is None or side > (limits.side or side):
@@ -326,88 +326,88 @@ class MessagesWriter(Writer):
         if isinstance(part, File) and part.name and not part.name.isspace():
             block["title"] = part.name
         is_large = side > (limits.many_side or side)
-        self._media.append(_Held(block, item, described(part), is_large, len(source.get("data", ""))))
+        self._media.append(_MediaBlock(block, item, described(part), is_large, len(source.get("data", ""))))
         return block
 
     def _source(self, part: Image | File, data: bytes | None) -> Json | None:
-        """The bytes of media, the file that the service knows, or the address that it fetches."""
+        """The source of a media block: bytes, an uploaded file or a URL; None if the service refuses it."""
         types = PICTURES if isinstance(part, Image) else frozenset((PDF,))
         if data is not None:
-            kind = begun(data) if isinstance(part, Image) else sound_type(part)
-            most = self.profile.images.bytes if isinstance(part, Image) else None
-            is_taken = kind in types and len(data) * 4 // 3 <= (most or self.profile.largest_request)
-            return {"type": "base64", "media_type": kind, "data": base64_of(data)} if is_taken else None
-        known, url, kind = file_id(part, ANTHROPIC), part.url or "", media_type(part)
-        if known is not None and self.profile.fetches:
-            return {"type": "file", "file_id": known}
-        is_read = kind in types or (kind is None and isinstance(part, Image))
+            kind = type_at_start(data) if isinstance(part, Image) else sent_type(part)
+            limit = self.profile.images.bytes if isinstance(part, Image) else None
+            is_accepted = kind in types and len(data) * 4 // 3 <= (limit or self.profile.largest_request)
+            return {"type": "base64", "media_type": kind, "data": base64_of(data)} if is_accepted else None
+        uploaded, url, kind = file_id(part, ANTHROPIC), part.url or "", media_type(part)
+        if uploaded is not None and self.profile.fetches:
+            return {"type": "file", "file_id": uploaded}
+        has_type = kind in types or (kind is None and isinstance(part, Image))
         if kind is None and isinstance(part, File):
             path = part.name or url.partition("?")[0].partition("#")[0]
-            is_read = path.lower().endswith(".pdf")
-        is_fetched = self.profile.fetches and url.lower().startswith(("https://", "http://"))
-        return {"type": "url", "url": url} if is_fetched and is_read else None
+            has_type = path.lower().endswith(".pdf")
+        can_fetch = self.profile.fetches and url.lower().startswith(("https://", "http://"))
+        return {"type": "url", "url": url} if can_fetch and has_type else None
 
     # --- limits of a request -----------------------------------------------------------------------------
 
     def _fitted(self, turns: list[Json]) -> list[Json]:
-        """Copies of the turns without media over the limits, nor thinking bound to what changed."""
-        gone = self._excess_media(turns)
-        for item in {held.item.id: held.item for held in gone}.values():
-            self.draft.note(item, "media_as_text", "one request takes no more media, or no larger ones")
-        texts = {id(held.block): self._text_part(held.text) for held in gone}
+        """The turns with text in place of excess media, and without the thinking that this invalidates."""
+        excess = self._excess_media(turns)
+        for item in {media.item.id: media.item for media in excess}.values():
+            self.draft.report(item, "media_as_text", "one request takes no more media, or no larger ones")
+        texts = {id(media.block): self._text_part(media.text) for media in excess}
         fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
-        has_stand_ins = bool(self.draft.names.given) and not self._tools  # they precede all messages
-        is_changed = bool(gone) or has_stand_ins
+        # Definitions that `finish` adds for missing tools come before all messages.
+        adds_tools = bool(self.draft.names.by_own_name) and not self._tools
+        is_changed = bool(excess) or adds_tools
         return self._without_thinking(fitted) if self.profile.bound_thinking and is_changed else fitted
 
-    def _excess_media(self, turns: list[Json]) -> list[_Held]:
-        """The oldest media over the limits: too many images, a large one among many, too many bytes."""
+    def _excess_media(self, turns: list[Json]) -> list[_MediaBlock]:
+        """The oldest media, to be left out if there are too many images, too large ones or too many bytes."""
         limits = self.profile.images
 
-        def are_few(images: list[_Held]) -> bool:
-            most = limits.many if any(held.is_large for held in images) else limits.count
-            return most is None or len(images) <= most
+        def are_few(images: list[_MediaBlock]) -> bool:
+            limit = limits.many if any(image.is_large for image in images) else limits.count
+            return limit is None or len(images) <= limit
 
-        gone = _oldest_until([held for held in self._media if held.block["type"] == "image"], are_few)
-        blocks = {id(held.block) for held in gone}
-        kept = [held for held in self._media if id(held.block) not in blocks]
-        weight = sum(held.weight for held in kept)
-        if weight <= _HEAVY:
-            return gone
-        rest = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
-        room = self.profile.largest_request - rest + sum(held.weight for held in self._media)
-        return gone + _oldest_until(kept, lambda held: sum(one.weight for one in held) <= room)
+        excess = _oldest_until([media for media in self._media if media.block["type"] == "image"], are_few)
+        excess_blocks = {id(media.block) for media in excess}
+        remaining = [media for media in self._media if id(media.block) not in excess_blocks]
+        if sum(media.size for media in remaining) <= _SIZE_CHECK_THRESHOLD:
+            return excess
+        total = sum(len(_encode(value)) for value in (turns, self._system, self._tools))
+        room = self.profile.largest_request - total + sum(media.size for media in self._media)
+        return excess + _oldest_until(remaining, lambda blocks: sum(block.size for block in blocks) <= room)
 
     def _without_thinking(self, turns: list[Json]) -> list[Json]:
-        kept = [
-            {**turn, "content": [one for one in turn["content"] if not _is_thinking(one)]} for turn in turns
-        ]
-        if kept != turns:
-            self.draft.note(None, "state_stale", "thinking is left out, since what came before it changed")
-        return kept
+        contents = ([block for block in turn["content"] if not _is_thinking(block)] for turn in turns)
+        plain = [{**turn, "content": content} for turn, content in zip(turns, contents, strict=True)]
+        if plain != turns:
+            self.draft.report(None, "state_stale", "thinking is left out, since what came before it changed")
+        return plain
 
 
 def _is_thinking(block: Json) -> bool:
     return block["type"] in _THINKING
 
 
-def _is_paired(blocks: list[Json]) -> bool:
+def _has_complete_pairs(blocks: list[Json]) -> bool:
     """Whether each call of a server tool has its result after it, and each result its call."""
-    waiting: list[str] = []
+    open_ids: list[str] = []
     for block in blocks:
         if block["type"] in SERVER_CALLS:
-            waiting.append(block["id"])
+            open_ids.append(block["id"])
         elif is_server_block(block["type"]):
-            if block["tool_use_id"] not in waiting:
+            if block["tool_use_id"] not in open_ids:
                 return False
-            waiting.remove(block["tool_use_id"])
-    return not waiting
+            open_ids.remove(block["tool_use_id"])
+    return not open_ids
 
 
-def _oldest_until(media: list[_Held], fits: Callable[[list[_Held]], bool]) -> list[_Held]:
-    """The oldest of some media that must go until the others fit.
+def _oldest_until(media: list[_MediaBlock], fits: Callable[[list[_MediaBlock]], bool]) -> list[_MediaBlock]:
+    """The oldest media that must be left out so that the others fit.
 
-    They go in steps of about a fifth, so that not every new one changes what was sent before.
+    Their number is a multiple of a step, a power of two of at most a fifth of all: otherwise each new image
+    would change the messages that were sent before.
     """
     step, start = 1 << (max(len(media) // 5, 1).bit_length() - 1), 0
     while start < len(media) and not fits(media[start:]):
@@ -415,35 +415,35 @@ def _oldest_until(media: list[_Held], fits: Callable[[list[_Held]], bool]) -> li
     return media[:start]
 
 
-def _without_media(holder: Json, texts: dict[int, Json]) -> Json:
-    """A message or a result with texts for some of its blocks."""
-    content = entries_in(holder.get("content"))
-    found = [texts.get(id(block)) or _without_media(block, texts) for block in content]
-    return holder if all(map(is_, found, content)) else {**holder, "content": found}
+def _without_media(parent: Json, texts: dict[int, Json]) -> Json:
+    """A message or a result in which `texts` replace some blocks; the key is the `id()` of a block."""
+    content = entries_in(parent.get("content"))
+    replaced = [texts.get(id(block)) or _without_media(block, texts) for block in content]
+    return parent if all(map(is_, replaced, content)) else {**parent, "content": replaced}
 
 
 def _longer_side(part: Image, data: bytes | None) -> int:
-    """The longer side in pixels; zero if it is not known."""
+    """The longer side in pixels; zero if it is unknown."""
     return max((size_of(data) if data else None) or (part.width or 0, part.height or 0))
 
 
-# Breakpoints of the prompt cache, set on copies of the blocks.
+# Breakpoints of the prompt cache. They are set on copies of the blocks.
 #
 # The API allows four breakpoints. We set them on:
 #
 # - the last tool;
 # - the last stable system block;
 # - the last block before the volatile items;
-# - the last block of the previous request, because the API looks back only 20 blocks from a breakpoint for an
-#   existing entry.
+# - the last block of the previous request, because the API searches for an existing cache entry only in the
+#   20 blocks before a breakpoint.
 #
-# A breakpoint after a prefix that is too short to be cached has no effect.
+# The API ignores a breakpoint after a prefix that is too short to be cached.
 
 
 def _set_breakpoints(payload: dict[str, Any], system: int, end: _End | None, plan: CachePlan) -> None:
     """Set breakpoints on the tools, the first `system` system blocks, and the messages up to `end`."""
     control: Json = {"type": "ephemeral", "ttl": "1h"} if plan.keep == "long" else {"type": "ephemeral"}
-    if "tools" in payload:  # the plan decides where breakpoints are
+    if "tools" in payload:  # the plan replaces the caller's breakpoints on tools
         payload["tools"] = [_without_breakpoint(tool) for tool in payload["tools"]]
         _set_on_last(payload["tools"], len(payload["tools"]), control)
     if system:
@@ -464,16 +464,16 @@ def _is_tool_search(tool: Json) -> bool:
 
 
 def _set_on_last(blocks: list[Json], count: int, control: Json) -> None:
-    """Set a breakpoint on the last block that can have one: not thinking, nor a tool that is loaded later."""
-    for place in range(count - 1, -1, -1):
-        block = blocks[place]
+    """Set a breakpoint on the last block that may have one: neither thinking nor a deferred tool."""
+    for index in range(count - 1, -1, -1):
+        block = blocks[index]
         if block.get("type") not in _THINKING and not block.get("defer_loading"):
-            blocks[place] = {**block, "cache_control": control}
+            blocks[index] = {**block, "cache_control": control}
             return
 
 
 def _previous_end(messages: list[Json], end: _End) -> list[_End]:
-    """The last message before the latest assistant message: where the previous request ended."""
-    backwards = range(end.message, 0, -1)
-    answer = next((at for at in backwards if messages[at]["role"] == "assistant"), None)
+    """Where the previous request ended: at the message before the latest assistant message."""
+    indexes = range(end.message, 0, -1)
+    answer = next((index for index in indexes if messages[index]["role"] == "assistant"), None)
     return [] if answer is None else [_End(answer - 1, len(messages[answer - 1]["content"]))]

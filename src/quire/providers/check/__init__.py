@@ -1,4 +1,4 @@
-"""What a provider refuses in a payload, for message lists of any framework."""
+"""Checks whether a provider would refuse a payload. The messages may come from any framework."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from quire.providers.types import HISTORY, Fault
 
 __all__ = ["RULES", "Rule", "assert_valid", "check"]
 
-_MAX_LISTED = 20  # faults in the text of an assertion
+_MAX_LISTED = 20  # faults in the text of an `AssertionError`
 
 _CHECKS: dict[str, Callable[[Fields, str], None]] = {
     "openai": openai_chat.check_request,
@@ -22,10 +22,10 @@ _CHECKS: dict[str, Callable[[Fields, str], None]] = {
 
 
 def check(payload: Any, provider: str, *, model: str | None = None) -> list[Fault]:
-    """Find everything in a payload that a provider refuses or misreads, in the order of places.
+    """Find everything in a payload that a provider refuses or misreads, sorted by place.
 
-    `payload` is a list of messages, or the arguments of the provider's client, or the JSON body; it may hold
-    objects of the client. Rules that only some models have apply where `model` or the payload names a model.
+    `payload` is a list of messages, the arguments of the provider's client, or a JSON body. It may contain
+    objects of the client. Rules of single models apply only if `model` or the payload names the model.
     """
     if provider not in _CHECKS:
         raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
@@ -38,8 +38,8 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     body = Fields(Findings(provider), "", values)
     if body.has("model") and not isinstance(body.get("model"), str):
         body.must_be("model", "a string")
-    named = body.get("model") if model is None else model
-    _CHECKS[provider](body, named.lower() if isinstance(named, str) else "")
+    name = body.get("model") if model is None else model
+    _CHECKS[provider](body, name.lower() if isinstance(name, str) else "")
     return body.findings.in_order()
 
 

@@ -8,29 +8,29 @@ from quire.providers.check.core import (
     Field,
     Fields,
     Findings,
-    Pairing,
+    PairCheck,
     Turn,
+    check_file_type,
     check_name,
-    check_signature,
     check_texts,
     short,
     version_in,
 )
 from quire.providers.check.schema import check_parameters, check_schema
-from quire.providers.media import begun, bytes_of
+from quire.providers.media import decode_base64, type_at_start
 from quire.providers.profiles import cloud_of
 from quire.tokens import UNKNOWN, facts_for, size_of
 
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document", "search_result")
-_FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS))}
+_NO_FOREIGN = {"": Field("none of", rule="unknown_field", values=tuple(rules.ANTHROPIC_FOREIGN_FIELDS))}
 _PROPERTY = rules.NAMES["anthropic property"].accepted
 _UNREADABLE = ("shape", "role", "block_kind")
-"""Faults after which pairing is not checked: what the unreadable block answers is not known."""
+"""After these faults pairing is not checked: an unreadable block may be a call or a result."""
 
 
-class Model:
-    """What a model takes, by its name; an unknown name is held to no rule of a model."""
+class ModelRules:
+    """The rules of one model, found by its name; none of them applies if the name is unknown."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,29 +39,29 @@ class Model:
         version, is_preview = version_in(name, "claude"), "mythos-preview" in name
         self.refuses_prefill = is_preview or version >= (4, 6)
         self.refuses_system_messages = is_preview or (0, 0) < version < (4, 8)
-        sees = not self.facts.prefix or "image_input" in self.facts.features
-        self.refused_media = () if sees else ("image", "document")
+        has_image_input = not self.facts.prefix or "image_input" in self.facts.features
+        self.refused_media = () if has_image_input else ("image", "document")
 
-    def signs(self, thinking: Fields) -> bool:
-        """Whether thinking must be signed; services of other makers sign none, or leave it empty."""
+    def must_sign(self, thinking: Fields) -> bool:
+        """Whether a thinking block must be signed; services of other makers leave the signature empty."""
         return "claude" in self.name or (not self.name and thinking.get("signature") != "")
 
 
 def check_request(body: Fields, model_name: str) -> None:
     """Find what the Messages API refuses or misreads in a request."""
-    findings, model = body.findings, Model(model_name)
+    findings, model = body.findings, ModelRules(model_name)
     body.check("request")
-    messages = [_read_message(message) for message in body.inners("messages")]
+    messages = [_read_message(message) for message in body.children("messages")]
     for block in [block for message in messages for block in message.parts]:
         _check_block(block, model)
     _check_media(body, model)
-    if not findings.any_of(_UNREADABLE):
+    if not findings.has_any(_UNREADABLE):
         _check_order(body, messages, model)
         merged = groupby(messages, key=lambda message: message.role)
         turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
         _check_pairs(findings, turns)
         _check_server_tools(turns)
-    for block in body.inners("system"):
+    for block in body.children("system"):
         if block.get("text") == "":
             block.add("", "empty_text")
     _check_tools(body)
@@ -78,74 +78,75 @@ def _read_message(message: Fields) -> Turn:
     role, content = str(message.get("role")), message.get("content")
     if isinstance(content, str) and content:
         return Turn(message.place, role, [message.within(message.at("content"), {"text": content}, "text")])
-    return Turn(message.place, role, [block for block in message.inners("content") if block.kind])
+    return Turn(message.place, role, [block for block in message.children("content") if block.kind])
 
 
-# Blocks, each by itself.
+# Single blocks.
 
 
-def _check_block(block: Fields, model: Model) -> None:
+def _check_block(block: Fields, model: ModelRules) -> None:
     if block.kind == "text" and not str(block.get("text")).strip():
         block.add("", "empty_text")
-    elif block.kind == "thinking" and model.signs(block):
+    elif block.kind == "thinking" and model.must_sign(block):
         block.check("signed thinking")
     elif block.kind == "tool_result" and block.get("is_error") is True:
-        for part in [part for part in block.inners("content") if part.kind in _MEDIA]:
+        for part in [part for part in block.children("content") if part.kind in _MEDIA]:
             part.add("type", "failed_result", f"{short(part.kind)} in a result that is an error")
 
 
-def _check_media(body: Fields, model: Model) -> None:
-    limits, known, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
-    for part in parts:  # the list grows by the parts of documents
-        part.check_fields(_FOREIGN)
+def _check_media(body: Fields, model: ModelRules) -> None:
+    limits, of_model, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
+    for part in parts:  # checking a document appends its parts to this list
+        part.check_fields(_NO_FOREIGN)
         if part.kind in ("image", "document"):
             _check_source(part, model)
     images = [part for part in parts if part.kind == "image"]
-    most, side = known.count or limits["images"], known.side or limits["side"]
-    if len(images) > (known.many or limits["many"]):
-        side = known.many_side or limits["side_of_many"]
-    if len(images) > most:
-        body.add("messages", "image_count", f"{len(images)} images, more than {most}")
-    for source in [image.inner("source") for image in images]:
+    max_images, side = of_model.count or limits["images"], of_model.side or limits["side"]
+    if len(images) > (of_model.many or limits["many"]):
+        side = of_model.many_side or limits["side_of_many"]
+    if len(images) > max_images:
+        body.add("messages", "image_count", f"{len(images)} images, more than {max_images}")
+    for source in [image.child("source") for image in images]:
         if source.get("type") == "base64" and isinstance(source.get("data"), str):
             _check_image(source, side, limits["cloud" if model.cloud else "length"])
 
 
-def _check_source(block: Fields, model: Model) -> None:
-    source = block.inner("source")
+def _check_source(block: Fields, model: ModelRules) -> None:
+    source = block.child("source")
     kind = source.get("type")
     if f"{block.kind} {kind}" not in block.findings.shapes:
         block.add("source", "media_source", f"there is no {block.kind} with a source {short(kind)}")
     source.check(f"{block.kind} {kind}")
     if kind == "base64":
-        check_signature(source, "media_type", source.get("media_type"), source.get("data"))
+        check_file_type(source, "media_type", source.get("media_type"), source.get("data"))
     if model.cloud and kind in ("url", "file"):
         block.add("source", "cloud_source")
     if block.kind in model.refused_media:
         block.add("", "media_for_model")
 
 
-def _check_image(source: Fields, side: int, longest: int) -> None:
+def _check_image(source: Fields, max_side: int, max_length: int) -> None:
     data, declared = source.get("data"), source.get("media_type")
-    content = bytes_of(data) or b""
-    found, pixels = begun(content), max(size_of(content) or (0,))
-    if found in rules.ANTHROPIC_IMAGE_TYPES and declared in rules.ANTHROPIC_IMAGE_TYPES and found != declared:
-        source.add("media_type", "media_type", f"the bytes are {found}")
-    if pixels > side:
-        source.add("", "image_side", f"{pixels} pixels, more than {side}")
-    if len(data) > longest:
-        source.add("data", "media_size", f"{len(data)} characters of base64, more than {longest}")
+    content = decode_base64(data) or b""
+    actual, pixels = type_at_start(content), max(size_of(content) or (0,))
+    types = rules.ANTHROPIC_IMAGE_TYPES
+    if actual in types and declared in types and actual != declared:
+        source.add("media_type", "media_type", f"the bytes are {actual}")
+    if pixels > max_side:
+        source.add("", "image_side", f"{pixels} pixels, more than {max_side}")
+    if len(data) > max_length:
+        source.add("data", "media_size", f"{len(data)} characters of base64, more than {max_length}")
 
 
 # The order of messages.
 
 
-def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
+def _check_order(body: Fields, messages: list[Turn], model: ModelRules) -> None:
     findings, last = body.findings, messages[-1] if messages else None
     is_prefilled = last is not None and last.role == "assistant"
     if messages and messages[0].role == "assistant" and model.cloud == "bedrock":
         findings.add(messages[0].place, "first_message")
-    for index, message in enumerate(body.inners("messages")):
+    for index, message in enumerate(body.children("messages")):
         is_directive = message.get("role") == "system" and message.has("output_config")
         is_open = is_prefilled and index == len(messages) - 1
         if not (message.get("content") or is_directive or is_open):
@@ -154,11 +155,11 @@ def _check_order(body: Fields, messages: list[Turn], model: Model) -> None:
             _check_system_place(findings, messages, index, model)
     if last is not None and is_prefilled:
         _check_prefill(findings, last, model)
-    if body.inner("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
+    if body.child("thinking").get("type") == "enabled" and not (is_prefilled and model.refuses_prefill):
         _check_thinking_first(messages)
 
 
-def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: Model) -> None:
+def _check_system_place(findings: Findings, messages: list[Turn], index: int, model: ModelRules) -> None:
     place, before = messages[index].place, messages[index - 1] if index else None
     last = before.parts[-1].kind if before and before.parts else ""
     is_paused = last == "server_tool_use" or last.endswith("_tool_result")
@@ -171,8 +172,8 @@ def _check_system_place(findings: Findings, messages: list[Turn], index: int, mo
         findings.add(place, "system_place")
 
 
-def _check_prefill(findings: Findings, message: Turn, model: Model) -> None:
-    # An open call is found as unanswered; a turn that a server tool paused is continued as it is.
+def _check_prefill(findings: Findings, message: Turn, model: ModelRules) -> None:
+    # `_check_pairs` reports open calls, and a turn paused by a server tool is continued: no prefill.
     if not {block.kind for block in message.parts} <= {"text", *_THINKING}:
         return
     text = message.parts[-1].get("text") if message.parts else None
@@ -186,7 +187,7 @@ def _check_thinking_first(messages: list[Turn]) -> None:
     """Check that the assistant's latest turn, with the tool results inside it, begins with thinking."""
     first: Fields | None = None
     for message in reversed(messages):
-        if message.role == "user" and not message.of("tool_result"):
+        if message.role == "user" and not message.parts_of("tool_result"):
             break
         if message.role == "assistant" and message.parts:
             first = message.parts[0]
@@ -199,11 +200,11 @@ def _check_thinking_first(messages: list[Turn]) -> None:
 
 def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
     """Pair each call with the result in the turn after it."""
-    pairing = Pairing(findings)
+    pairing = PairCheck(findings)
     for turn in turns:
         if turn.role == "assistant":
             pairing.end()
-            for call in turn.of("tool_use"):
+            for call in turn.parts_of("tool_use"):
                 pairing.call(call, "id")
             if turn.parts and turn.parts[-1].kind in _THINKING:
                 turn.parts[-1].add("", "thinking_last")
@@ -213,25 +214,25 @@ def _check_pairs(findings: Findings, turns: list[Turn]) -> None:
     pairing.end()
 
 
-def _check_results(pairing: Pairing, blocks: list[Fields]) -> None:
+def _check_results(pairing: PairCheck, blocks: list[Fields]) -> None:
     """Check that results come before other blocks, and stand in one message."""
-    message, others = "", False
+    first, has_others = "", False
     for block in blocks:
         if block.kind != "tool_result":
-            others = True
+            has_others = True
         elif pairing.result(block, "tool_use_id"):
-            holder = block.place.partition(".")[0]
-            if others:
+            message = block.place.partition(".")[0]
+            if has_others:
                 block.add("", "results_first", "another block stands before this result")
-            elif message not in ("", holder):
-                block.add("", "results_split", f"the results of one turn are in {message} and {holder}")
-            message = message or holder
+            elif first not in ("", message):
+                block.add("", "results_split", f"the results of one turn are in {first} and {message}")
+            first = first or message
 
 
 def _check_server_tools(turns: list[Turn]) -> None:
     """Pair the uses of server and MCP tools with their results, which may come in a later turn.
 
-    A paused turn goes on after tool results of the user, not after anything else of the user.
+    A paused turn continues after tool results of the user, but not after other content of the user.
     """
     uses, answered, closed = dict[str, Fields](), set[str](), set[str]()
     for turn in turns:
@@ -243,7 +244,7 @@ def _check_server_tools(turns: list[Turn]) -> None:
                 answered.add(call_id)
                 if call_id not in uses:
                     block.add("", "orphan_server_result")
-        if turn.role == "user" and len(turn.of("tool_result")) < len(turn.parts):
+        if turn.role == "user" and len(turn.parts_of("tool_result")) < len(turn.parts):
             closed.update(uses)
     for call_id in closed - answered:
         uses[call_id].add("", "unanswered_server_call")
@@ -254,7 +255,7 @@ def _check_server_tools(turns: list[Turn]) -> None:
 
 def _check_tools(body: Fields) -> None:
     names = list[Any]()
-    for tool in body.inners("tools"):
+    for tool in body.children("tools"):
         if tool.get("type") in (None, "custom"):
             tool.check("definition")
             _check_input_schema(tool)
@@ -268,18 +269,18 @@ def _check_input_schema(tool: Fields) -> None:
     key = "input_schema"
     if not check_parameters(tool, key, rules.ANTHROPIC_TOP_KEYWORDS):
         return
-    for name in tool.inner(key).inner("properties").values:
+    for name in tool.child(key).child("properties").values:
         if not _PROPERTY.fullmatch(str(name)):
             tool.add(f"{key}.properties.{name}", "tool_property", f"{short(name)} is no name of a property")
     check_schema(tool, key)
 
 
 def _check_caching(body: Fields) -> None:
-    """Check everything with a cache_control, in the order of the prompt; that of the request counts too."""
-    most, holders = rules.ANTHROPIC_BREAKPOINTS, (*body.inners("tools"), *body.findings.parts, body)
-    marked = [holder for holder in holders if holder.has("cache_control")]
-    for holder in marked[most : most + 1]:
-        holder.add("cache_control", "cache_count", f"this is breakpoint {most + 1} of at most {most}")
-    for holder in marked:
-        if holder.kind in _THINKING:
-            holder.add("cache_control", "cache_place")
+    """Check the cache_control of tools, blocks and the request, in the order of the prompt."""
+    limit, objects = rules.ANTHROPIC_BREAKPOINTS, (*body.children("tools"), *body.findings.parts, body)
+    breakpoints = [fields for fields in objects if fields.has("cache_control")]
+    for fields in breakpoints[limit : limit + 1]:
+        fields.add("cache_control", "cache_count", f"this is breakpoint {limit + 1} of at most {limit}")
+    for fields in breakpoints:
+        if fields.kind in _THINKING:
+            fields.add("cache_control", "cache_place")

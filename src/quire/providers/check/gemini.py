@@ -1,4 +1,4 @@
-"""The checks of Gemini's generateContent, in the spelling of the client or of the wire."""
+"""The checks of Gemini's generateContent, for the arguments of the client or the JSON of a request."""
 
 from collections import Counter
 from typing import Any
@@ -8,8 +8,8 @@ from quire.providers.check.core import (
     Fields,
     Findings,
     Turn,
+    check_file_type,
     check_name,
-    check_signature,
     check_texts,
     short,
     version_in,
@@ -21,44 +21,44 @@ from quire.providers.values import Json, entries_in, fields_in
 from quire.tokens import facts_for
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
-_DATA = (
+_CONTENT_FIELDS = (
     *("text", "inlineData", "fileData", _CALL, _RESPONSE, "executableCode"),
     *("codeExecutionResult", "toolCall", "toolResponse"),
 )
-"""What a part may hold."""
-_BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
+"""The fields of which a part has exactly one."""
+_META_FIELDS = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
 _UNREADABLE = (
     *("shape", "role", "unknown_field", "several_fields", "empty_part", "empty_parts"),
     *("call_role", "response_role"),
 )
-"""Faults after which order is not checked: what the unreadable part answers is not known."""
+"""After these faults order is not checked: an unreadable part may be a call or a response."""
 
 
-class Model:
-    """What a model asks for, by its name; an unknown name is held to no rule of a model."""
+class ModelRules:
+    """The rules of one model, found by its name; none of them applies if the name is unknown."""
 
     def __init__(self, name: str) -> None:
-        # `gemini-flash-latest` stands for the version that its row has.
+        # The row in the facts of models has the version of `gemini-flash-latest`.
         row = facts_for(name).prefix if name else ""
         version = max(version_in(name, "gemini"), version_in(row, "gemini"))
         on_vertex = cloud_of(name) == "vertex"
         self.signs_calls = version >= (3, 0) and "image" not in name
-        self.signs_words = version >= (3, 0) and "image" in name and not on_vertex
+        self.signs_text = version >= (3, 0) and "image" in name and not on_vertex
         self.mixes_tools = not (0, 0) < version < (3, 0) and not on_vertex
-        self.ends_with_user = version > (3, 1)
+        self.must_end_with_user = version > (3, 1)
 
 
 def check_request(request: Fields, model_name: str) -> None:
     """Find what generateContent refuses or misreads in a request."""
-    body, model = request.within("", _as_sent(request.values)), Model(model_name)
+    body, model = request.within("", _as_sent(request.values)), ModelRules(model_name)
     body.check("request")
-    contents = [_read_content(content) for content in body.inners("contents")]
-    if not body.findings.any_of(_UNREADABLE):
+    contents = [_read_content(content) for content in body.children("contents")]
+    if not body.findings.has_any(_UNREADABLE):
         is_cached = body.has("cachedContent")
         _check_pairs(contents, after_cache=is_cached)
-        _check_signatures(contents, model)
+        _check_file_types(contents, model)
         _check_end(body.findings, contents, model, after_cache=is_cached)
-    for part in _read_content(body.inner("systemInstruction")).parts:
+    for part in _read_content(body.child("systemInstruction")).parts:
         if part.kind != "text":
             part.add("", "system_content", f"{short(part.kind)} in the instructions")
     _check_tools(body, model)
@@ -69,40 +69,40 @@ def check_request(request: Fields, model_name: str) -> None:
 
 
 def _as_sent(values: Json) -> Json:
-    """The body that the client sends: settings beside the contents, and names in the spelling of the wire."""
-    sent = fields_in(camel_case({**values, **fields_in(values.get("config"))}))
-    if sent.get("contents") is not None:
-        sent["contents"] = _as_contents(sent["contents"])
-    if sent.get("systemInstruction") is not None:
-        contents = _as_contents(sent["systemInstruction"])
+    """The body that the client sends: with the fields of `config` at the top, and names in camel case."""
+    body = fields_in(camel_case({**values, **fields_in(values.get("config"))}))
+    if body.get("contents") is not None:
+        body["contents"] = _as_contents(body["contents"])
+    if body.get("systemInstruction") is not None:
+        contents = _as_contents(body["systemInstruction"])
         parts = [part for content in contents for part in entries_in(fields_in(content).get("parts"))]
-        sent["systemInstruction"] = {"parts": parts} if len(contents) > 1 else (contents or [None])[0]
-    if isinstance(sent.get("tools"), list):  # the client declares functions itself
-        sent["tools"] = [tool for tool in sent["tools"] if not callable(tool)]
-    return sent
+        body["systemInstruction"] = {"parts": parts} if len(contents) > 1 else (contents or [None])[0]
+    if isinstance(body.get("tools"), list):  # the client declares Python functions itself
+        body["tools"] = [tool for tool in body["tools"] if not callable(tool)]
+    return body
 
 
 def _as_contents(value: Any) -> list[Any]:
-    """Contents, or the texts and parts that the client takes for contents."""
+    """A list of contents. Like the client, this accepts texts and parts in place of contents."""
     contents = list[Any]()
-    for one in entries_in(value) or ([] if value == [] else [value]):
-        part = {"text": one} if isinstance(one, str) else fields_in(one)
-        is_part = "parts" not in part and not part.keys().isdisjoint(_DATA)
-        contents.append({"parts": [part]} if is_part else one)
+    for content in entries_in(value) or ([] if value == [] else [value]):
+        part = {"text": content} if isinstance(content, str) else fields_in(content)
+        is_part = "parts" not in part and not part.keys().isdisjoint(_CONTENT_FIELDS)
+        contents.append({"parts": [part]} if is_part else content)
     return contents
 
 
-# Contents, each by itself.
+# Single contents.
 
 
 def _read_content(content: Fields) -> Turn:
-    parts, role = content.inners("parts"), content.get("role")
+    parts, role = content.children("parts"), content.get("role")
     for part in parts:
-        held = [name for name in part.names() if name in _DATA]
-        part.kind = held[0] if held else ""  # newer models may hold something else
-        if len(held) > 1:
-            part.add("", "several_fields", f"the part holds {' and '.join(held)}")
-        elif not held and _BESIDE.issuperset(part.names()):
+        names = [name for name in part.names() if name in _CONTENT_FIELDS]
+        part.kind = names[0] if names else ""  # parts of newer models may have other fields
+        if len(names) > 1:
+            part.add("", "several_fields", f"the part holds {' and '.join(names)}")
+        elif not names and _META_FIELDS.issuperset(part.names()):
             part.add("", "empty_part")
         elif part.get("text") == "" and not part.get("thoughtSignature"):
             part.add("", "empty_text")
@@ -114,13 +114,13 @@ def _read_content(content: Fields) -> Turn:
 
 
 def _check_bytes(part: Fields) -> None:
-    for holder in (part, *part.inner(_RESPONSE).inners("parts")):
-        inline = holder.inner("inlineData")
-        check_signature(inline, "media_type", inline.get("mimeType"), inline.get("data"))
+    for inner in (part, *part.child(_RESPONSE).children("parts")):
+        inline = inner.child("inlineData")
+        check_file_type(inline, "media_type", inline.get("mimeType"), inline.get("data"))
 
 
 def _check_roles(content: Turn, role: Any) -> None:
-    calls, responses = content.of(_CALL), content.of(_RESPONSE)
+    calls, responses = content.parts_of(_CALL), content.parts_of(_RESPONSE)
     if role in ("function", "tool") and len(responses) < len(content.parts):
         content.parts[0].add("", "role", f"role {short(role)} is for responses only")
     if calls and (responses or content.role == "user"):
@@ -133,18 +133,18 @@ def _check_roles(content: Turn, role: Any) -> None:
 
 
 def _check_pairs(contents: list[Turn], *, after_cache: bool) -> None:
-    """Pair calls with the responses in the next content, by name; what a cache holds is not seen."""
+    """Pair calls with the responses in the next content by name. A cache may hold earlier contents."""
     for before, content, after in zip([None, *contents], contents, [*contents[1:], None], strict=False):
-        calls, responses = content.of(_CALL), content.of(_RESPONSE)
+        calls, responses = content.parts_of(_CALL), content.parts_of(_RESPONSE)
         is_first = before is None and not after_cache
         if calls and (is_first or (before and before.role == "model")):
             calls[0].add("", "call_place")
-        if calls and not (after and after.of(_RESPONSE)):
+        if calls and not (after and after.parts_of(_RESPONSE)):
             calls[0].add("", "unanswered_call")
-        if responses and (is_first or (before and not before.of(_CALL))):
+        if responses and (is_first or (before and not before.parts_of(_CALL))):
             responses[0].add("", "orphan_result")
         elif responses and before:
-            _check_responses(before.of(_CALL), responses)
+            _check_responses(before.parts_of(_CALL), responses)
         for other in [part for part in content.parts if responses and part.kind != _RESPONSE][:1]:
             other.add("", "responses_mixed")
 
@@ -161,19 +161,21 @@ def _check_responses(calls: list[Fields], responses: list[Fields]) -> None:
 
 
 def _name(part: Fields) -> str:
-    return short(part.inner(part.kind).get("name"))
+    return short(part.child(part.kind).get("name"))
 
 
-def _check_signatures(contents: list[Turn], model: Model) -> None:
-    users = [at for at, one in enumerate(contents) if one.role == "user" and one.parts != one.of(_RESPONSE)]
-    since_user, follows_calls = contents[users[-1] + 1 :] if users else contents, False
+def _check_file_types(contents: list[Turn], model: ModelRules) -> None:
+    since_user, follows_calls = contents, False
+    for index, content in enumerate(contents):
+        if content.role == "user" and content.parts != content.parts_of(_RESPONSE):
+            since_user = contents[index + 1 :]
     for content in since_user if model.signs_calls else ():
-        calls = content.of(_CALL)
+        calls = content.parts_of(_CALL)
         # Calls that were split have a fault of their own.
         if calls and not follows_calls and not calls[0].get("thoughtSignature"):
             calls[0].add("", "thought_signature", f"call of {_name(calls[0])} has none")
         follows_calls = bool(calls)
-    for content in contents if model.signs_words else ():
+    for content in contents if model.signs_text else ():
         parts = [part for part in content.parts if part.get("thought") is not True]
         for index, part in enumerate(parts if content.role == "model" else ()):
             is_signing = part.kind == "inlineData" or (part.kind == "text" and index == 0)
@@ -181,20 +183,20 @@ def _check_signatures(contents: list[Turn], model: Model) -> None:
                 part.add("", "words_signature")
 
 
-def _check_end(findings: Findings, contents: list[Turn], model: Model, *, after_cache: bool) -> None:
-    is_refused = model.ends_with_user or (len(contents) == 1 and not after_cache)
-    if contents and contents[-1].role == "model" and not contents[-1].of(_CALL) and is_refused:
+def _check_end(findings: Findings, contents: list[Turn], model: ModelRules, *, after_cache: bool) -> None:
+    is_refused = model.must_end_with_user or (len(contents) == 1 and not after_cache)
+    if contents and contents[-1].role == "model" and not contents[-1].parts_of(_CALL) and is_refused:
         findings.add(contents[-1].place, "ends_with_model")
 
 
 # Tools.
 
 
-def _check_tools(body: Fields, model: Model) -> None:
+def _check_tools(body: Fields, model: ModelRules) -> None:
     names, has_others, most = list[Any](), False, rules.GEMINI_FUNCTION_COUNT
-    for tool in body.inners("tools"):
+    for tool in body.children("tools"):
         has_others |= any(name != "functionDeclarations" for name in tool.names())
-        for declaration in tool.inners("functionDeclarations"):
+        for declaration in tool.children("functionDeclarations"):
             check_name(declaration, names)
             check_schema(declaration, "parametersJsonSchema")
             if declaration.has("parameters") and declaration.has("parametersJsonSchema"):
@@ -203,6 +205,6 @@ def _check_tools(body: Fields, model: Model) -> None:
                 check_arrays(declaration, "parameters")
     if len(names) > most:
         body.add("tools", "tool_count", f"{len(names)} functions, more than {most}")
-    is_allowed = body.inner("toolConfig").get("includeServerSideToolInvocations") is True
+    is_allowed = body.child("toolConfig").get("includeServerSideToolInvocations") is True
     if names and has_others and not (is_allowed and model.mixes_tools):
         body.add("tools", "tools_mixed")

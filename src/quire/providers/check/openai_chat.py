@@ -1,9 +1,9 @@
-"""The checks of OpenAI's Chat Completions; services of other makers that speak this wire are not checked."""
+"""The checks of OpenAI's Chat Completions. The rules are OpenAI's: other services of this wire may differ."""
 
 import re
 
 from quire.providers import rules
-from quire.providers.check.core import Fields, Pairing, check_signature, check_texts, short
+from quire.providers.check.core import Fields, PairCheck, check_file_type, check_texts, short
 from quire.providers.check.schema import check_arrays, check_parameters, check_schema
 
 _OPENAI = re.compile(r"(?:^|[/:])(?:gpt-\d|chatgpt-|o\d)")
@@ -11,31 +11,31 @@ _WEB, _DATA_URL = rules.NAMES["web address"].accepted, rules.NAMES["data url"].a
 
 
 def check_request(body: Fields, model: str) -> None:
-    """Find what the Chat Completions refuse or misread in a request."""
+    """Find what Chat Completions refuses or misreads in a request."""
     body.check("request")
-    messages = body.inners("messages")
+    messages = body.children("messages")
     for part in body.findings.parts:
         if part.kind == "image_url":
-            check_image_url(part.inner("image_url"), "url")
-        elif part.kind == "thinking" and _OPENAI.search(model):  # others take thinking in an answer
+            check_image_url(part.child("image_url"), "url")
+        elif part.kind == "thinking" and _OPENAI.search(model):  # other services accept it in an answer
             part.add("type", "part_kind", "is thinking")
-    if not body.findings.any_of(("shape", "unknown_role")):
+    if not body.findings.has_any(("shape", "unknown_role")):
         _check_pairs(body, messages)
-    for tool in body.inners("tools"):
-        check_function(tool.inner("function"))
+    for tool in body.children("tools"):
+        check_function(tool.child("function"))
     check_texts(body)
 
 
 def _check_pairs(body: Fields, messages: list[Fields]) -> None:
     """Pair calls with the tool messages right after them."""
-    pairing = Pairing(body.findings)
+    pairing = PairCheck(body.findings)
     for message in messages:
         if message.get("role") == "tool":
             pairing.result(message, "tool_call_id")
             continue
         pairing.end()
-        pairing = Pairing(body.findings)
-        for call in message.inners("tool_calls") if message.get("role") == "assistant" else ():
+        pairing = PairCheck(body.findings)
+        for call in message.children("tool_calls") if message.get("role") == "assistant" else ():
             pairing.call(call, "id")
     pairing.end()
 
@@ -54,12 +54,12 @@ def check_image_url(image: Fields, key: str) -> None:
     elif media_type not in rules.OPENAI_IMAGE_TYPES:
         image.add(key, "image_type", f"has the media type {short(media_type)}")
     else:
-        check_signature(image, "image_type", media_type, url.partition(",")[2], key)
+        check_file_type(image, "image_type", media_type, url.partition(",")[2], key)
 
 
 def check_function(function: Fields) -> None:
     """Check the parameters of a function, if it has any."""
-    given = function.get("parameters") not in (None, {})
-    if given and check_parameters(function, "parameters", rules.OPENAI_TOP_KEYWORDS):
+    has_parameters = function.get("parameters") not in (None, {})
+    if has_parameters and check_parameters(function, "parameters", rules.OPENAI_TOP_KEYWORDS):
         check_schema(function, "parameters")
         check_arrays(function, "parameters")

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `assert_valid`, which asserts that a provider accepts a payload."""
+"""A pytest plugin with the fixture `assert_valid`, which asserts that a provider accepts a payload."""
 
 import pytest
 

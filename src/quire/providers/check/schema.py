@@ -1,4 +1,4 @@
-"""Schemas of tools: the walker, and what is not JSON Schema (draft 2020-12), at every depth."""
+"""Walks the schemas of tools at every depth, and finds what is not valid JSON Schema (draft 2020-12)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from quire.providers.values import Json, entries_in, fields_in
 
 
 class _Words(msgspec.Struct, rename={"by_name": "by name", "listed": "in a list"}):
-    """The keywords of JSON Schema, with the type of each, and those that hold schemas."""
+    """The keywords of JSON Schema with their types, and the keywords that contain schemas."""
 
     keywords: dict[str, str]
     by_name: tuple[str, ...]
@@ -22,58 +22,58 @@ class _Words(msgspec.Struct, rename={"by_name": "by name", "listed": "in a list"
 
 
 _WORDS = read_section("JSON Schema", _Words)
-_HOLDERS = {
+_CONTAINERS = {
     **dict.fromkeys(_WORDS.by_name, "by name"),
     **dict.fromkeys(_WORDS.listed, "listed"),
     **dict.fromkeys(_WORDS.single, "single"),
 }
-"""The keywords that hold schemas, and how."""
+"""By keyword that contains schemas: whether they are named, in a list, or a single one."""
 
 KEYWORDS = frozenset((*_WORDS.keywords, *_WORDS.single, "type", "const", "dependentRequired")).difference(
     ("title", "description", "$schema", "$id")
 )
-"""The keywords that say something about a value; titles, descriptions and examples do not."""
+"""The keywords that restrict a value; titles and descriptions do not."""
 
 
 def subschemas(schema: Any, path: str = "") -> Iterator[tuple[str, Json]]:
-    """A schema and all schemas within it that are objects, outer ones first, with their paths.
+    """A schema and all schemas inside it, with their paths, outer ones first; only those that are objects.
 
-    The caller may change a schema before it asks for the next one.
+    The caller may change a schema before it takes the next one.
     """
-    left = [(path, schema)]
-    while left:
-        place, one = left.pop()
-        if isinstance(one, dict):
-            fields = fields_in(one)
+    pending = [(path, schema)]
+    while pending:
+        place, current = pending.pop()
+        if isinstance(current, dict):
+            fields = fields_in(current)
             yield place, fields
-            left += reversed([*children(fields, place)])
+            pending += reversed([*children(fields, place)])
 
 
 def children(schema: Json, path: str = "") -> Iterator[tuple[str, Any]]:
-    """What a schema has right within it where schemas stand, with the paths."""
-    for key, held in schema.items():
-        match _HOLDERS.get(key):
+    """The schemas directly inside a schema, with their paths; invalid values are included."""
+    for key, value in schema.items():
+        match _CONTAINERS.get(key):
             case "by name":
-                for name, inner in fields_in(held).items():
+                for name, inner in fields_in(value).items():
                     yield f"{path}.{key}.{cut(name)}", inner
             case "listed":
-                for index, inner in enumerate(entries_in(held)):
+                for index, inner in enumerate(entries_in(value)):
                     yield f"{path}.{key}[{index}]", inner
             case "single":
-                yield f"{path}.{key}", held
+                yield f"{path}.{key}", value
             case _:
                 pass
 
 
 def schema_errors(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
-    """What in a schema is not as JSON Schema has it, at any depth: a path and a sentence each."""
+    """Everything in a schema that is not valid JSON Schema, at any depth: its path and a sentence."""
     for place, inner in subschemas(schema, path):
         for name, value in inner.items():
-            wanted = _WORDS.keywords.get(name)
+            expected = _WORDS.keywords.get(name)
             if name == "type" and not _are_types(value):
                 yield f"{place}.type", f"there is no type {short(value)}"
-            elif wanted and not _fits(value, wanted):
-                yield f"{place}.{name}", f"must be {wanted}, is {type_of(value)}"
+            elif expected and not _has_type(value, expected):
+                yield f"{place}.{name}", f"must be {expected}, is {type_of(value)}"
         for at, child in children(inner, place):
             if not isinstance(child, dict | bool):
                 yield at, f"a schema is an object or a boolean, this is {type_of(child)}"
@@ -84,14 +84,14 @@ def _are_types(value: Any) -> bool:
     return bool(kinds) and all(isinstance(kind, str) and kind in _WORDS.types for kind in kinds)
 
 
-def _fits(value: Any, wanted: str) -> bool:
+def _has_type(value: Any, expected: str) -> bool:
     entries = entries_in(value)
-    if wanted == "a filled list":
+    if expected == "a filled list":
         return bool(entries)
-    if wanted == "a list of different names":
+    if expected == "a list of different names":
         names = [name for name in entries if isinstance(name, str)]
         return value == names and len(set(names)) == len(names)
-    return type_of(value) == wanted
+    return type_of(value) == expected
 
 
 def check_schema(tool: Fields, key: str) -> None:
@@ -103,14 +103,14 @@ def check_schema(tool: Fields, key: str) -> None:
 
 
 def check_parameters(tool: Fields, key: str, refused: Collection[str] = ()) -> bool:
-    """Check the top of a schema, which must be that of an object; return whether it is."""
+    """Check that the top of a schema is an object without `refused` keywords; return whether it is."""
     schema = fields_in(tool.get(key))
     if not isinstance(tool.get(key), dict):
         tool.must_be(key, "an object", "tool_schema")
     elif str(schema.get("type")).lower() != "object":
         tool.add(f"{key}.type", "tool_schema", "the schema is not of type object")
-    elif found := [word for word in schema if word in refused]:
-        tool.add(f"{key}.{found[0]}", "tool_schema", f"{found[0]} at the top of the schema")
+    elif wrong := [keyword for keyword in schema if keyword in refused]:
+        tool.add(f"{key}.{wrong[0]}", "tool_schema", f"{wrong[0]} at the top of the schema")
     else:
         return True
     return False

@@ -1,7 +1,7 @@
-"""Gemini: replies, streams and histories as items.
+"""Gemini: reads replies, streams and histories as items.
 
-Clients in Python spell field names with underscores (`function_call`) and hold bytes; both take the form of
-the wire first.
+Python clients spell field names with underscores (`function_call`) and use bytes. Both are converted to the
+format of the wire first.
 """
 
 import re
@@ -17,47 +17,48 @@ from quire.items import Part
 from quire.providers.parts import content_from, part_from, short_json
 from quire.providers.rules import MODEL_FAULTS, SIGNATURE_PLACEHOLDER
 from quire.providers.state import GEMINI
-from quire.providers.stream import Items, Placed, ReplyReader, error_text, placed, spelled
+from quire.providers.stream import ItemBuilder, ReplyReader, WithPath, error_text, objects_at, reason_key
 from quire.providers.types import Rendered
 from quire.providers.values import Json, fields_in, json_text, list_at, object_at, plain_json, text_in
 
-_MEDIA = frozenset(("inlineData", "fileData"))
-_BESIDE = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
-_RESPONSE = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"))
-_CALLERS = ("user", "function", "tool")  # roles of those who are not the model
+_MEDIA_FIELDS = frozenset(("inlineData", "fileData"))
+_META_FIELDS = frozenset(("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution"))
+"""Fields of a part beside its content."""
+_RESPONSE_FIELDS = frozenset(("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"))
+_CALLERS = ("user", "function", "tool")  # all roles except the model's
 
-_FREE = ("args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema")
-"""Fields that hold names of the caller's own."""
-_NESTED = (dict, list, tuple)
-_LEVELS = 12  # how deep a request or a response has fields of the wire
+_FREE_FIELDS = ("args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema")
+"""Fields whose values have names chosen by the caller, which must not change."""
+_CONTAINERS = (dict, list, tuple)
+_MAX_LEVELS = 12  # below this depth no field belongs to the wire
 _UNDERSCORE = re.compile(r"_([a-z])")
-_CLIENT_FORM = re.compile(rb'_[a-z]\w*":|:null')  # in the JSON of what may be in the form of a client
+_CLIENT_FORM = re.compile(rb'_[a-z]\w*":|:null')  # matches the JSON of a client's object
 
 
 # --- fields and parts ------------------------------------------------------------------------------------
 
 
 def _wire_form(value: Json) -> Json:
-    """A request or a response with the field names of the wire, without null fields, and bytes in base64."""
+    """A request or a response converted by `camel_case`, if that is necessary."""
     try:
-        is_of_wire = _CLIENT_FORM.search(msgspec.json.encode(value)) is None
+        has_wire_form = _CLIENT_FORM.search(msgspec.json.encode(value)) is None
     except (TypeError, ValueError, OverflowError, RecursionError):
-        is_of_wire = False
-    return value if is_of_wire else camel_case(value)
+        has_wire_form = False
+    return value if has_wire_form else camel_case(value)
 
 
-def camel_case(value: Any, levels: int = _LEVELS) -> Any:
-    """A value with the field names of the wire, without null fields, and bytes in base64."""
+def camel_case(value: Any, levels: int = _MAX_LEVELS) -> Any:
+    """A value in the format of the wire: camel case names, no null fields, bytes in base64."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    if levels == 0 or not isinstance(value, _NESTED):
+    if levels == 0 or not isinstance(value, _CONTAINERS):
         return value
     if not isinstance(value, dict):
         return [camel_case(inner, levels - 1) for inner in cast("list[Any]", value)]
     return {
-        _wire_name(str(name)): inner if name in _FREE else camel_case(inner, levels - 1)
+        _wire_name(str(name)): inner if name in _FREE_FIELDS else camel_case(inner, levels - 1)
         for name, inner in fields_in(value).items()
         if inner is not None
     }
@@ -75,81 +76,81 @@ def _text(fields: Json, name: str, path: str) -> str:
     return value
 
 
-def _parts(content: Json, path: str) -> list[Placed]:
-    """The parts of a content that say something."""
+def _parts(content: Json, path: str) -> list[WithPath]:
+    """The parts of a content that are not empty."""
     if "parts" not in content and content.keys() - {"role"}:
         raise Damaged("a content has parts", f"{path}.parts")
-    found: list[Placed] = []
-    for place, part in placed(content.get("parts"), f"{path}.parts"):
+    parts: list[WithPath] = []
+    for place, part in objects_at(content.get("parts"), f"{path}.parts"):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
             part.pop("thoughtSignature", None)
-        if part.get("thought") is True and part.keys() & _MEDIA:
-            continue  # a thought in images cannot go back
-        if _text(part, "text", place) or "thoughtSignature" in part or part.keys() - _BESIDE - {"text"}:
-            found.append((place, part))
-    return found
+        if part.get("thought") is True and part.keys() & _MEDIA_FIELDS:
+            continue  # the service does not accept an image of a thought back
+        if _text(part, "text", place) or "thoughtSignature" in part or part.keys() - _META_FIELDS - {"text"}:
+            parts.append((place, part))
+    return parts
 
 
-def _kind(pair: Placed) -> str:
+def _kind(pair: WithPath) -> str:
     _, part = pair
     if "functionCall" in part:
         return "call"
-    if part.keys() - _BESIDE - _MEDIA - {"text"}:
+    if part.keys() - _META_FIELDS - _MEDIA_FIELDS - {"text"}:
         return "other"  # such as code that the service ran
-    return "thought" if part.get("thought") is True else "said"
+    return "thought" if part.get("thought") is True else "message"
 
 
-def _add_parts(parts: list[Placed], made: Items) -> None:
+def _add_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
     """Add the parts of a turn of the model as items."""
-    for kind, run in groupby(parts, _kind):
-        found = list(run)
+    for kind, group in groupby(parts, _kind):
+        run = list(group)
         if kind == "call":
-            for path, part in found:
-                _add_call(part, made, path)
+            for path, part in run:
+                _add_call(part, builder, path)
         elif kind == "other":
-            made.keep([part for _, part in found], found[0][0])
+            builder.add_opaque([part for _, part in run], run[0][0])
         else:
-            _add_run(found, made, is_thought=kind == "thought")
+            _add_run(run, builder, is_thought=kind == "thought")
 
 
-def _add_call(part: Json, made: Items, path: str) -> None:
+def _add_call(part: Json, builder: ItemBuilder, path: str) -> None:
     call, place = object_at(part["functionCall"], f"{path}.functionCall"), f"{path}.functionCall"
     if "willContinue" in call or "partialArgs" in call:
         advice = "turn off streamFunctionCallArguments"
         raise Damaged(f"arguments in pieces cannot be read: {advice}", place)
     signature = part.get("thoughtSignature")
-    state = made.state([{"thoughtSignature": signature}], path) if signature else None
-    made.call(call.get("id"), call.get("name"), call.get("args"), place, state)
+    state = builder.pack_state([{"thoughtSignature": signature}], path) if signature else None
+    builder.add_call(call.get("id"), call.get("name"), call.get("args"), place, state)
 
 
-def _add_run(found: list[Placed], made: Items, *, is_thought: bool) -> None:
-    """Add consecutive texts and media, with their raw parts if one of these is signed.
+def _add_run(run: list[WithPath], builder: ItemBuilder, *, is_thought: bool) -> None:
+    """Add consecutive texts and media as one item; if one is signed, its state has the raw parts.
 
-    The texts of a turn are pieces of one text.
+    Consecutive texts are pieces of one text, so they are joined.
     """
     parts: list[Part] = []
     raw: list[Json] = []
-    for path, part in found:
+    for path, part in run:
         media = _read_media(part, path)
-        beside: Json = {name: part[name] for name in ("thought", "thoughtSignature") if name in part}
-        raw.append({"text": part.get("text", ""), **beside} if media is None else beside)
-        one: Part = part.get("text", "") if media is None else media
-        if parts and isinstance(one, str) and isinstance(last := parts[-1], str):
-            parts[-1] = last + one
+        meta: Json = {name: part[name] for name in ("thought", "thoughtSignature") if name in part}
+        raw.append({"text": part.get("text", ""), **meta} if media is None else meta)
+        new: Part = part.get("text", "") if media is None else media
+        if parts and isinstance(new, str) and isinstance(last := parts[-1], str):
+            parts[-1] = last + new
         else:
-            parts.append(one)
-    path = found[0][0]
-    state = made.state(raw, path) if any("thoughtSignature" in part for part in raw) else None
+            parts.append(new)
+    path = run[0][0]
+    state = builder.pack_state(raw, path) if any("thoughtSignature" in part for part in raw) else None
     if is_thought or not any(parts):
         text = "".join(part for part in parts if isinstance(part, str))
-        made.add_reasoning(text, state or made.state((), path))
+        builder.add_reasoning(text, state or builder.pack_state((), path))
     else:
-        made.say(content_from(parts), state)
+        builder.add_message(content_from(parts), state)
 
 
 def _read_media(part: Json, path: str) -> Part | None:
-    """The media that a part holds or points to; None for another part."""
-    name = next((name for name in _MEDIA if name in part), None)
+    """The media in a part; None if it has no media."""
+    name = next((name for name in _MEDIA_FIELDS if name in part), None)
     if name is None:
         return None
     place = f"{path}.{name}"
@@ -167,120 +168,121 @@ def _read_media(part: Json, path: str) -> Part | None:
 
 
 class GeminiReader(ReplyReader):
-    """Collects the parts of the chunks of an answer."""
+    """Collects the parts of an answer from its chunks."""
 
     wire = GEMINI
 
     def __init__(self, sent: Rendered | None = None, model: str | None = None) -> None:
         super().__init__(sent, model)
-        self._parts: list[Placed] = []
+        self._parts: list[WithPath] = []
 
-    def plain(self, event: Any) -> Json:
+    def as_json(self, event: Any) -> Json:
         return _wire_form(plain_json(event))
 
-    def take(self, event: Json) -> str:
+    def read_event(self, event: Json) -> str:
         added = ""
-        for path, part in self._take_chunk(event):
+        for path, part in self._read_chunk(event):
             added += part.get("text", "") if part.get("thought") is not True else ""
             last = self._parts[-1][1] if self._parts else {}
-            # Pieces of a stream are no parts of their own, so texts are joined, up to a signature.
+            # A stream cuts texts into pieces. They are joined again; a signature ends a part.
             if "text" in last and "text" in part and last.keys() == part.keys() - {"thoughtSignature"}:
                 last |= {**part, "text": last["text"] + part["text"]}
             else:
                 self._parts.append((path, part))
         return added
 
-    def take_whole(self, body: Json) -> None:
-        if not body.keys() & _RESPONSE:
+    def read_whole(self, body: Json) -> None:
+        if not body.keys() & _RESPONSE_FIELDS:
             raise Damaged("not a response: it has no candidates, and no reason why", "$.candidates")
-        self._parts = self._take_chunk(body)
+        self._parts = self._read_chunk(body)
 
-    def _take_chunk(self, chunk: Json) -> list[Placed]:
-        """Take a chunk; returns the parts of its first candidate."""
+    def _read_chunk(self, chunk: Json) -> list[WithPath]:
+        """Read a chunk; return the parts of its first candidate."""
         self.model = _text(chunk, "modelVersion", "$") or self.model
-        self.count(chunk.get("usageMetadata"))
+        self.add_usage(chunk.get("usageMetadata"))
         if "blockReason" in fields_in(chunk.get("promptFeedback")):
-            self.reason = "SAFETY"
+            self.finish_reason = "SAFETY"
         candidates = list_at(chunk.get("candidates"), "$.candidates")
         candidate = object_at(candidates[0], "$.candidates[0]") if candidates else {}
         if reason := candidate.get("finishReason"):
-            self.reason = text_in(reason) or "OTHER"
-            if spelled(reason) in MODEL_FAULTS:
+            self.finish_reason = text_in(reason) or "OTHER"
+            if reason_key(reason) in MODEL_FAULTS:
                 message = text_in(candidate.get("finishMessage"))
-                self.error = error_text({"code": self.reason, "message": message})
+                self.error = error_text({"code": self.finish_reason, "message": message})
         path = "$.candidates[0].content"
         return _parts(object_at(candidate.get("content", {}), path), path)
 
-    def make_items(self) -> None:
-        """Leaves out the calls of a model that failed."""
-        has_failed = spelled(self.reason) in MODEL_FAULTS
-        _add_parts([pair for pair in self._parts if not has_failed or _kind(pair) != "call"], self.made)
+    def build_items(self) -> None:
+        """Add the parts; if the model failed, without its calls."""
+        has_failed = reason_key(self.finish_reason) in MODEL_FAULTS
+        _add_parts([pair for pair in self._parts if not has_failed or _kind(pair) != "call"], self.builder)
 
 
 # --- a history -------------------------------------------------------------------------------------------
 
 
-def add_history(body: Json, made: Items) -> None:
-    """Add the contents of the arguments of the client, or of the JSON of a request."""
+def add_history(body: Json, builder: ItemBuilder) -> None:
+    """Add the contents of a request, given as JSON or as the client's arguments."""
     request = _wire_form(body)
     config = object_at(request.get("config", {}), "$.config")
-    _add_instructions(request.get("systemInstruction", {}), made, "$.systemInstruction")
-    _add_instructions(config.get("systemInstruction", {}), made, "$.config.systemInstruction")
-    contents, before = request["contents"], None
-    for path, content in placed([_said(contents)] if isinstance(contents, str) else contents, "$.contents"):
+    _add_instructions(request.get("systemInstruction", {}), builder, "$.systemInstruction")
+    _add_instructions(config.get("systemInstruction", {}), builder, "$.config.systemInstruction")
+    contents, previous_role = request["contents"], None
+    contents = [_text_content(contents)] if isinstance(contents, str) else contents
+    for path, content in objects_at(contents, "$.contents"):
         parts, role = _parts(content, path), content.get("role", "user")
         if role == "model":
-            if before != role:  # neighbours of the model are one turn
-                made.begin_reply()
-            _add_parts(parts, made)
+            if previous_role != role:  # consecutive contents of the model are one turn
+                builder.begin_reply()
+            _add_parts(parts, builder)
         elif role in _CALLERS:
-            _add_user_parts(parts, made)
+            _add_user_parts(parts, builder)
         else:
             raise Damaged("the role is neither user nor model", f"{path}.role")
-        before = role
+        previous_role = role
 
 
-def _said(text: str) -> Json:
+def _text_content(text: str) -> Json:
     return {"parts": [{"text": text}]}
 
 
-def _add_instructions(given: Any, made: Items, path: str) -> None:
-    """Instructions: text or a content; each part becomes a message."""
-    content = _said(given) if isinstance(given, str) else object_at(given, path)
+def _add_instructions(instructions: Any, builder: ItemBuilder, path: str) -> None:
+    """Add instructions, a text or a content; each part becomes a message."""
+    content = _text_content(instructions) if isinstance(instructions, str) else object_at(instructions, path)
     for place, part in _parts(content, path):
         if "text" not in part:
             raise Damaged("instructions are text", place)
-        made.hear("system", part["text"])
+        builder.add_input("system", part["text"])
 
 
-def _add_user_parts(parts: list[Placed], made: Items) -> None:
-    """Results come first, then the rest as one message."""
-    said: list[Part] = []
+def _add_user_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
+    """Add the results, then everything else as one message."""
+    content: list[Part] = []
     for path, part in parts:
         if "functionResponse" in part:
-            _add_result(part["functionResponse"], made, f"{path}.functionResponse")
+            _add_result(part["functionResponse"], builder, f"{path}.functionResponse")
         elif (media := _read_media(part, path)) is not None:
-            said.append(media)
-        elif part.keys() - _BESIDE:
-            said.append(part["text"] if "text" in part else short_json(part, path))
-    if said:
-        made.hear("user", content_from(said))
+            content.append(media)
+        elif part.keys() - _META_FIELDS:
+            content.append(part["text"] if "text" in part else short_json(part, path))
+    if content:
+        builder.add_input("user", content_from(content))
 
 
-def _add_result(answer: Any, made: Items, path: str) -> None:
+def _add_result(answer: Any, builder: ItemBuilder, path: str) -> None:
     fields = object_at(answer, path)
     text, is_error = _output(fields.get("response"), f"{path}.response")
     parts: list[Part] = [text] if text else []
-    for place, part in placed(fields.get("parts"), f"{path}.parts"):
+    for place, part in objects_at(fields.get("parts"), f"{path}.parts"):
         media = _read_media(part, place)
         if media is None:
             raise Damaged("a result holds text and media", place)
         parts.append(media)
-    made.result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
+    builder.add_result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
 
 
 def _output(response: Any, path: str) -> tuple[str, bool]:
-    """The text of a result, and whether it is an error; a value of another form is its JSON."""
+    """The text of a result (JSON text for any other value), and whether it is an error."""
     if response is None:
         return "", False
     fields = fields_in(response)

@@ -1,8 +1,8 @@
-"""Gemini: turns as contents of the user and of the model.
+"""Gemini: writes turns as contents of the user and of the model.
 
-Each message of the user is a content of its own: the wire takes several in a row, and refuses one that mixes
-answers to calls with anything else. What the model says is one content until the user speaks: calls are
-refused when they do not come right after the user or after an answer.
+Each message of the user is a content of its own: the wire accepts several in a row, and refuses a content
+that mixes results with anything else. Consecutive replies of the model are one content: the wire refuses
+calls that do not come directly after a content of the user.
 """
 
 from collections.abc import Sequence
@@ -10,24 +10,24 @@ from typing import Any
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
 from quire.providers import rules
-from quire.providers.media import Media, as_text, inline_bytes, inline_data, sound_type, split
+from quire.providers.media import Media, as_text, base64_in, bytes_in, sent_type, split_media
 from quire.providers.profiles import Profile
 from quire.providers.state import GEMINI, is_signature
 from quire.providers.tools import Tool, gemini_config
-from quire.providers.turns import Step, Writer
+from quire.providers.turns import Pair, Writer
 from quire.providers.types import CachePlan
 from quire.providers.values import Json
 from quire.state import Output
 
-_SYSTEM = "system"  # in the draft only: instructions at the start, which `finish` puts into the config
-_DEEPEST = 64  # levels that arguments may have; the service refuses deeper ones
+_SYSTEM = "system"  # a role in the draft only: `finish` moves these instructions into the config
+_MAX_DEPTH = 64  # levels of arguments that the service accepts
 
 
 class ContentWriter(Writer):
     """Writes contents."""
 
     wire = GEMINI
-    deepest = _DEEPEST
+    max_depth = _MAX_DEPTH
 
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
@@ -41,17 +41,16 @@ class ContentWriter(Writer):
             self._write_model_parts(parts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
-        """The payload. A prefix that stays the same is all that the cache needs."""
+        """The payload. The service caches stable prefixes without being told, so the plan is not used."""
         messages, start = self.draft.messages, 0
         while start < len(messages) and messages[start]["role"] == _SYSTEM:
             start += 1
         contents = messages[start:]
         if not contents or contents[-1]["role"] == "model":
-            self.draft.note(None, "turn_added", "there was nothing to answer")
-            # An answer to nothing comes after the turn that begins a conversation without a user.
-            contents.append(
-                {"role": "user", "parts": [{"text": rules.CONTINUE if contents else rules.BEGIN}]}
-            )
+            self.draft.report(None, "turn_added", "there was nothing to answer")
+            # Without contents, the turn is the one with which `_write_model_parts` begins a conversation.
+            text = rules.CONTINUE if contents else rules.BEGIN
+            contents.append({"role": "user", "parts": [{"text": text}]})
         config: Json = {}
         if start:
             parts = [part for message in messages[:start] for part in message["parts"]]
@@ -78,8 +77,10 @@ class ContentWriter(Writer):
         if parts:
             self._write_model_parts(parts)
         if calls:
-            made = [part["functionCall"] for part in parts if "functionCall" in part]
-            self._write_user([self._result(result, call) for result, call in zip(results, made, strict=True)])
+            written = [part["functionCall"] for part in parts if "functionCall" in part]
+            self._write_user(
+                [self._result(result, call) for result, call in zip(results, written, strict=True)]
+            )
 
     def _write_plain_turn(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
@@ -95,39 +96,39 @@ class ContentWriter(Writer):
             self.draft.open_message()["parts"].extend(parts)
             return
         if not messages or messages[-1]["role"] == _SYSTEM:
-            self.draft.note(None, "turn_added", "a conversation begins with the user")
+            self.draft.report(None, "turn_added", "a conversation begins with the user")
             self._write_user([{"text": rules.BEGIN}])
         messages.append({"role": "model", "parts": parts})
 
     # --- outputs of the model ----------------------------------------------------------------------------
 
     def _model_parts(self, outputs: list[Output]) -> list[Json]:
-        """The parts of a turn in their order; thoughts alone are left out."""
+        """The parts of a turn in their order; empty if it has only thoughts."""
         parts: list[Json] = []
-        has_called = False
+        is_first_call = True
         for output in outputs:
             if isinstance(output, ToolCall):
-                parts.append(self._call(output, is_first=not has_called))
-                has_called = True
+                parts.append(self._call(output, is_first=is_first_call))
+                is_first_call = False
             else:
                 parts += self._thoughts(output) if isinstance(output, Reasoning) else self._texts(output)
         if not all("thought" in part for part in parts):
             return parts
         for output in outputs if parts else ():
             if isinstance(output, Reasoning):
-                self.draft.note(output, "reasoning_left_out", "nothing that was said goes with it")
+                self.draft.report(output, "reasoning_left_out", "nothing that was said goes with it")
         return []
 
     def _texts(self, item: Message) -> list[Json]:
-        """The text of a message of the model and the images that it drew, each as it was signed."""
-        raw, media = self.draft.usable_blocks(item), iter(split(item.parts)[1])
-        signed = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
+        """The texts and images of a message of the model, with their signatures."""
+        raw, media = self.draft.usable_blocks(item), iter(split_media(item.parts)[1])
+        blocks = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
-        for block, part in signed or [({}, part) for part in item.parts]:
+        for block, part in blocks or [({}, part) for part in item.parts]:
             text, signature = as_text(part), block.get("thoughtSignature")
             if text or (text is not None and signature):
                 written: Json = {"text": text}
-            elif not isinstance(part, str) and self._keeps(item, part):
+            elif not isinstance(part, str) and self._carries_media(item, part):
                 written = self._media_part(item, part) or {}
             else:
                 continue
@@ -135,17 +136,17 @@ class ContentWriter(Writer):
         if self.profile.signs_text:
             self._sign(item, parts)
         if not any(item.parts):
-            self.draft.note_empty(item)
+            self.draft.report_empty(item)
         return parts
 
     def _sign(self, item: Message, parts: list[Json]) -> None:
-        """Put the placeholder on the first part and on each image that the model did not sign."""
-        wanted = [part for place, part in enumerate(parts) if place == 0 or "inlineData" in part]
-        unsigned = [part for part in wanted if "thoughtSignature" not in part]
+        """Add the placeholder to the first part and to each image, if they have no signature."""
+        signable = [part for index, part in enumerate(parts) if index == 0 or "inlineData" in part]
+        unsigned = [part for part in signable if "thoughtSignature" not in part]
         for part in unsigned:
             part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
         if unsigned:
-            self.draft.note(item, "state_foreign", "a placeholder stands for this model's signature")
+            self.draft.report(item, "state_foreign", "a placeholder stands for this model's signature")
 
     def _call(self, call: ToolCall, *, is_first: bool) -> Json:
         raw = self.draft.usable_blocks(call)
@@ -158,25 +159,25 @@ class ContentWriter(Writer):
             self._sign_call(call, part)
         return part
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         call = {"functionCall": {"id": call_id, "name": name, "args": arguments}}
         response = {"error" if is_error else "output": output}
         return call, {"functionResponse": {"id": call_id, "name": name, "response": response}}
 
     def _sign_call(self, call: ToolCall, part: Json) -> None:
-        """Put the placeholder on a call that the model did not sign.
+        """Add the placeholder to a call without a signature.
 
-        Only calls since the user last spoke are checked. The placeholder is on all: taking it away once the
-        turn is over would change what was sent before.
+        The service checks only the calls after the last message of the user. Earlier calls keep the
+        placeholder, so that the messages sent before do not change.
         """
         if self.profile.model:
-            self.draft.note(call, "state_foreign", "a placeholder stands for this model's signature")
+            self.draft.report(call, "state_foreign", "a placeholder stands for this model's signature")
         part["thoughtSignature"] = rules.SIGNATURE_PLACEHOLDER
 
     def _result(self, result: ToolResult, call: Json) -> Json:
-        text, media = split(result.parts)
+        text, media = split_media(result.parts)
         answer = self._result_part(call["id"], call["name"], text, result.is_error)
-        nested = [self._media_part(result, part) for part in media if self._keeps(result, part)]
+        nested = [self._media_part(result, part) for part in media if self._carries_media(result, part)]
         if nested:
             answer["functionResponse"]["parts"] = nested
         return answer
@@ -186,28 +187,28 @@ class ContentWriter(Writer):
     def _text_part(self, text: str) -> Json:
         return {"text": text}
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         kind = _type_of(part) or ""
+        if bytes_in(part) is None:
+            return False
         if isinstance(item, ToolResult):
-            is_kept = "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
-        else:
-            is_kept = kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
-        return is_kept and inline_bytes(part) is not None
+            return "thought_signatures" in self.profile.features and kind in rules.GEMINI_MEDIA_IN_ANSWERS
+        return kind in rules.GEMINI_MEDIA_TYPES and kind.startswith("image/")
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        url, kind, data = part.url or "", _type_of(part), inline_data(part)
+        url, kind, data = part.url or "", _type_of(part), base64_in(part)
         if kind is not None and kind not in rules.GEMINI_MEDIA_TYPES:
             return None
         if data is not None:
             return {"inlineData": {"mimeType": kind, "data": data}} if kind else None
         if not url.startswith(("gs://", "https://") if self.profile.fetches else "gs://"):
             return None
-        # Without a type the service finds out by itself; there is no other way for its own files and videos.
+        # Without a type the service finds it out, as it must for uploaded files and for videos by URL.
         return {"fileData": {"fileUri": url, "mimeType": kind} if kind else {"fileUri": url}}
 
 
 def _type_of(part: Media) -> str | None:
-    kind = sound_type(part)
+    kind = sent_type(part)
     if kind is None and part.url is not None and not part.url.startswith("data:"):
         path = part.url.partition("?")[0].partition("#")[0]
         kind = rules.GEMINI_MEDIA_ENDINGS.get(path.rpartition("/")[2].rpartition(".")[2].lower())

@@ -1,13 +1,13 @@
-"""OpenAI Responses: turns as items of input."""
+"""OpenAI Responses: writes turns as input items."""
 
 from typing import Any
 
 from quire.items import Audio, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.providers.media import Media, file_id, image_url, inline_data, sound_type, split
+from quire.providers.media import Media, base64_in, file_id, image_url, sent_type, split_media
 from quire.providers.openai_chat.write import OpenAIWriter
 from quire.providers.rules import RESPONSES_FILES, failed_parts, failed_text
 from quire.providers.state import OPENAI, RESPONSES
-from quire.providers.turns import Step
+from quire.providers.turns import Pair
 from quire.providers.values import Json, fields_in, object_in
 from quire.state import Output
 
@@ -16,7 +16,7 @@ _CALL_FIELDS: dict[str, type] = {"namespace": str, "async": bool}
 
 
 class ResponsesWriter(OpenAIWriter):
-    """Writes items of input."""
+    """Writes input items."""
 
     wire = RESPONSES
     text_type = "input_text"
@@ -38,43 +38,40 @@ class ResponsesWriter(OpenAIWriter):
         self, outputs: list[Output], calls: list[ToolCall], results: list[ToolResult]
     ) -> None:
         raw = self._state_blocks(outputs)
-        written = [
-            (output, blocks)
-            for output, state in zip(outputs, raw, strict=True)
-            if (blocks := self._blocks(output, state))
-        ]
+        all_blocks = [self._blocks(output, state) for output, state in zip(outputs, raw, strict=True)]
+        written = [(output, blocks) for output, blocks in zip(outputs, all_blocks, strict=True) if blocks]
         while written and written[-1][1][-1].get("type") == "reasoning":
-            self.draft.note(written.pop()[0], "reasoning_left_out", "what it led to is not there")
+            self.draft.report(written.pop()[0], "reasoning_left_out", "what it led to is not there")
         messages = self.draft.messages
         messages.extend(block for _, blocks in written for block in blocks)
-        made = [blocks[0] for output, blocks in written if isinstance(output, ToolCall)]
-        for result, call in zip(results, made, strict=True):
+        call_items = [blocks[0] for output, blocks in written if isinstance(output, ToolCall)]
+        for result, call in zip(results, call_items, strict=True):
             answer = self._result_part(call["call_id"], "", self._output(result), result.is_error)
             messages.append({**answer, "type": f"{call['type']}_output"})
 
     def _state_blocks(self, outputs: list[Output]) -> list[list[Json]]:
-        """What goes back of the state of each output, looked at before anything is written.
+        """The state blocks of each output that are sent back. Call this before anything is written.
 
-        Items that the service made are refused without the reasoning that led to them: they go back only
-        with all reasoning of the reply.
+        The service refuses its own items without the reasoning that led to them, so these are sent back only
+        if all reasoning of the reply is.
         """
-        found = [self._state(output) for output in outputs]
-        pairs = list(zip(outputs, found, strict=True))
+        states = [self._state(output) for output in outputs]
+        pairs = list(zip(outputs, states, strict=True))
         if all(blocks for output, blocks in pairs if isinstance(output, Reasoning)):
-            return found
+            return states
         for output, blocks in pairs:
             if isinstance(output, Reasoning) and blocks and blocks[0].get("type") != "reasoning":
-                self.draft.note(output, "reasoning_left_out", "the reasoning that led to it is not sent")
+                self.draft.report(output, "reasoning_left_out", "the reasoning that led to it is not sent")
                 blocks.clear()
-        return found
+        return states
 
     def _state(self, output: Output) -> list[Json]:
         if not isinstance(output, Reasoning):
-            return self.draft.usable_blocks(output, is_bound=False)  # a phase is true whatever came before
+            return self.draft.usable_blocks(output, is_bound=False)  # a phase is valid after any prefix
         blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
-        if [self.draft.ids.give(one) for one in ids] != ids:
-            self.draft.note(output, "state_foreign", "the same state was sent before")
+        if [self.draft.ids.next_id(one) for one in ids] != ids:
+            self.draft.report(output, "state_foreign", "the same state was sent before")
             return []
         return blocks
 
@@ -84,7 +81,7 @@ class ResponsesWriter(OpenAIWriter):
         return [self._call(output, raw)] if isinstance(output, ToolCall) else self._message(output, raw)
 
     def _message(self, message: Message, raw: list[Json]) -> list[Json]:
-        # OpenAI takes a message without a type, other servers of this wire do not.
+        # OpenAI accepts a message without a type; other services of this wire do not.
         written: Json = {"type": "message", "role": "assistant", "content": self._text(message)}
         if raw and raw[0].get("phase"):
             written["phase"] = raw[0]["phase"]
@@ -92,42 +89,42 @@ class ResponsesWriter(OpenAIWriter):
 
     def _call(self, call: ToolCall, blocks: list[Json]) -> Json:
         raw = blocks[0] if blocks else {}
-        given = fields_in(object_in(call.arguments)).get("input") if raw.get("type") == _CUSTOM else None
-        more = {name: raw[name] for name, of in _CALL_FIELDS.items() if isinstance(raw.get(name), of)}
+        text = fields_in(object_in(call.arguments)).get("input") if raw.get("type") == _CUSTOM else None
+        extra = {name: raw[name] for name, kind in _CALL_FIELDS.items() if isinstance(raw.get(name), kind)}
         call_id = self.draft.call_id(call)
-        if isinstance(given, str) and self.profile.takes_all:
-            # Such a tool is declared under its own name, whatever that is made of.
-            return {"type": _CUSTOM, "call_id": call_id, "name": call.name, "input": given, **more}
-        if given is not None:
-            self.draft.note(call, "fields_left_out", "a call of another kind is one of a function here")
-        return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | more
+        if isinstance(text, str) and self.profile.takes_all:
+            # A custom tool is always declared under its own name.
+            return {"type": _CUSTOM, "call_id": call_id, "name": call.name, "input": text, **extra}
+        if text is not None:
+            self.draft.report(call, "fields_left_out", "a call of another kind is one of a function here")
+        return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | extra
 
-    def _step(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Step:
+    def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
         call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
-        given = failed_text(output) if is_error and isinstance(output, str) else output
-        return call, {"type": "function_call_output", "call_id": call_id, "output": given}
+        content = failed_text(output) if is_error and isinstance(output, str) else output
+        return call, {"type": "function_call_output", "call_id": call_id, "output": content}
 
     def _output(self, result: ToolResult) -> str | list[Json]:
-        if not split(result.parts)[1]:
+        if not split_media(result.parts)[1]:
             return self._output_text(result)
         return self.input_parts(result, failed_parts(result.parts) if result.is_error else result.parts)
 
-    def _keeps(self, item: Message | ToolResult, part: Media) -> bool:
+    def _carries_media(self, item: Message | ToolResult, part: Media) -> bool:
         return isinstance(item, ToolResult)
 
     def _media_part(self, item: Item, part: Media) -> Json | None:
-        known, data, kind = file_id(part, OPENAI), inline_data(part), sound_type(part)
+        uploaded, data, kind = file_id(part, OPENAI), base64_in(part), sent_type(part)
         if isinstance(part, Audio):
             return None
         if isinstance(part, Image):
-            source = {"image_url": image_url(part)} if known is None else {"file_id": known}
+            source = {"image_url": image_url(part)} if uploaded is None else {"file_id": uploaded}
             return {"type": "input_image", **source, "detail": part.detail} if any(source.values()) else None
-        if known is not None:
-            return {"type": "input_file", "file_id": known}
+        if uploaded is not None:
+            return {"type": "input_file", "file_id": uploaded}
         if data is not None:
             name = part.name or f"document.{RESPONSES_FILES.get(kind or '')}"
             file = {"type": "input_file", "filename": name, "file_data": f"data:{kind};base64,{data}"}
             return file if kind in RESPONSES_FILES else None
-        is_read = kind is None or kind in RESPONSES_FILES or kind.startswith("text/")
-        is_address = (part.url or "").startswith(("http://", "https://"))
-        return {"type": "input_file", "file_url": part.url} if is_read and is_address else None
+        has_type = kind is None or kind in RESPONSES_FILES or kind.startswith("text/")
+        is_on_web = (part.url or "").startswith(("http://", "https://"))
+        return {"type": "input_file", "file_url": part.url} if has_type and is_on_web else None
