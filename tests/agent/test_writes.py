@@ -18,7 +18,7 @@ from quire.items import JSON, Item
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
-from quire.session import Built, Job, Outcome, Replied, Replying, hook, parts_of, take_job
+from quire.session import Built, Job, Outcome, Replied, Replying, claim_job, hook, parts_of
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.session.opened import TEMPLATE, answer, watch
@@ -265,7 +265,7 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
     job, taken_over = Job.of("Hi."), list[bool]()
 
     async def take_over() -> None:
-        async with take_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
+        async with claim_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
             await Session.open("ana/one", store=there).aio.user("Mine.")
 
     @hook(Built)
@@ -278,7 +278,7 @@ async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: 
     agent = Agent(session, model=Scripted(["Never."]))
     await session.jobs.submit(job)
     with pytest.raises(TurnLost):
-        async with take_job(parts_of(session).writer, job.id) as taken:
+        async with claim_job(parts_of(session).writer, job.id) as taken:
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     assert requests(agent) == [] and taken_over == [True]
@@ -324,7 +324,7 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
     job, payments, helpers = Job.of("Pay."), Payments(), list[Agent]()
 
     async def take_over() -> None:
-        async with take_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
+        async with claim_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
             pass
 
     def answer_of_helper(_: Any) -> ToolCall:
@@ -344,7 +344,7 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
     agent = Agent(session, model=Scripted([delegation, "Paid."]), tools=own)
     await session.jobs.submit(job)
     with pytest.raises(TurnLost):
-        async with take_job(parts_of(session).writer, job.id) as taken:
+        async with claim_job(parts_of(session).writer, job.id) as taken:
             assert taken.job.message is not None
             await agent.ask(taken.job.message)
     (helper,) = helpers
@@ -436,7 +436,7 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
     session, job = Session.open("ana/one", store=MemoryStore()), Job.of("Hi.")
     await session.jobs.submit(job)
-    async with take_job(parts_of(session).writer, job.id) as taken:
+    async with claim_job(parts_of(session).writer, job.id) as taken:
         assert taken.job.message is not None
         async with session.draft() as draft:
             reply = await Agent(draft, model=Scripted(["Hello."])).ask(taken.job.message)

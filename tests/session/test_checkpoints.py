@@ -36,12 +36,12 @@ def short_pages() -> Iterator[None]:
             "session.checkpoint",
         ):
             patch.setattr(f"quire.{module}.PAGE", 4)
-        for name in ("LEAST", "EVERY", "OPENED"):
+        for name in ("MIN_ENTRIES", "INTERVAL", "FIRST_INTERVAL"):
             patch.setattr(f"quire.session.log.{name}", 3)
-        patch.setattr("quire.session.log._GROWN", 1)
+        patch.setattr("quire.session.log._CLOSING_INTERVAL", 1)
         patch.setattr("quire.session.checkpoint._WINDOW", 4)
-        patch.setattr("quire.session.log._LARGE", 0)
-        patch.setattr("quire.session.log._EMPTY", 0)
+        patch.setattr("quire.session.log._LARGE_LOG", 0)
+        patch.setattr("quire.session.log._BASE_WEIGHT", 0)
         yield
 
 

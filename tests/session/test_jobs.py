@@ -12,7 +12,7 @@ from quire.errors import Conflict, TurnBusy, TurnLost, UnknownId
 from quire.items import ToolResult
 from quire.models import Scripted
 from quire.providers import Rendered
-from quire.session import Job, find_items, open_jobs, parts_of, take_job, turn_of
+from quire.session import Job, claim_job, find_items, open_jobs, parts_of, turn_of
 from quire.stores import MemoryStore, SQLiteStore, Store
 from tests.session.opened import watch
 from tests.stores.keeping import LASTING, kept, twin
@@ -36,21 +36,21 @@ async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
     before = await session.jobs.submit(job)
     assert before == 1 and session.version == 6
     assert opened(store).jobs.pending() == [job]
-    async with take_job(parts_of(session).writer, job.id) as taken:
+    async with claim_job(parts_of(session).writer, job.id) as taken:
         assert taken.job == job and not taken.is_retry and session.jobs.current == job.id
         assert Context().run(lambda: session.jobs.current) is None
         outcome = await taken.end("waiting", waiting=["c2"])
     assert session.jobs.pending() == [] and session.jobs.current is None
     assert outcome == await opened(store).jobs.outcome(job.id)
     assert (outcome.stop, outcome.waiting, outcome.version) == ("waiting", ("c2",), 7)
-    async with take_job(parts_of(session).writer, job.id) as taken:
+    async with claim_job(parts_of(session).writer, job.id) as taken:
         assert taken.outcome == outcome
 
 
 async def test_the_same_id_is_one_job(store: Store) -> None:
     session, job = opened(store), Job.of("Hello!", id="mine")
     assert await session.jobs.submit(job) == await opened(store).jobs.submit(job) == 0
-    async with take_job(parts_of(session).writer, "mine") as taken:
+    async with claim_job(parts_of(session).writer, "mine") as taken:
         assert taken.job.message is not None
         await session.aio.append(taken.job.message)
         await taken.end("done")
@@ -58,7 +58,7 @@ async def test_the_same_id_is_one_job(store: Store) -> None:
     await session.jobs.submit(job)
     decision = Job.of(id="verdict", decisions={"c": True})
     await session.jobs.submit(decision)
-    async with take_job(parts_of(session).writer, "verdict") as taken:
+    async with claim_job(parts_of(session).writer, "verdict") as taken:
         await taken.end("done")
     assert await session.jobs.submit(decision) == version
     assert session.jobs.pending() == []
@@ -71,7 +71,7 @@ async def test_a_job_that_failed_is_retried_from_where_it_was(store: Store, is_r
     await session.jobs.submit(job)
     with pytest.raises(Conflict):
         await session.jobs.retry("mine")
-    async with take_job(parts_of(session).writer, "mine") as taken:
+    async with claim_job(parts_of(session).writer, "mine") as taken:
         if is_recorded and job.message is not None:
             await session.aio.append(*job.before, job.message)
         await taken.end("failed", error="it is down")
@@ -97,7 +97,7 @@ async def test_a_job_that_was_cancelled_is_not_accepted_again(store: Store) -> N
         if job == cancelled:
             await session.jobs.cancel(job.id)
         else:
-            async with take_job(parts_of(session).writer, job.id) as taken:
+            async with claim_job(parts_of(session).writer, job.id) as taken:
                 await taken.end("done")
     await session.jobs.submit(cancelled)
     assert session.jobs.pending() == []
@@ -114,11 +114,11 @@ async def test_jobs_stay_in_order(store: Store) -> None:
 async def test_nobody_else_takes_a_job_that_is_being_done() -> None:
     store, job = MemoryStore(), Job.of("Hello!")
     await opened(store).jobs.submit(job)
-    async with take_job(parts_of(opened(store)).writer, job.id):
+    async with claim_job(parts_of(opened(store)).writer, job.id):
         with pytest.raises(TurnBusy):
-            async with take_job(parts_of(opened(store)).writer, job.id):
+            async with claim_job(parts_of(opened(store)).writer, job.id):
                 pass
-    async with take_job(parts_of(opened(store)).writer, job.id) as taken:  # it was let go, and not ended
+    async with claim_job(parts_of(opened(store)).writer, job.id) as taken:  # it was let go, and not ended
         assert taken.is_retry
 
 
@@ -129,7 +129,7 @@ async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> Non
 
     async def zombie() -> None:
         session = opened(here)
-        async with take_job(parts_of(session).writer, job.id) as taken:
+        async with claim_job(parts_of(session).writer, job.id) as taken:
             await session.aio.append(Message("user", "mine"))
             lost.set()
             await is_over.wait()
@@ -147,7 +147,7 @@ async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> Non
     task = asyncio.ensure_future(zombie())
     await lost.wait()
     session = opened(there)
-    async with take_job(parts_of(session).writer, job.id, force=True) as taken:
+    async with claim_job(parts_of(session).writer, job.id, force=True) as taken:
         assert taken.is_retry
         await session.aio.user("ours")
         is_over.set()
@@ -176,14 +176,14 @@ async def test_open_jobs_are_listed_by_scope(name: str) -> None:
             return sorted((one.job, one.state) for one in open_jobs(held.store, scope))
 
         assert listed("ana") == [("first", "waiting"), ("later", "waiting")] and len(listed()) == 3
-        async with take_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "first") as taken:
+        async with claim_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "first") as taken:
             running = [one.job for one in open_jobs(held.store, "ana") if one.state == "running"]
             assert running == ["first"]
             await taken.end("done")
         assert listed("ana") == [("later", "waiting")]
         Session.open("bob/pens", store=held.store).forget()
         assert listed("bob") == []
-        async with take_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "later") as taken:
+        async with claim_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "later") as taken:
             await taken.end("done")
         assert listed() == []
         if held.store.knows_open_jobs:
@@ -195,11 +195,11 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
     job, call = Job.of("Hello!"), ToolCall("c1", "look")
     session = opened(here)
     await session.jobs.submit(job)
-    async with take_job(parts_of(session).writer, job.id):
+    async with claim_job(parts_of(session).writer, job.id):
         await session.aio.append(call)
         async with session.calls.running(call):
             other = opened(there)
-            async with take_job(parts_of(other).writer, job.id, force=True):
+            async with claim_job(parts_of(other).writer, job.id, force=True):
                 assert other.calls.standing() == [(call, "begun")]
 
 
@@ -268,7 +268,7 @@ async def test_a_checkpoint_knows_the_jobs(tmp_path: Path) -> None:
     first, second = Job.of("one"), Job.of("two")
     for job in (first, second):
         await session.jobs.submit(job)
-    async with take_job(parts_of(session).writer, first.id):
+    async with claim_job(parts_of(session).writer, first.id):
         session.append(*[Message("user", str(number)) for number in range(300)])
     session.close()
     again = opened(SQLiteStore(tmp_path / "jobs.db"))
@@ -279,7 +279,7 @@ async def test_accepting_a_decision_does_not_read_the_jobs_before_it(store: Stor
     session = opened(store)
     for number in range(40):
         await session.jobs.submit(Job.of(id=str(number), decisions={"c": True}))
-        async with take_job(parts_of(session).writer, str(number)) as taken:
+        async with claim_job(parts_of(session).writer, str(number)) as taken:
             await taken.end("done")
     reads: list[str] = []
     watch(store, lambda verb, _: reads.append(verb), ("read_at", "versions_of"))

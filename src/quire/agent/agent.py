@@ -187,9 +187,9 @@ class Agent:
 
     async def interrupt(self) -> None:
         """Stop the turn that runs in the conversation, and wait until it is recorded."""
-        at_work = log_of(self.session).at_work
-        if at_work is not None:
-            await at_work.interrupt()
+        turn = log_of(self.session).running_turn
+        if turn is not None:
+            await turn.interrupt()
 
     def ask_sync(self, input: Input, **asking: Unpack[Asking]) -> Reply:
         """`ask` for code that cannot await, such as scripts and notebooks."""

@@ -60,7 +60,7 @@ from quire.session import (
     Request,
     Requesting,
     Session,
-    heard_request,
+    hooked_request,
     hooks_of,
     not_run,
     turn_of,
@@ -461,7 +461,7 @@ class Loop:
         request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
         sent = self._turn.request_of(context, rendered)
         assert sent is not None
-        async with heard_request(hooks_of(self._session), request) as answered:
+        async with hooked_request(hooks_of(self._session), request) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
                 await answering.on_send(partial(self._turn.keep, sent), terms)

@@ -162,7 +162,7 @@ _turns: ContextVar[tuple[Turn, ...]] = ContextVar("quire.agent.turns", default=(
 
 def refuse_from_within(session: Session) -> None:
     """Raise `InvalidValue` if the current code, such as a tool, runs in a turn of this conversation."""
-    if log_of(session).at_work in _turns.get():
+    if log_of(session).running_turn in _turns.get():
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
@@ -170,7 +170,7 @@ async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
     """Begin a turn of a conversation once the running one has ended; see `WhileBusy`."""
     refuse_from_within(session)
     turn = Turn()
-    while (other := log_of(session).take_turn(turn)) is not None:
+    while (other := log_of(session).start_turn(turn)) is not None:
         if while_busy == "refuse":
             raise TurnBusy(f"a turn is running in {session.place}: wait for its end, or interrupt it")
         if while_busy == "interrupt":
@@ -183,7 +183,7 @@ async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
 
 async def steer_turn(session: Session, message: Message) -> Reply | None:
     """Show a message to the running turn, and return its reply; `None` if no turn took the message."""
-    turn = log_of(session).at_work
+    turn = log_of(session).running_turn
     if turn is None:
         return None
     refuse_from_within(session)

@@ -131,7 +131,7 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
     room = HistoryRoom(max(_protected(view, counter) - over - over // 8, 0), counter)
     moving = Offload(larger_than=_MIN_OUTPUT, keep=results, ceiling=0)
     compactions = parts_of(session).compactions
-    return bool(await compactions.make_room(*compactions.shown(), room, moving))
+    return bool(await compactions.make_room(*compactions.latest_view(), room, moving))
 
 
 MODEL = "model"

@@ -1,7 +1,7 @@
 """The context: what the model sees in one turn, and its receipt.
 
-The receipt says what became of every candidate, by which rule, for how many tokens, and why. It is computed
-on demand. A context of ten thousand items costs nothing to explain until somebody asks.
+The receipt says for every candidate what became of it, by which rule, for how many tokens, and why. These
+entries are computed only when they are read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from quire.tokens import Counter, Definition
 
 
 class Receipt:
-    """Why a context is as it is: the tokens of each section, and the fate of each candidate."""
+    """Explains a context: the tokens of each section, and the fate of each candidate."""
 
     def __init__(
         self,
@@ -42,27 +42,27 @@ class Receipt:
         self.counter = counter
         self.available = available
         self.reserve = reserve
-        """The tokens that the budget keeps free for the answer, beside those available."""
+        """The tokens that the budget keeps free for the answer; they are not part of `available`."""
         self.schemas = schemas
         self.output = output
         self.advice = tuple(advice)
-        self.counted = sum(one.counted for one in fitted) + schemas + output
-        """The counts of all that is sent, tool definitions and the answer schema included."""
+        self.counted = sum(part.counted for part in fitted) + schemas + output
+        """The sum of the counts of the whole request, with tool definitions and the answer schema."""
         self.tokens = counter.total(self.counted)
-        """The tokens of the whole request, as the counter totalled them then: it may learn later."""
+        """The tokens of the whole request, as estimated by the counter when the context was built."""
         free = max(available - self.tokens, 0)
-        self._fitted = [one._replace(free=min(one.free, free)) for one in fitted]
+        self._fitted = [part._replace(free=min(part.free, free)) for part in fitted]
         self.error: float | None = getattr(counter, "error", None)
-        """How far off the counter was at most with the latest requests, as a share; None if not known."""
+        """The largest error of the counter in the latest requests, as a share; `None` if not known."""
 
     @property
     def selections(self) -> Mapping[str, Selection]:
-        """What was selected of candidates, by section."""
-        return {one.name: one.selection for one in self._fitted if one.selection is not None}
+        """The selections from candidates, by section."""
+        return {part.name: part.selection for part in self._fitted if part.selection is not None}
 
     def room(self, section: str) -> Room:
-        """Return the room that a section may take while all else stays as it is."""
-        # A compactor counts what is shown, and not the results that rendering adds to it.
+        """Return the room that a section has if the other sections stay as they are."""
+        # A compactor counts the visible items, without the results that rendering adds to them.
         own = sum(fitted.counted - fitted.answers for fitted in self._fitted if fitted.name == section)
         others = self.tokens - self.counter.total(own)
         return Room(max(self.available - others, 0), self.counter)
@@ -72,7 +72,7 @@ class Receipt:
         return [line for fitted in self._fitted for line in _lines(fitted, self.counter)]
 
     def parts(self) -> list[Part]:
-        """Return what explains the request, section by section."""
+        """Return the parts that explain the request, one for each section."""
         return [part for fitted in self._fitted for part in parts_of(fitted, self.counter)]
 
     @cached_property
@@ -81,13 +81,13 @@ class Receipt:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every candidate once, section by section."""
+        """The entry of every candidate, section by section."""
         return self._explanation.entries
 
     def explain(self, item: Item | str) -> Entry:
-        """Return what became of one candidate.
+        """Return what became of one candidate, given by itself or its id.
 
-        If two conversations use the same id, the entry of the first that is shown is returned.
+        If items of two conversations have the id, the first visible one is meant.
         """
         return self._explanation.of(item)
 
@@ -104,12 +104,12 @@ class Receipt:
 
 
 def _lines(fitted: Fitted, counter: Counter) -> Iterator[Line]:
-    """Yield the line of a section, and one for the ledger of a history that has one."""
+    """Yield the line of a section, and a line for its ledger if it has one."""
     masked, shortened = _masked(fitted), len(fitted.shortened)
-    of_these = ", ".join(f"{n:,} {how}" for n, how in ((masked, "masked"), (shortened, "shortened")) if n)
+    changed = ", ".join(f"{n:,} {how}" for n, how in ((masked, "masked"), (shortened, "shortened")) if n)
     notes = (
         fitted.piece.failure or fitted.rule,
-        of_these and f"of those shown, {of_these}",
+        changed and f"of those shown, {changed}",
         f"{fitted.free:,} tokens are free for the next turns" if fitted.cut and fitted.free else "",
         f"{fitted.answers:,} tokens answer calls that wait" if fitted.answers else "",
     )
@@ -123,7 +123,7 @@ def _lines(fitted: Fitted, counter: Counter) -> Iterator[Line]:
 
 
 def _masked(fitted: Fitted) -> int:
-    """Return how many of the items shown are stubs."""
+    """Return how many of the visible items are stubs."""
     view = fitted.shown.view
     if view is None or not view.was_edited:
         return 0
@@ -136,14 +136,15 @@ def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
 
 
 class Split(NamedTuple):
-    """A history in two: quotes stand beside the question in it, and so many of its items behind them."""
+    """A history that is split in two by quotes beside the question."""
 
     section: str
     behind: int
+    """How many items of the history follow the quotes."""
 
 
 class Observer(Protocol):
-    """Keeps receipts of what is sent of one context."""
+    """Is told of the renderings of one context, and keeps the receipts of those that are sent."""
 
     def rendered(self, context: "Context", rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering."""
@@ -156,10 +157,10 @@ class Observer(Protocol):
 
 @hint_attributes
 class Context:
-    """What the model sees in one request: items in order, and tools. It never changes.
+    """What the model sees in one request: items in order, and tools. Immutable.
 
-    `shared` is how many items from the start it has in common with the context before it: so much can be
-    served from a provider's cache. `plan` says so to providers that take cache marks.
+    `shared` is the number of items from the start that the last context had too: a provider can serve these
+    from its cache. `plan` has the cache marks for providers that use them.
     """
 
     def __init__(
@@ -201,7 +202,7 @@ class Context:
     ) -> Rendered:
         """Return the payload for a provider: `**context.render("openai")` are the arguments of its client.
 
-        Without `cache`, it has no fields for prompt caches, which services with the same API may refuse.
+        Without `cache`, the payload has no fields for prompt caches: compatible services may refuse these.
         """
         wire, plan = provider_for(provider), self.plan if cache else replace(self.plan, keep="none")
         rendered = wire.render(
@@ -212,17 +213,17 @@ class Context:
         return rendered
 
     def sent(self, provider: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> None:
-        """Keep a receipt of this request in its session: it is about to be sent, or was sent.
+        """Keep a receipt of this request in its session. Call it right before or after sending.
 
-        The request is the last rendering of the context, or the last one for a `provider`. The parameters are
-        what is sent beside the payload, such as `{"temperature": 0.2}`; without them, they are unknown.
+        The request is the last rendering of the context, or the last one for a `provider`. `parameters` are
+        the arguments sent with the payload, such as `{"temperature": 0.2}`; by default they are unknown.
         """
         if self.observer is None:
             raise InvalidValue("no session built this context: there is none that could keep a receipt")
         self.observer.sent(provider, parameters)
 
     def room(self, section: str = "history") -> Room:
-        """Return the room that a section may take while all else stays as it is, for a compactor."""
+        """Return the room that a section has if the others stay as they are, for a compactor."""
         if section not in self.tokens:
             known = ", ".join(map(repr, self.tokens))
             raise UnknownKey(f"no section {cut(str(section))!r} in the context; there are {known}")
@@ -234,9 +235,9 @@ class Context:
 
 
 def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePlan, Split | None]:
-    """Join all sections to one scroll, and say how much of its beginning is stable, and what is split.
+    """Join all sections to one scroll, and return it with its cache plan and its split.
 
-    The last elastic section is the view in the scroll: what comes before it is the beginning.
+    The view of the scroll is that of the last elastic section.
     """
     elastic = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
     middle = elastic[-1] if elastic else len(fitted) - 1
@@ -244,14 +245,14 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     behind = fitted[middle + 1 :]
     quoted = [item for part in behind if part.selection is not None for item in part.shown]
     after = [item for part in behind if part.selection is None for item in part.shown]
-    grown = fitted[middle].shown if fitted else Scroll()
-    at_question = (None if after else _at_question(grown, quoted)) if quoted else None
-    if at_question is None:
+    history = fitted[middle].shown if fitted else Scroll()
+    joined = _at_question(history, quoted) if quoted and not after else None
+    if joined is None:
         after = [item for part in behind for item in part.shown]
-        at_question = Scroll(grown.before, grown.view, grown.start, tuple(after)), 0
-    grown, follows = at_question
+        joined = Scroll(history.before, history.view, history.start, tuple(after)), 0
+    history, follows = joined
     split = Split(fitted[middle].name, follows) if follows else None
-    scroll = Scroll((*before, *grown.before), grown.view, grown.start, grown.after)
+    scroll = Scroll((*before, *history.before), history.view, history.start, history.after)
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
     changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
     volatile = next(changing, None)
@@ -260,9 +261,9 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
 
 
 def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | None:
-    """Return a history with quotes beside the user's last message, and how many of its items follow them.
+    """Return a history with quotes after the last message of the user, and how many items follow them.
 
-    So each request of a turn extends the one before. None if nothing follows, or there is no such message.
+    So each request of a turn extends the one before. `None` if no item follows, or there is no such message.
     """
     view, rest = shown.view, list[Item]()
     in_view = 0 if view is None else len(view) - shown.start
@@ -274,7 +275,7 @@ def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | 
         earlier = view.up_to(len(view) - len(rest)) if rest else None
         after = (*quoted, *reversed(rest))
         return None if earlier is None else (Scroll(shown.before, earlier, shown.start, after), len(rest))
-    # The cut is behind the question.
+    # The question is before the cut.
     places = (n for n, item in enumerate(shown.before, 1) if is_user_message(item) and OF not in item.extras)
     place = max(places, default=0)
     follows = len(shown.before) - place + in_view
@@ -292,6 +293,6 @@ def shared_prefix(earlier: Scroll, later: Scroll) -> int:
     return earlier.stable_length + _common(earlier.after, chain(added, later.after))
 
 
-def _common(one: Iterable[Item], other: Iterable[Item]) -> int:
-    pairs = zip(one, other, strict=False)
+def _common(first: Iterable[Item], second: Iterable[Item]) -> int:
+    pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))

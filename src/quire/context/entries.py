@@ -1,7 +1,8 @@
-"""Entries: what became of each candidate of a request, by which rule, for how many tokens, and why.
+"""Entries say for each candidate of a request what became of it, by which rule, for how many tokens, and why.
 
-A request is explained by its parts, one for each section. A part of a history needs its view, what is shown
-and the cut; so the parts of a request that was sent long ago give the same entries as when it was built.
+The entries are computed from parts, one for each section. The part of a history refers to its view, its
+visible items and its cut, all of which a receipt keeps: so an old request gives the same entries as when it
+was built.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from quire.tokens import Counter
 Fate = Literal["shown", "shortened", "pinned", "masked", "summarised", "hidden", "left out"]
 
 VISIBLE = ("shown", "shortened", "pinned", "masked")
-"""The fates of what the model sees."""
+"""The fates of candidates that the model sees."""
 
 _REASONS = {
     "shown": "it is shown as it is",
@@ -62,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class NotShown(NamedTuple):
-    """Candidates of one section that the model does not see for one reason: how many, the first, the last."""
+    """The candidates of one section that are not visible for one reason; `first` and `last` are ids."""
 
     section: str
     fate: Fate
@@ -73,24 +74,24 @@ class NotShown(NamedTuple):
 
 
 def not_shown(entries: Iterable[Entry]) -> list[NotShown]:
-    """Return the candidates that the model does not see, those of one section and reason together."""
-    found: dict[tuple[str, Fate, str], list[str]] = {}
-    for one in entries:
-        if one.fate not in VISIBLE:
-            found.setdefault((one.section, one.fate, one.reason), []).append(one.item_id)
-    return [NotShown(*key, len(ids), ids[0], ids[-1]) for key, ids in found.items()]
+    """Return the candidates that the model does not see, grouped by section, fate and reason."""
+    groups_by_key: dict[tuple[str, Fate, str], list[str]] = {}
+    for entry in entries:
+        if entry.fate not in VISIBLE:
+            groups_by_key.setdefault((entry.section, entry.fate, entry.reason), []).append(entry.item_id)
+    return [NotShown(*key, len(ids), ids[0], ids[-1]) for key, ids in groups_by_key.items()]
 
 
 def fallen_out(before: Iterable[Entry], after: Sequence[Entry]) -> list[Entry]:
-    """Return what the model saw and does not see any more; the reason is why it does not.
+    """Return the entries that were visible before and are not any more, each with the reason for it.
 
-    A ledger is made anew for each cut, and is nothing that falls out.
+    Ledgers do not count, because each cut has a new one.
     """
-    shown = {one.item_id for one in after if one.fate in VISIBLE}
-    reasons = {one.item_id: one.reason for one in after}
-    seen = (one for one in before if one.fate in VISIBLE and not is_ledger(one.section))
-    gone = [one for one in seen if one.item_id not in shown]
-    return [one._replace(reason=reasons.get(one.item_id, "it is no candidate")) for one in gone]
+    visible = {entry.item_id for entry in after if entry.fate in VISIBLE}
+    reasons = {entry.item_id: entry.reason for entry in after}
+    seen = (entry for entry in before if entry.fate in VISIBLE and not is_ledger(entry.section))
+    fallen = [entry for entry in seen if entry.item_id not in visible]
+    return [entry._replace(reason=reasons.get(entry.item_id, "it is no candidate")) for entry in fallen]
 
 
 class Explained(NamedTuple):
@@ -101,25 +102,24 @@ class Explained(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One section of a request, as far as it explains what became of its candidates.
-
-    `length` is how many items of the request are of the section. `view` is that of a history. `rows` are the
-    candidates of other sections that are not among the `shown`; of a selection, all of them. `free` are the
-    tokens that a cut in steps left free.
-    """
+    """One section of a request, with the data that explains its candidates."""
 
     name: str
     length: int
+    """How many items of the request the section has."""
     rule: str = ""
     shown: Sequence[Item] = ()
     view: View | None = None
+    """The view of a history."""
     is_filtered: bool = False
     cut: Cut | None = None
     free: int = 0
+    """The tokens that a cut in steps left free."""
     rows: Sequence[Explained] = ()
+    """For a section without a view, the candidates not in `shown`; for a selection, all candidates."""
 
     def explained(self, counter: Counter) -> Iterator[Explained]:
-        """Yield the entries of all candidates; those of a history in the order they were recorded."""
+        """Yield the entries of all candidates; those of a history in the order of recording."""
         if self.view is not None:
             yield from self._of_history(self.view, counter)
             return
@@ -128,20 +128,20 @@ class Part(NamedTuple):
         yield from self.rows
 
     def left_out(self, items: Sequence[Item], counter: Counter) -> list[Explained]:
-        """Return the entries of those items of a list that are not shown."""
+        """Return the entries of the items of a list that are not shown."""
         shown, rows = {item.id for item in self.shown}, list[tuple[int, Explained]]()
         for number, group in enumerate(groups(items)):
-            left = (item for item in group.items if item.id not in shown)
-            rows += [(number, self._left_out(item, counter.count(item))) for item in left]
+            absent = (item for item in group.items if item.id not in shown)
+            rows += [(number, self._left_out(item, counter.count(item))) for item in absent]
         return self._with_reasons(rows, counter)
 
     def _left_out(self, item: Item, tokens: int) -> Explained:
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
     def _with_reasons(self, rows: Sequence[tuple[int, Explained]], counter: Counter) -> list[Explained]:
-        """Return entries that are given with their groups; those before the cut say what holds them.
+        """Return the entries of pairs of group and entry. Those before the cut get a reason with sizes.
 
-        What is needed for one is all from it to the cut, if that is more than what is free.
+        To show one of them, all items from it to the cut would have to fit into the free tokens.
         """
         before_cut = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
         if not (self.cut and self.free and before_cut):
@@ -170,10 +170,10 @@ class Part(NamedTuple):
         rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
             fate, rule, reason = _fate_in(view, position)
-            told = shown.get(item.id) or view.shown_at(position) or item
-            is_whole = told is item  # then its tokens may be known
-            tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(told)
-            if fate == "shown" and item.id in shown and not is_whole and is_short_form(told):
+            visible = shown.get(item.id) or view.shown_at(position) or item
+            is_whole = visible is item  # then its token count may be cached
+            tokens = view.log.tokens(position, position + 1, counter) if is_whole else counter.count(visible)
+            if fate == "shown" and item.id in shown and not is_whole and is_short_form(visible):
                 fate, rule, reason = "shortened", self.rule, _REASONS["shortened"]
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
@@ -194,9 +194,9 @@ class Part(NamedTuple):
 
 
 def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
-    """Yield what explains a section that was fitted, and the ledger of a history that has one.
+    """Yield the part of a section, and a part for its ledger if it has one.
 
-    The items of a ledger's part are among those of its history.
+    The ledger counts as an item of its history: its own part has the length 0.
     """
     yield _part_of(fitted, counter)
     if fitted.ledger is not None:
@@ -219,7 +219,7 @@ def _part_of(fitted: Fitted, counter: Counter) -> Part:
     shown = fitted.shown
     part = Part(name, len(shown), fitted.rule, shown, view, is_filtered, fitted.cut, fitted.free)
     if view is not None or len(shown) == len(content) or fitted.rule == ELSEWHERE:
-        return part  # what is shown elsewhere is explained there
+        return part  # the section that shows an item explains it
     return part._replace(rows=part.left_out(content, counter))
 
 
@@ -230,19 +230,29 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
         fate: Fate = "shown" if is_selected else "left out"
         rule = "selected" if is_selected else "not selected"
         tokens, reason = counter.count(item), reason or _REASONS[fate]
-        told = (fate, rule, tokens, reason, source, origin or own_origin(item))
-        yield Explained(item.created_at, Entry(item.id, kind_of(item), fitted.name, *told))
+        entry = Entry(
+            item.id,
+            kind_of(item),
+            fitted.name,
+            fate,
+            rule,
+            tokens,
+            reason,
+            source,
+            origin or own_origin(item),
+        )
+        yield Explained(item.created_at, entry)
 
 
 def _candidates(view: View) -> Iterator[tuple[int, Item]]:
-    """Yield all content that was recorded, and the summaries that are shown, with their positions."""
+    """Yield all recorded items except edits, and the visible summaries, with their positions."""
     for position, item in enumerate(view.log.items(0, view.end)):
         if view.log.head(position) != EDIT or view.fate_at(position).state == "shown":
             yield position, item
 
 
 def _fate_in(view: View, position: int) -> tuple[Fate, str, str]:
-    """Return what became of the item at a position by edits, the rule, and why."""
+    """Return what edits did to the item at a position: the fate, the rule and the reason."""
     state, by = view.fate_at(position)
     if state == "shown" and by is not None:
         return "shown", f"edit {by}", "it is shown as a quotation: it is distrusted"
@@ -253,25 +263,25 @@ def _fate_in(view: View, position: int) -> tuple[Fate, str, str]:
 
 
 class Explanation:
-    """What became of every candidate of a request: `entries` has each once, section by section."""
+    """The entries of a request: each candidate once, section by section."""
 
     def __init__(self, parts: Iterable[Part], counter: Counter) -> None:
-        self._found: dict[Identity, Entry] = {}
+        self._by_identity: dict[Identity, Entry] = {}
         for part in parts:
             for created_at, entry in part.explained(counter):
-                known = self._found.get((entry.item_id, created_at))
-                # The entry of the first section that shows an item counts, else that of the first.
-                if known is None or (entry.fate in VISIBLE and known.fate not in VISIBLE):
-                    self._found[entry.item_id, created_at] = entry
-        self.entries = tuple(self._found.values())
+                earlier = self._by_identity.get((entry.item_id, created_at))
+                # The first section that shows the item counts, or else the first section that has it.
+                if earlier is None or (entry.fate in VISIBLE and earlier.fate not in VISIBLE):
+                    self._by_identity[entry.item_id, created_at] = entry
+        self.entries = tuple(self._by_identity.values())
 
     def of(self, item: Item | str) -> Entry:
-        """Return what became of one candidate; of several with its id, the first that is shown."""
+        """Return the entry of a candidate; if several have its id, the first visible one."""
         if not isinstance(item, Item | str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"an item is given itself or by its id, not {type(item).__name__}")
         item_id = item if isinstance(item, str) else item.id
-        itself = None if isinstance(item, str) else self._found.get((item.id, item.created_at))
-        named = [entry for entry in self.entries if entry.item_id == item_id]
-        if not named:
+        exact = None if isinstance(item, str) else self._by_identity.get((item.id, item.created_at))
+        same_id = [entry for entry in self.entries if entry.item_id == item_id]
+        if not same_id:
             raise UnknownId(f"no item {cut(item_id)!r} was a candidate")
-        return itself or next((entry for entry in named if entry.fate in VISIBLE), named[0])
+        return exact or next((entry for entry in same_id if entry.fate in VISIBLE), same_id[0])

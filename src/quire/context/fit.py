@@ -1,8 +1,8 @@
-"""Fitting: what the sections have to show, within a budget. Pure and deterministic.
+"""Fits the content of the sections into a budget. Pure and deterministic.
 
-Required sections come first, whole. The rest of the budget is shared out. Elastic sections take what the
-others leave: their newest items in whole groups. Candidates have room of a size that does not change while a
-turn goes on: where more results arrive, the elastic sections make room.
+Required sections are shown whole. The other sections share the rest of the budget. Elastic sections, such as
+a history, take the room that the others leave, and show their newest items in whole groups. The room of
+candidates stays the same during a turn: if results arrive, the elastic sections make room for them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,57 +42,56 @@ from quire.tokens import (
 
 TOOLS = "tool definitions"
 ANSWER = "answer schema"
-"""What these parts of a request are called."""
+"""The names of these parts of a request."""
 
 ELSEWHERE = "shown elsewhere"
-"""The rule that leaves out of one section what another shows."""
+"""The rule that leaves out an item that another section shows."""
 
 LEFT_OUT, SHORTENED = "oldest left out", "old results shortened"
-"""The rules by which a history that is too long is shown."""
+"""The rules that shrink a history that is too long."""
 
 _ELASTIC = Share(weight=4)
-"""The share of an elastic section that has none of its own."""
+"""The default share of an elastic section."""
 
 _FLOOR = 0.42
-"""How much of its room a history that is cut shows at least, give or take the group at the cut."""
+"""The part of its room that a cut history fills at least, give or take the group at the cut."""
 
 _TARGET, _WHOLE = 0.75, 0.25
-"""How much of its room a history takes once results are shortened, and how much of it stays whole."""
+"""The part of its room that a history fills once results are shortened, and the part that stays whole."""
 
-_LEDGER, _LEAST_LEDGER = 0.05, 400
-"""The most tokens of a ledger: a part of the window, or so many if that is less than a quarter of it."""
+_LEDGER, _MIN_LEDGER = 0.05, 400
+"""The limit of a ledger: a part of the window, but at least this many tokens or a quarter of the window."""
 
 _WITH_LEDGER = 0.88
-"""The part of the floor that is shown where a ledger tells of what is left out."""
+"""The part of the floor that is shown if there is a ledger."""
 
-_READ = 4
-"""A history is read as far back as so many times its room; what is before that is left out."""
+_REACH = 4
+"""A new cut reads a history as far back as this many times its room, and leaves out all earlier items."""
 
 _ROUNDING = 8
-"""The room for steps is rounded down to eighths of the whole: small changes beside it do not move them."""
+"""The room that cuts depend on is rounded down to eighths, so that small changes do not move the cuts."""
 
 Content = View | Sequence[Item]
 """A view or items; items that are `Candidates` are selected."""
 
 
 Selected = Mapping[str, tuple[str, Sequence[Item]]]
-"""By the name of a section: the turn in which it was last selected from candidates, and what it showed."""
+"""By section: the turn in which its candidates were last selected, and the items that it showed."""
 
 
 class Piece(NamedTuple):
-    """One section and its content. `source` is the view that the content of a history is from.
-
-    `failure` says why an optional section has no content.
-    """
+    """One section and its content."""
 
     section: Settings
     content: Content
     failure: str | None = None
+    """Why an optional section has no content."""
     source: View | None = None
+    """The view that the content of a history was taken from."""
 
     @property
     def origin(self) -> View | None:
-        """The view that decides what must stay of the content."""
+        """The view that decides which items of the content must stay."""
         return self.content if self.source is None and isinstance(self.content, View) else self.source
 
     @property
@@ -106,7 +105,7 @@ class Piece(NamedTuple):
         return self.section.required and not (self.is_elastic or isinstance(self.content, Candidates))
 
     def protected_ids(self) -> Collection[str] | None:
-        """Return the ids that the source of a list protects; None if the list or view itself says it."""
+        """Return the ids that the source of a list protects; `None` if the content itself shows them."""
         if self.source is None or isinstance(self.content, View):
             return None
         return {self.source.log.item(position).id for position in protected_positions(self.source)}
@@ -117,24 +116,25 @@ class Piece(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """One section as it is shown: its items, their tokens, and the `rule` that left others out.
-
-    Of what is `counted`, `answers` are for what rendering adds for pending calls and late results.
-    `selection` is what was selected of candidates. `cut` says where a history is cut; `free` are the tokens
-    that it could take if it were cut `closely`. `shortened` are the ids of results that are shown in a short
-    form. The `ledger` is among the items that are shown.
-    """
+    """One section after fitting: its visible items and their tokens."""
 
     piece: Piece
     shown: Scroll
     counted: int
+    """The sum of the token counts, `answers` included."""
     rule: str = ""
+    """Why other items were left out."""
     answers: int = 0
+    """The counts of what rendering adds for pending calls and late results."""
     selection: Selection | None = None
     cut: Cut | None = None
+    """Where a history is cut."""
     free: int = 0
+    """The tokens that a history could still fill if it were cut `closely`."""
     shortened: frozenset[str] = frozenset()
+    """The ids of the results in a short form."""
     ledger: Message | None = None
+    """The ledger, which is also among the visible items."""
 
     @property
     def name(self) -> str:
@@ -160,15 +160,16 @@ def fit(
     readable: View | None = None,
     selected: Selected | None = None,
 ) -> tuple[Fitted, ...]:
-    """Fit the pieces into the budget, beside the counts of tool definitions and of the answer schema.
+    """Fit the pieces into the budget; `OverBudget` if the required items do not fit.
 
-    Raises `OverBudget` if what is required does not fit. With `shortens_new`, results that were just given
-    are shortened before that. What is shortened or left out of the view that is `readable` by a tool has a
-    handle for it. `count` counts one item, if there is a faster way than the counter's. `cuts`
-    say where sections were cut in the turn before: a cut stays where it is as long as all fits, so that
-    caches hold, and so does what was `selected` in the same turn.
-    An input that ends a history is fitted as its last item, and then shown by its own section.
-    If something follows it, it stays in the history: at the end it would be a new question.
+    `schemas` and `output` are the counts of the tool definitions and of the answer schema. `count` counts one
+    item, and may be faster than the counter. `cuts` and `selected` are those of the last turn: a cut stays
+    while everything fits, and a selection stays during its turn, so that prompt caches hold. With
+    `shortens_new`, new results are shortened before `OverBudget` is raised. If a tool can read the view
+    `readable`, its shortened and left out items are listed with handles.
+
+    An input that is the last item of a history is fitted as a part of it, and then shown by its own section.
+    If other items follow it, it stays in the history: at the end it would look like a new question.
     """
     count, beside = count or counter.count, {TOOLS: schemas, ANSWER: output}
     questions = {_last_question(piece) for piece in pieces if piece.origin is not None}
@@ -185,11 +186,11 @@ def fit(
     )
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
-        for place, one in enumerate(fitted):
-            ends = one.shown[-1:] == [*one.piece.content[-1:]] == [*piece.content]
-            if one.piece.origin is not None and ends:
-                fitted[place] = _without_input(one, count)
-                fitted[index] = Fitted(piece, Scroll(tuple(piece.content)), count(one.shown[-1]))
+        for place, other in enumerate(fitted):
+            ends_with_input = other.shown[-1:] == [*other.piece.content[-1:]] == [*piece.content]
+            if other.piece.origin is not None and ends_with_input:
+                fitted[place] = _without_input(other, count)
+                fitted[index] = Fitted(piece, Scroll(tuple(piece.content)), count(other.shown[-1]))
     return tuple(fitted)
 
 
@@ -202,19 +203,19 @@ def _last_question(history: Piece) -> str | None:
     return next((item.id for item in reversed(content) if is_user_message(item)), None)
 
 
-def _without_input(one: Fitted, count: Count) -> Fitted:
+def _without_input(history: Fitted, count: Count) -> Fitted:
     """Return a history without its last item."""
-    shown, (piece, content) = one.shown, (one.piece, one.piece.content)
+    shown, piece, content = history.shown, history.piece, history.piece.content
     rest = without_last(content) if isinstance(content, View) else content[:-1]
-    left = Scroll(tuple(shown)[:-1])
+    scroll = Scroll(tuple(shown)[:-1])
     if isinstance(rest, View) and shown.view is content and shown.start < len(content):
-        left = Scroll(shown.before, rest, shown.start)
+        scroll = Scroll(shown.before, rest, shown.start)
     piece = piece._replace(content=rest, source=piece.origin)
-    return one._replace(piece=piece, shown=left, counted=one.counted - count(shown[-1]))
+    return history._replace(piece=piece, shown=scroll, counted=history.counted - count(shown[-1]))
 
 
 class Shown:
-    """What one section shows, asked by id. A history is not copied."""
+    """Looks up by id which items one section shows, without copying a history."""
 
     def __init__(self, shown: Scroll, origin: View | None = None) -> None:
         self._view, self._start = shown.view, shown.start
@@ -275,65 +276,65 @@ class _Fit:
         return {index: self._pieces[index].protected() for index in self._elastic}
 
     def fitted(self) -> tuple[Fitted, ...]:
-        found = [self._whole(index) for index in range(len(self._pieces))]
-        once = self._each_once(found)
-        is_within = all(one.counted <= self._most(index) for index, one in enumerate(once))
-        if is_within and sum(one.counted for one in once) <= self._room:
-            with_blocks = self._with_candidates(once, within=False)
-            # Where a history is cut, it stays so if it fits only until more is selected.
+        whole = [self._whole(index) for index in range(len(self._pieces))]
+        once = self._each_once(whole)
+        is_within = all(part.counted <= self._maximum(index) for index, part in enumerate(once))
+        if is_within and _total(once) <= self._room:
+            selected = self._with_candidates(once, within=False)
+            # A cut stays if the whole history would fit only until the candidates fill their room.
             was_cut = any(self._since_last_cut(i)[0] for i in self._elastic)
-            spare = self._spare(with_blocks) if self._blocks and was_cut else 0
-            if sum(one.counted for one in with_blocks) + spare <= self._room:
-                return tuple(with_blocks)
-        cut_down = self._cut_down(found)
-        left = self._room - sum(one.counted for one in cut_down)
-        return tuple(one._replace(free=min(one.free, left)) if one.free else one for one in cut_down)
+            unused = self._unused_by_candidates(selected) if self._candidate_room and was_cut else 0
+            if _total(selected) + unused <= self._room:
+                return tuple(selected)
+        cut_down = self._cut_down(whole)
+        free = self._room - _total(cut_down)
+        return tuple(part._replace(free=min(part.free, free)) if part.free else part for part in cut_down)
 
-    def _cut_down(self, found: list[Fitted]) -> list[Fitted]:
-        """Fit the pieces in less room than they need: what is required, what must stay, then by shares."""
-        elastic = self._protected
+    def _cut_down(self, fitted: list[Fitted]) -> list[Fitted]:
+        """Fit pieces that need more than the room: required ones, then protected items, then by shares."""
+        elastic, blocks = self._protected, self._candidate_room
         cores = {i: self._counted(i, items) + self._sizes[i][1] for i, items in elastic.items()}
-        required = {i: one.counted for i, one in enumerate(found) if one.piece.is_required}
+        required = {i: part.counted for i, part in enumerate(fitted) if part.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
-            return self._essentials(found, required | cores, sum(cores.values()) - room)
-        reserved = min(sum(self._blocks.values()), room - sum(cores.values()))
-        wanted = {i: self._sizes[i][0] for i in range(len(found)) if i not in {*required, *self._blocks}}
+            return self._essentials(fitted, required | cores, sum(cores.values()) - room)
+        reserved = min(sum(blocks.values()), room - sum(cores.values()))
+        wanted = {i: self._sizes[i][0] for i in range(len(fitted)) if i not in {*required, *blocks}}
         grants = self._grants(room - reserved, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
             grants = self._grants(room - reserved, wanted, cores)
-        spare = self._spare_since_last_cuts(found) if reserved else 0
+        spare = self._spare_since_last_cuts(fitted) if reserved else 0
         for index in elastic:
-            found[index] = self._newest(index, grants[index], spare)
-            spare -= max(found[index].counted - grants[index], 0)
-        found = self._with_candidates(self._each_once(found))
-        # What the elastic sections leave, because they are cut in steps, is for the optional ones.
+            fitted[index] = self._newest(index, grants[index], spare)
+            spare -= max(fitted[index].counted - grants[index], 0)
+        fitted = self._with_candidates(self._each_once(fitted))
+        # Elastic sections are cut in steps, and leave room: the optional ones share it.
         optional = {i: size for i, size in wanted.items() if i not in elastic}
-        left = room - sum(found[index].counted for index in (*elastic, *self._blocks))
-        grants = self._grants(left, optional, {}) if optional else {}
+        rest = room - sum(fitted[index].counted for index in (*elastic, *blocks))
+        grants = self._grants(rest, optional, {}) if optional else {}
         for index in optional:
-            found[index] = self._first(index, grants[index])
-        return self._each_once(found)
+            fitted[index] = self._first(index, grants[index])
+        return self._each_once(fitted)
 
-    def _spare_since_last_cuts(self, found: Sequence[Fitted]) -> int:
-        """Return what the candidates leave of their room beside histories shown from the last cuts."""
-        since = {i: shrunk for i in self._elastic if (shrunk := self._since_last_cut(i)[0]) is not None}
-        if not since:
+    def _spare_since_last_cuts(self, fitted: Sequence[Fitted]) -> int:
+        """Return the room that candidates leave if the histories are shown from their last cuts."""
+        parts = list(fitted)
+        for index in self._elastic:
+            shrunk, _ = self._since_last_cut(index)
+            if shrunk is not None:
+                parts[index] = parts[index]._replace(shown=shrunk.shown, cut=shrunk.cut)
+        if not any(self._since_last_cut(index)[0] for index in self._elastic):
             return 0
-        kept = [
-            one._replace(shown=since[index].shown, cut=since[index].cut) if index in since else one
-            for index, one in enumerate(found)
-        ]
-        return self._spare(self._with_candidates(kept, within=False))
+        return self._unused_by_candidates(self._with_candidates(parts, within=False))
 
-    def _spare(self, fitted: Sequence[Fitted]) -> int:
-        return sum(tokens - fitted[index].counted for index, tokens in self._blocks.items())
+    def _unused_by_candidates(self, fitted: Sequence[Fitted]) -> int:
+        return sum(tokens - fitted[index].counted for index, tokens in self._candidate_room.items())
 
     @cached_property
-    def _blocks(self) -> Mapping[int, int]:
-        """The most tokens of the sections with candidates: their shares if a history took all that it may.
+    def _candidate_room(self) -> Mapping[int, int]:
+        """By section with candidates, its room: the share that it has if a history fills its own share.
 
-        This does not change while a turn goes on.
+        So it does not change during a turn.
         """
         rows = [index for index, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
         if not rows:
@@ -351,8 +352,8 @@ class _Fit:
         grants = self._grants(max(room, 0), wanted, {})
         return {index: grants[index] for index in rows}
 
-    def _essentials(self, found: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
-        """Show what must stay and nothing else, with the largest results as short as they have to be."""
+    def _essentials(self, fitted: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
+        """Show only required and protected items, with the largest new results shortened if necessary."""
         for index in sorted(self._protected, key=lambda index: -needed[index]):
             piece, items = self._pieces[index], self._protected[index]
             shorter: dict[str, Item] = {}
@@ -362,35 +363,35 @@ class _Fit:
             shown = tuple(shorter.get(item.id, item) for item in items)
             counted, answers = self._counted(index, shown), self._sizes[index][1]
             surplus -= needed[index] - answers - counted
-            one = Fitted(piece, Scroll(shown), counted + answers, LEFT_OUT, answers)
-            found[index] = one._replace(shortened=frozenset(shorter))
+            part = Fitted(piece, Scroll(shown), counted + answers, LEFT_OUT, answers)
+            fitted[index] = part._replace(shortened=frozenset(shorter))
         if surplus > 0:
             raise self._over(needed)
-        for index, one in enumerate(found):
-            if not (one.piece.is_required or one.piece.is_elastic):
-                found[index] = self._first(index, 0)
-        return self._with_candidates(self._each_once(found))
+        for index, part in enumerate(fitted):
+            if not (part.piece.is_required or part.piece.is_elastic):
+                fitted[index] = self._first(index, 0)
+        return self._with_candidates(self._each_once(fitted))
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
-        """Share the room out by section; what must stay is set aside first."""
+        """Share the room out by section. The cores, which are the protected items, are set aside first."""
         names = {self._pieces[index].section.name: index for index in wanted}
-        kept = {name: cores.get(index, 0) for name, index in names.items()}
-        shares = {name: _beyond(self._share(index), kept[name]) for name, index in names.items()}
-        asked = {name: max(wanted[index] - kept[name], 0) for name, index in names.items()}
-        granted = share_out(room - sum(kept.values()), asked, shares)
-        return {index: kept[name] + granted[name] for name, index in names.items()}
+        core = {name: cores.get(index, 0) for name, index in names.items()}
+        shares = {name: _beyond(self._share(index), core[name]) for name, index in names.items()}
+        demand = {name: max(wanted[index] - core[name], 0) for name, index in names.items()}
+        granted = share_out(room - sum(core.values()), demand, shares)
+        return {index: core[name] + granted[name] for name, index in names.items()}
 
     def _share(self, index: int) -> Share:
         section = self._pieces[index].section
         own = self._budget.shares.get(section.name, section.share)
         return own or (_ELASTIC if self._pieces[index].is_elastic else Share())
 
-    def _most(self, index: int) -> int:
+    def _maximum(self, index: int) -> int:
         maximum = self._share(index).maximum
         return self._room if maximum is None else maximum
 
     def _measure(self, content: Content | Scroll, source: View | None = None) -> tuple[int, int]:
-        """Return the counts of some content and of the results that rendering adds to it, and the latter."""
+        """Return the counts of content with the results that rendering adds to it, and of these alone."""
         if isinstance(content, Candidates):
             return 0, 0
         answers = _pending_tokens(content, self._count, source)
@@ -404,7 +405,7 @@ class _Fit:
         return sum(map(self._count, row)) + sum(map(self._sums.late.count, late))
 
     def _late(self, shown: Scroll) -> int:
-        """Return what of the counts of a view is for results that came late."""
+        """Return the counts that rendering adds to a view for results that came late."""
         if shown.view is None or not shown.view.log.has_late:
             return 0
         return shown.counted(self._sums) - shown.counted(self._plain)
@@ -420,20 +421,20 @@ class _Fit:
         piece = self._pieces[index]
         if self._sizes[index][0] <= grant:
             return self._whole(index)
-        kept: set[str] = set()
+        fitting: set[str] = set()
         for group in groups(piece.content):
             grant -= self._measure(group.items)[0]
             if grant < 0:
                 break
-            kept.update(item.id for item in group.items)
-        shown = tuple(item for item in piece.content if item.id in kept)
+            fitting.update(item.id for item in group.items)
+        shown = tuple(item for item in piece.content if item.id in fitting)
         counted, answers = self._measure(shown)
         return Fitted(piece, Scroll(shown), counted, "more than its share", answers)
 
     def _newest(self, index: int, grant: int, spare: int) -> Fitted:
-        """Show the newest of an elastic section: from the cut of the turn before on, as long as that fits.
+        """Show the newest items of an elastic section, from its last cut on as long as these fit.
 
-        Only that may take what is `spare` beside the grant.
+        Only items from the last cut on may fill the `spare` room as well.
         """
         piece, (counted, answers) = self._pieces[index], self._sizes[index]
         if counted <= grant:
@@ -449,17 +450,17 @@ class _Fit:
         free = 0 if piece.section.closely else max(granted - counted, 0)
         added = answers + self._late(shown)
         rule = LEFT_OUT if shrunk.cut is None or shrunk.cut.first else SHORTENED
-        one = Fitted(piece, shown, counted + answers, rule, added, cut=shrunk.cut, free=free)
-        return one._replace(shortened=shrunk.shortened, ledger=shrunk.ledger)
+        part = Fitted(piece, shown, counted + answers, rule, added, cut=shrunk.cut, free=free)
+        return part._replace(shortened=shrunk.shortened, ledger=shrunk.ledger)
 
     def _from_last_cut(self, index: int, granted: int, spare: int) -> Shrunk | None:
-        """Return what is shown from the last cut on; None if that is too much, or less than the floor."""
+        """Return the items from the last cut on; `None` if they do not fit, or fill less than the floor."""
         shrunk, counted = self._since_last_cut(index)
         always, floor = self._floor(index, granted)
         return shrunk if always + int(floor * _WITH_LEDGER) <= counted <= granted + spare else None
 
     def _since_last_cut(self, index: int) -> tuple[Shrunk | None, int]:
-        """Return what the last cut would show, and its count; None and nothing if there was no cut."""
+        """Return the items from the last cut on, and their count; `None` and 0 if there was no cut."""
         if index not in self._since:
             cut = self._cuts.get(self._pieces[index].section.name)
             shrunk = self._shrinking(index).since(cut) if cut else None
@@ -481,7 +482,7 @@ class _Fit:
         )
 
     def _pointer(self, piece: Piece) -> Pointer:
-        """Return what gives the handles of a piece: none if no tool reads its view."""
+        """Return the function that gives handles for items of a piece, if a tool can read its view."""
         view, origin = self._readable, piece.origin
         if view is None or origin is None or origin.log is not view.log:
             return no_pointer
@@ -489,12 +490,12 @@ class _Fit:
 
     @cached_property
     def _ledger_tokens(self) -> int:
-        """The most tokens of a ledger: a part of the window, which does not change from turn to turn."""
+        """The limit of a ledger, which depends only on the window, so that it is the same in every turn."""
         window = self._budget.available
-        return max(int(window * _LEDGER), min(_LEAST_LEDGER, window // 4))
+        return max(int(window * _LEDGER), min(_MIN_LEDGER, window // 4))
 
     def _cut_anew(self, index: int, granted: int) -> Shrunk:
-        """Cut so deep that the cut can stay where it is for some turns: down to the floor."""
+        """Cut down to the floor, so that the cut can stay for some turns."""
         piece, (always, floor) = self._pieces[index], self._floor(index, granted)
         least = floor
         if piece.section.name not in self._cuts:
@@ -507,24 +508,24 @@ class _Fit:
         whole = int(room * _WHOLE) + grown
         shrinking = self._shrinking(index)
         try:
-            return shrinking.anew(
+            return shrinking.cut_again(
                 least=always + least,
                 usual=usual,
                 most=granted,
                 spare=floor - int(floor * _WITH_LEDGER),
                 whole_least=whole,
                 target=target,
-                reach=_READ * granted + grown,
+                reach=_REACH * granted + grown,
             )
-        except Irreducible:  # results that came late take more than a cut can know of
+        except Irreducible:  # late results take more room than the cut can provide
             stays = piece.protected_ids()
             return plainly_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
 
     def _least_by_steps(self, index: int, room: int) -> int:
-        """Return what a history without an earlier cut shows at least, beside what it always shows.
+        """Return the minimum for a history without an earlier cut, beside the items it always shows.
 
-        What is left out grows in steps that count from the start of the log: so turns that know nothing of
-        each other, such as those of a server that keeps no sessions, are cut at the same place.
+        The number of tokens left out grows in steps from the start of the log. So turns that do not know each
+        other's cuts, such as those of a server without sessions, are cut at the same place.
         """
         unit = max(self._room // _ROUNDING, 1)
         room = room // unit * unit or room
@@ -535,18 +536,18 @@ class _Fit:
         return length - steps * step
 
     def _floor(self, index: int, granted: int) -> tuple[int, int]:
-        """Return the count of what a history always shows, and of what it shows beside that at least.
+        """Return the count of the items that a history always shows, and the minimum for its other items.
 
-        The room is measured without the volatile sections, so that the cut does not follow them. Where they
-        leave the history little of the room, the floor is lower, so that the cut need not move in each turn.
+        Volatile sections do not count here, so that the cut does not move with their size. If they leave the
+        history little room, the floor is lower, so that the cut need not move in each turn.
         """
         always = self._always(index)
-        steady = (i for i, one in enumerate(self._pieces) if not (one.is_elastic or _is_volatile(one)))
-        room = min(self._room - sum(self._sizes[i][0] for i in steady), self._most(index)) - always
+        steady = (i for i, piece in enumerate(self._pieces) if not (piece.is_elastic or _is_volatile(piece)))
+        room = min(self._room - sum(self._sizes[i][0] for i in steady), self._maximum(index)) - always
         return always, int(max(min(room * _FLOOR, (granted - always) * (1 - _FLOOR)), 0))
 
     def _always(self, index: int) -> int:
-        """Return the count of what a history shows wherever it is cut: instructions, summaries and pins."""
+        """Return the count of the items that every cut shows: instructions, summaries and pins."""
         pinned, protected = self._pinned_ids(self._pieces[index]), self._protected[index]
         return self._counted(index, (item for item in protected if structural(item) or item.id in pinned))
 
@@ -557,60 +558,61 @@ class _Fit:
         return {view.log.item(p).id for head in view.pins() for p in view.log.group(head, view.end)}
 
     def _each_once(self, fitted: Sequence[Fitted]) -> list[Fitted]:
-        """Show each item in one place only: in a history, if it is in one, else in the first that has it.
+        """Show each item once: in a history that has it, or else in the first section that has it.
 
-        Nothing may be taken from the middle of a view.
+        Histories come first, because no item may be removed from the middle of a view.
         """
-        found = list(fitted)
-        rows: list[Shown] = []
-        for index in sorted(range(len(found)), key=lambda index: found[index].shown.view is None):
-            one = found[index]
-            if rows or one.shown.view is None:
-                new = {item.id: item for item in reversed([*one.shown])}
-                for row in rows:
-                    new = {item_id: item for item_id, item in new.items() if item_id not in row}
-                if len(new) < len(one.shown):
+        parts = list(fitted)
+        earlier: list[Shown] = []
+        for index in sorted(range(len(parts)), key=lambda index: parts[index].shown.view is None):
+            part = parts[index]
+            if earlier or part.shown.view is None:
+                new = {item.id: item for item in reversed([*part.shown])}
+                for shown in earlier:
+                    new = {item_id: item for item_id, item in new.items() if item_id not in shown}
+                if len(new) < len(part.shown):
                     items = tuple(reversed(new.values()))
                     counted, answers = self._measure(items)
-                    rule = one.rule or ELSEWHERE
-                    one = found[index] = one._replace(
+                    rule = part.rule or ELSEWHERE
+                    part = parts[index] = part._replace(
                         shown=Scroll(items), counted=counted, rule=rule, answers=answers
                     )
-            rows.append(Shown(one.shown))
-        return found
+            earlier.append(Shown(part.shown))
+        return parts
 
     def _with_candidates(self, fitted: Sequence[Fitted], *, within: bool = True) -> list[Fitted]:
-        """Select from candidates in their room; where that is not left, in what is left."""
-        found = list(fitted)
-        for index, tokens in self._blocks.items():
-            found[index] = self._selected(index, tokens, found)
-            left = self._room - sum(one.counted for one in found if one is not found[index])
-            if within and found[index].counted > left:
-                found[index] = self._selected(index, max(left, 0), found)
-        return found
+        """Select from the candidates for their room; `within` the budget, for less if less is left."""
+        parts = list(fitted)
+        for index, tokens in self._candidate_room.items():
+            parts[index] = self._selected(index, tokens, parts)
+            left = self._room - sum(part.counted for part in parts if part is not parts[index])
+            if within and parts[index].counted > left:
+                parts[index] = self._selected(index, max(left, 0), parts)
+        return parts
 
     def _selected(self, index: int, room: int, fitted: Sequence[Fitted]) -> Fitted:
         candidates, others = self._pieces[index].content, [*fitted[:index], *fitted[index + 1 :]]
         assert isinstance(candidates, Candidates)
-        rows = [Shown(one.shown, one.piece.origin) for one in others]
-        earlier = [one.selection for one in others if one.selection is not None]
+        rows = [Shown(part.shown, part.piece.origin) for part in others]
+        earlier = [part.selection for part in others if part.selection is not None]
         is_shown = partial(_is_shown, rows)
         turn, items = self._selected_before.get(self._pieces[index].section.name, ("", ()))
-        is_same = turn and turn == candidates.turn and not any(map(self._is_moved, others))
-        is_same = is_same and sum(map(self._count, items)) <= room
-        selection = candidates.again(items, is_shown, earlier) if is_same else None
+        is_same_turn = turn and turn == candidates.turn and not any(map(self._has_moved, others))
+        selection = None
+        if is_same_turn and sum(map(self._count, items)) <= room:
+            selection = candidates.again(items, is_shown, earlier)
         if selection is None:
             selection = candidates.select(room, self._count, is_shown, earlier)
         rule = "best first" if len(selection) < len(candidates) else ""
         counted = sum(map(self._count, selection.items))
         return Fitted(self._pieces[index], Scroll(selection.items), counted, rule, selection=selection)
 
-    def _is_moved(self, one: Fitted) -> bool:
-        """Whether a section is cut at another place than in the request before."""
-        return one.cut is not None and one.cut != self._cuts.get(one.name)
+    def _has_moved(self, part: Fitted) -> bool:
+        """Whether the cut of a section is not that of the last request."""
+        return part.cut is not None and part.cut != self._cuts.get(part.name)
 
     def _over(self, needed: Mapping[int, int]) -> OverBudget:
-        """Return the error that names what is required, the largest first, and the largest item to blame."""
+        """Return the error that names the required parts, the largest first, and their largest item."""
         sizes = {self._pieces[index].section.name: size for index, size in needed.items()}
         sizes = {name: size for name, size in {**sizes, **self._beside}.items() if size}
         parts = sorted(sizes, key=lambda name: -sizes[name])
@@ -635,6 +637,10 @@ class _Fit:
         )
 
 
+def _total(fitted: Sequence[Fitted]) -> int:
+    return sum(part.counted for part in fitted)
+
+
 def _is_volatile(piece: Piece) -> bool:
     return piece.section.stability == "volatile"
 
@@ -644,11 +650,11 @@ def _is_shown(rows: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
-    """Return the counts of what rendering adds for pending calls, and to a list for late results.
+    """Return the counts of the results that rendering adds for pending calls, and to a list for late results.
 
-    No provider takes a call without a result, so a call without one, or with a late one, has a neutral
-    result. A late result follows as text under a heading; a view counts that. No cut leaves out a pending
-    call.
+    Providers refuse a call without a result. So rendering adds a neutral result to a call that has none, or a
+    late one; a late result follows as text under a heading, which a view counts itself. A pending call is
+    never left out.
     """
     if isinstance(content, View):
         return sum(placeholder_tokens(call, count) for call in content.pending())
@@ -658,8 +664,8 @@ def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
 
 
 def _beyond(share: Share, core: int) -> Share:
-    """Return what is left of a share when what must stay is set aside."""
+    """Return a share without the tokens of its core."""
     if not core:
         return share
-    most = None if share.maximum is None else max(share.maximum - core, 0)
-    return Share(minimum=max(share.minimum - core, 0), maximum=most, weight=share.weight)
+    maximum = None if share.maximum is None else max(share.maximum - core, 0)
+    return Share(minimum=max(share.minimum - core, 0), maximum=maximum, weight=share.weight)

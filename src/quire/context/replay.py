@@ -1,8 +1,8 @@
-"""Replays: a history recorded again call by call under a policy, and what that would have cost.
+"""Replays a history under another compaction policy, and computes what the requests would have cost.
 
-Each call of the model is built and rendered as it would have been sent. The only assumption about caches is
-that a provider serves the longest beginning that a request shares with the one before it, if that is at least
-the model's `cache_minimum`.
+Each request is built and rendered as it would have been sent. The only assumption about caches is that a
+provider serves the longest beginning that a request shares with the one before it, if it has at least the
+`cache_minimum` of the model.
 """
 
 from collections.abc import Sequence
@@ -40,22 +40,22 @@ POLICIES: dict[str, Compactor | None] = {
     "sliding-window": TruncateOldest(floor=1.0),
     KEEP_ALL: None,
 }
-"""Policies by name. Without a compactor everything is kept."""
+"""Policies by name. `None` keeps all items."""
 
 USUAL_PRICES = Prices(1.0, 5.0, 0.1, 1.25)
-"""What most providers charge, relative to a token of input."""
+"""Typical prices relative to the price of an input token."""
 
 _UNBOUNDED = 2**40
-"""A window that nothing fills."""
+"""A window that no history can fill."""
 
 _WORD = "sum "
-"""Summaries are made of this word, about one token each."""
+"""Simulated summaries repeat this word, which is about one token."""
 
 
 class Call(NamedTuple):
-    """One call: its tokens, those that a cache can serve, and whether a compaction came before it.
+    """One request: its tokens, the number a cache can serve, and whether a compaction came before it.
 
-    If a summary was written, `prompt` are the tokens that its writer read and `summary` those it wrote.
+    If a summary was written, `prompt` and `summary` are the input and output tokens for it.
     """
 
     tokens: int
@@ -68,9 +68,9 @@ class Call(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """All calls of a conversation under one policy; `refused` counts those that could not be made to fit.
+    """All requests of a conversation under one policy; `refused` counts those that did not fit.
 
-    Calls of less than `cache_minimum` tokens are written to no cache.
+    Requests with fewer than `cache_minimum` tokens are not cached.
     """
 
     calls: tuple[Call, ...]
@@ -78,7 +78,7 @@ class Replay(NamedTuple):
     cache_minimum: int = 0
 
     def bill(self, prices: Prices = USUAL_PRICES) -> float:
-        """The cost of all input and summaries; by default one token of input costs 1."""
+        """The cost of all input and all summaries; by default in units of the price of an input token."""
         known = prices.for_all_input()
 
         def cost(call: Call) -> float:
@@ -94,8 +94,8 @@ class Replay(NamedTuple):
 
 
 def summed(replays: Sequence[Replay]) -> dict[str, Any]:
-    """The figures of one policy, over all histories."""
-    calls = [call for one in replays for call in one.calls]
+    """The figures of one policy over several histories."""
+    calls = [call for replayed in replays for call in replayed.calls]
     sent = sum(call.tokens for call in calls)
     return {
         "cached_share": round(sum(call.cached for call in calls) / sent, 4) if sent else None,
@@ -104,12 +104,12 @@ def summed(replays: Sequence[Replay]) -> dict[str, Any]:
         "compactions": sum(call.compacted for call in calls),
         "invalid": sum(call.faults > 0 for call in calls),
         "over_budget": sum(call.over_budget for call in calls),
-        "refused": sum(one.refused for one in replays),
+        "refused": sum(replayed.refused for replayed in replays),
     }
 
 
 def known_prices(model: str) -> Prices | None:
-    """The prices of a model in USD for a million tokens; None if one that a bill needs is not known."""
+    """The prices of a model in USD for a million tokens; `None` if that of input or output is not known."""
     prices = facts_for(model).prices
     return None if prices.input is None or prices.output is None else prices
 
@@ -126,13 +126,13 @@ def replay(
     before: Sequence[Piece] = (),
     provider: str | None = "openai",
 ) -> Replay:
-    """Record the items one by one, and before each reply of the model build what would have been sent.
+    """Record the items one by one, and build the request before each reply of the model.
 
-    `tokens` is the budget; None keeps everything. `volatile` adds a block of about that many tokens,
-    different in each call. The definitions of `tools` and the pieces `before` the history are sent with each
-    call. Edits on record that clash with those of the policy are left out. A requested summary is assumed to
-    be written in the requested size. Each request is rendered for the `provider`, and its faults counted;
-    with None, which is much faster, it is only built.
+    `tokens` is the budget; with `None` it is unlimited. `volatile` adds a block of about that many tokens,
+    which differs in each request. `tools` and the pieces `before` the history are part of each request.
+    Recorded edits that conflict with those of the policy are left out. Summaries are assumed to have the
+    requested size. Each request is rendered for the `provider`, and its faults are counted; with `None`,
+    which is much faster, it is only built.
     """
     budget = Budget(window=_UNBOUNDED if tokens is None else tokens)
     template = Template(History(), budget=budget, model=model)
@@ -148,7 +148,7 @@ def replay(
                 calls.append(replayer.call((Message("system", words),) if volatile else ()))
             except (Irreducible, OverBudget):
                 refused += 1
-        # An edit on record may be about what the policy has covered by another.
+        # An edit on record may conflict with an edit of the policy.
         with suppress(EditRefused, UnknownId) if isinstance(item, Edit) else nullcontext():
             replayer.transcript.append(item)
     return Replay(tuple(calls), refused, replayer.cache_minimum)
@@ -176,14 +176,14 @@ class _Replayer:
         self._previous: Context | None = None
 
     def call(self, block: Sequence[Item]) -> Call:
-        """Compact if it is due, and build and render what would have been sent."""
+        """Compact if that is due, then build and render the request."""
         context = self._built(block)
         plan = compact(self.transcript, self._compactor, context.room(), self._pool)
         if plan is not None:
             context = self._built(block)
         faults = 0
         if self._wire is not None:
-            # Without a cache plan: its marks move with each call, and are no content to a cache.
+            # Without a cache plan, whose marks differ in each request.
             payload = self._wire.render(context.items, model=context.model).shared
             faults = len(self._wire.check(payload, context.model))
         count = self._counter.count
@@ -192,7 +192,7 @@ class _Replayer:
         if self._previous is not None:
             # Tool definitions come before all messages and are the same in each call.
             shared, new = context.items[: context.shared], context.items[context.shared :]
-            if len(shared) < len(new):  # count the fewer
+            if len(shared) < len(new):  # count the smaller part
                 cached = sum(map(count, shared)) + context.receipt.schemas
             else:
                 cached = tokens - sum(map(count, new))
@@ -211,9 +211,9 @@ class _Replayer:
 
 
 def compact(transcript: Transcript, compactor: Compactor | None, room: Room, pool: Pool) -> Plan | None:
-    """Carry out what a compactor plans, if something is due, and return the plan.
+    """Carry out the plan of a compactor, if it has one, and return the plan.
 
-    A requested summary is assumed to be written in the requested size.
+    A summary is assumed to have the requested size.
     """
     plan = None if compactor is None else compactor.plan(transcript.view, room)
     if plan is None:

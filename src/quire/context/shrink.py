@@ -1,7 +1,8 @@
-"""Histories that are too long: what is shortened, what is left out, and the ledger of what is not shown.
+"""Shrinks a history that is too long for its room.
 
-Old results are shortened before anything is left out, and no more of them than has to be. What is left out is
-told in a ledger, right behind the instructions. All of it stays the same until the cut moves.
+First old tool results are shortened, only as many as necessary. If that is not enough, the oldest items are
+left out, and a ledger after the instructions lists what they say. The result stays the same until the cut
+moves, so that a prompt cache can serve it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,38 +27,39 @@ from quire.state import (
 from quire.tokens import Counter
 
 _SIZES = (256, 128, 64, 48)
-"""The tokens that short forms have: the most with which all fits. The last if some is left out anyway."""
+"""Tokens of a short form: the largest size with which everything fits, or the last if items are left out."""
 
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 
-_PARTS = (1, 2, 4, 8, 0)
-"""A ledger has all of its tokens, or one part in so many if there is no room for more."""
+_LEDGER_DIVISORS = (1, 2, 4, 8, 0)
+"""The tokens of a ledger are divided by the first of these that fits; 0 means no ledger."""
 
-_REMEMBERED = 400
-"""So many items before the cut are read for the ledger."""
+_LOOKBACK = 400
+"""How many items before the cut are read for the ledger."""
 
 
 def ledger_name(section_name: str) -> str:
-    """Return the name under which receipts list the ledger of a history."""
+    """Return the name of a ledger in receipts."""
     return f"{section_name} {LEDGER}"
 
 
 def is_ledger(section_name: str) -> bool:
-    """Whether receipts list a ledger under a name."""
+    """Whether a name in a receipt is that of a ledger."""
     return section_name.endswith(f" {LEDGER}")
 
 
 class Shrunk(NamedTuple):
-    """What is shown of a history: the cut, the ids of the results that are shortened, and the ledger."""
+    """A shrunk history: its visible items, and how they came about."""
 
     shown: Scroll
     cut: Cut | None
     shortened: frozenset[str] = frozenset()
+    """The ids of the shortened results."""
     ledger: Message | None = None
 
 
 def plainly_cut(shown: Scroll) -> Shrunk:
-    """Return a history of which the oldest are left out and nothing else is changed."""
+    """Return a history whose oldest items are left out, without short forms or a ledger."""
     view = shown.view
     if view is None or shown.start >= len(view):
         return Shrunk(shown, None)
@@ -66,15 +68,16 @@ def plainly_cut(shown: Scroll) -> Shrunk:
 
 
 class _Forms(NamedTuple):
-    """What was made for a cut, to be used again in the next turn. The shape is that of the view then."""
+    """The short forms and the ledger of a cut, cached for the next turns."""
 
     shape: object
+    """The shape of the view: if it has changed, the forms are made again."""
     short: dict[str, ToolResult]
     ledger: Message | None
 
 
 class Shrinking:
-    """Shrinks one history, with a ledger of at most so many tokens, and handles by which it is read back."""
+    """Shrinks one history. `pointer` gives the handles with which a model can read items back."""
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class Shrinking:
         self._pointer = pointer
 
     def since(self, cut: Cut) -> Shrunk | None:
-        """Return what a cut of an earlier turn shows; None if it does not apply any more."""
+        """Apply the cut of an earlier turn; `None` if its items are gone."""
         view = self._view
         whole = view.log.find(cut.whole, view.end)
         base = newest_since(view, cut.first, self._stays) if cut.first else Scroll(view=view)
@@ -102,21 +105,21 @@ class Shrinking:
         zone = view[base.start : start]
         forms = self._forms(cut, zone)
         protected = self._protected_ids()
-        short = [one if one.id in protected else forms.short.get(one.id, one) for one in zone]
+        short = [item if item.id in protected else forms.short.get(item.id, item) for item in zone]
         head = next((n for n, item in enumerate(base.before) if not structural(item)), len(base.before))
         ledger = () if forms.ledger is None else (forms.ledger,)
         before = (*base.before[:head], *ledger, *base.before[head:], *short)
-        shortened = frozenset(one.id for one, whole in zip(short, zone, strict=True) if one is not whole)
+        shortened = frozenset(form.id for form, item in zip(short, zone, strict=True) if form is not item)
         return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
 
-    def anew(
+    def cut_again(
         self, *, least: int, usual: int, most: int, spare: int, whole_least: int, target: int, reach: int
     ) -> Shrunk:
-        """Cut anew: shorten old results until all takes no more than the target, else leave out the oldest.
+        """Make a new cut: shorten old results down to `target` tokens, or else leave out the oldest items.
 
-        What is then shown has between `least` and `usual` tokens, or up to `most`; `spare` fewer where there
-        are results to tell of. The newest `whole_least` tokens are not shortened. What is before the last
-        `reach` tokens is not read.
+        If items are left out, between `least` and `usual` tokens are shown, and `most` at the most. `least`
+        is lower by `spare` if a ledger can list results. The newest `whole_least` tokens are never shortened.
+        Items before the last `reach` tokens are not read.
         """
         view, counter = self._view, self._counter
         begin = self._index_before(reach) if view.counted(counter) > reach else 0
@@ -134,38 +137,38 @@ class Shrinking:
         evidence = self._evidence(view.position_at(begin), known)
         for size in () if begin else _SIZES:
             if sum(max(before - size, 0) for before in results.values()) >= surplus:
-                found = self._shortened(items, results, surplus, evidence, size, known)
-                if found.shown.counted(counter) <= most:
-                    return found
-        # Some is left out. The rest is shortened, the newest first, as far as there is room for it.
-        size, shown = _SIZES[-1], sum(sizes[newest_whole:])
-        rows = list(items)
+                shrunk = self._shortened(items, results, surplus, evidence, size, known)
+                if shrunk.shown.counted(counter) <= most:
+                    return shrunk
+        # Items are left out. Of the rest, all results are shortened, from the newest to the oldest that fits.
+        size, total = _SIZES[-1], sum(sizes[newest_whole:])
+        candidates = list(items)
         for at in range(newest_whole - 1, head - 1, -1):
             if at in results:
                 item = items[at]
                 assert isinstance(item, ToolResult)
-                rows[at] = self._short(item, evidence, size) or item
-            shown += counter.count(rows[at])
-            if shown > most:
+                candidates[at] = self._short(item, evidence, size) or item
+            total += counter.count(candidates[at])
+            if total > most:
                 break
         whole = items[newest_whole].id if newest_whole < len(items) else known
         least -= spare if results else 0
-        late = 0
-        for part in _PARTS:
-            ledger = self._ledger_tokens // part if part else 0
-            for _ in range(_TRIES):
-                within = most - ledger - late
-                bounds = min(least, within), min(usual, most - late), within
+        late_tokens = 0  # of results that came late, which `keep_newest` cannot know
+        for divisor in _LEDGER_DIVISORS:
+            ledger = self._ledger_tokens // divisor if divisor else 0
+            for _ in range(_MAX_ATTEMPTS):
+                within = most - ledger - late_tokens
+                bounds = min(least, within), min(usual, most - late_tokens), within
                 try:
-                    cut = keep_newest(rows, *bounds, counter=counter, stays=protected)
+                    cut = keep_newest(candidates, *bounds, counter=counter, stays=protected)
                 except Irreducible:
                     break
                 first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else whole
-                found = self._since(Cut(first, whole, known, size, ledger))
-                surplus = found.shown.counted(counter) - most
+                shrunk = self._since(Cut(first, whole, known, size, ledger))
+                surplus = shrunk.shown.counted(counter) - most
                 if surplus <= 0:
-                    return found
-                late += surplus  # a list does not know which results came late
+                    return shrunk
+                late_tokens += surplus
         raise Irreducible("what must stay takes all the room", ())
 
     def _shortened(
@@ -179,11 +182,12 @@ class Shrinking:
     ) -> Shrunk:
         """Shorten the oldest results until there is no surplus."""
         last = 0
-        for last, before in results.items():
+        for last, tokens in results.items():
             item = items[last]
             assert isinstance(item, ToolResult)
             short = self._short(item, evidence, size)
-            surplus -= 0 if short is None else before - self._counter.count(short)
+            if short is not None:
+                surplus -= tokens - self._counter.count(short)
             if surplus <= 0:
                 break
         return self._since(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
@@ -192,12 +196,12 @@ class Shrinking:
         return short_form(result, evidence, self._counter, size, pointer=self._pointer)
 
     def _since(self, cut: Cut) -> Shrunk:
-        found = self.since(cut)
-        assert found is not None
-        return found
+        shrunk = self.since(cut)
+        assert shrunk is not None
+        return shrunk
 
     def _index_before(self, tokens: int) -> int:
-        """Return the index from which on there are at least so many tokens."""
+        """Return the largest index with at least this many tokens from it to the end; 0 if there is none."""
         counted = 0
         for number, item in enumerate(reversed(self._view), 1):
             counted += self._counter.count(item)
@@ -213,10 +217,10 @@ class Shrinking:
     def _evidence(self, start: int, known: str) -> Evidence:
         log, end = self._view.log, self._view.end
         last = log.locate(known, end)
-        return Evidence(log.items(max(start - _REMEMBERED, 0), last + 1))
+        return Evidence(log.items(max(start - _LOOKBACK, 0), last + 1))
 
     def _forms(self, cut: Cut, zone: Sequence[Item]) -> _Forms:
-        """Return the short forms and the ledger of a cut; they are made once."""
+        """Return the short forms and the ledger of a cut, which are cached."""
         view = self._view
         has_pointers = self._pointer is not no_pointer
         tokens = min(cut.ledger, self._ledger_tokens)
@@ -228,8 +232,8 @@ class Shrinking:
         begin = first if first is not None else (view.position_at(0) if len(view) else 0)
         evidence = self._evidence(begin, cut.known)
         results = (item for item in zone if self._shortens and isinstance(item, ToolResult))
-        made = ((item.id, self._short(item, evidence, cut.size)) for item in results)
-        short = {item_id: form for item_id, form in made if form is not None}
+        pairs = ((item.id, self._short(item, evidence, cut.size)) for item in results)
+        short = {item_id: form for item_id, form in pairs if form is not None}
         ledger = None
         if first is not None and tokens:
             ledger = self._ledger(first, cut, evidence, short, zone, tokens)
@@ -252,17 +256,17 @@ class Shrinking:
         left_out = list(self._left_out(first))
         newest = view.log.items(start, known + 1)
         shown = [*view.summaries(), *(short.get(item.id, item) for item in zone), *newest]
-        found = ledger_of(left_out, shown, evidence, self._counter, tokens, self._pointer)
-        if found is None:
+        ledger = ledger_of(left_out, shown, evidence, self._counter, tokens, self._pointer)
+        if ledger is None:
             return None
-        text, sources = found
+        text, sources = ledger
         own_id = stable_id(f"{self._name}/{LEDGER}", text)
         return Message("user", text, id=own_id, created_at=0.0, extras={OF: sources})
 
     def _left_out(self, first: int) -> Iterator[Item]:
-        """Yield the items that the cut leaves out, as far back as a ledger tells of them."""
+        """Yield the items that the cut leaves out, as far back as the ledger reads."""
         view = self._view
-        for position in range(max(first - _REMEMBERED, 0), first):
+        for position in range(max(first - _LOOKBACK, 0), first):
             if view.run_at(position) is not None:
                 yield view.log.item(position)
 
@@ -275,10 +279,10 @@ def shorter_results(
     surplus: int,
     pointer: Pointer = no_pointer,
 ) -> dict[str, Item]:
-    """Return short forms of the largest results among some items, until so many tokens are saved."""
-    evidence = Evidence(history[-_REMEMBERED:])
+    """Return short forms by id, of the largest results among the items, until `surplus` tokens are saved."""
+    evidence = Evidence(history[-_LOOKBACK:])
     results = [item for item in items if isinstance(item, ToolResult) and item.id not in pinned]
-    found: dict[str, Item] = {}
+    short_by_id: dict[str, Item] = {}
     for result in sorted(results, key=counter.count, reverse=True):
         whole = saved = counter.count(result)
         size = max(whole - surplus, _SIZES[-1])
@@ -286,9 +290,9 @@ def shorter_results(
             short = short_form(result, evidence, counter, size, least=0, pointer=pointer)
             saved = 0 if short is None else whole - counter.count(short)
             if short is not None:
-                found[result.id] = short
+                short_by_id[result.id] = short
             if saved >= surplus:
                 break
             size = size * 3 // 4
-        surplus -= saved if result.id in found else 0
-    return found
+        surplus -= saved if result.id in short_by_id else 0
+    return short_by_id

@@ -16,8 +16,8 @@ class Line(NamedTuple):
     note: str
 
 
-class Told(Protocol):
-    """What is told of a request: by the receipt of a context, and by a receipt that was kept."""
+class AnyReceipt(Protocol):
+    """The data that tables show: of the receipt of a context, or of one that was kept."""
 
     @property
     def tokens(self) -> int: ...
@@ -36,31 +36,31 @@ class Told(Protocol):
     def lines(self) -> Sequence[Line]: ...
 
 
-def sizes_of(told: Told) -> dict[str, int]:
+def sizes_of(receipt: AnyReceipt) -> dict[str, int]:
     """Return the tokens of sections, of tool definitions and of the answer schema, by their names."""
-    return {**{line.section: line.tokens for line in told.lines()}, **told.beside}
+    return {**{line.section: line.tokens for line in receipt.lines()}, **receipt.beside}
 
 
-def receipt_rows(told: Told) -> list[tuple[str, ...]]:
+def receipt_rows(receipt: AnyReceipt) -> list[tuple[str, ...]]:
     """Return the rows of the table of a receipt, the heading first."""
     rows = [("section", "tokens", "shown", "left out", "")]
-    for name, size, shown, gone, note in told.lines():
-        rows.append((name, f"{size:,}", f"{shown:,}", f"{gone:,}", note))
-    rows += [(name, f"{size:,}", "", "", "") for name, size in told.beside.items()]
-    if overhead := told.tokens - sum(sizes_of(told).values()):
+    for name, size, shown, left_out, note in receipt.lines():
+        rows.append((name, f"{size:,}", f"{shown:,}", f"{left_out:,}", note))
+    rows += [(name, f"{size:,}", "", "", "") for name, size in receipt.beside.items()]
+    if overhead := receipt.tokens - sum(sizes_of(receipt).values()):
         less = "the provider reports fewer tokens than are counted here"
         note = "framing, and calibration by reported usage" if overhead > 0 else less
         rows.append(("overhead", f"{overhead:,}", "", "", note))
-    return [*rows, ("in all", f"{told.tokens:,}", "", "", f"of {told.available:,}")]
+    return [*rows, ("in all", f"{receipt.tokens:,}", "", "", f"of {receipt.available:,}")]
 
 
-def receipt_table(told: Told) -> str:
+def receipt_table(receipt: AnyReceipt) -> str:
     """Return a receipt as a table, followed by its advice."""
-    rows = receipt_rows(told)
+    rows = receipt_rows(receipt)
     first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     texts = [
         "  ".join((name.ljust(first), *map(str.rjust, cells, widths), note)).rstrip()
         for name, *cells, note in rows
     ]
     texts.insert(1, "-" * max(map(len, texts)))
-    return "\n".join((*texts, *(f"! {note}" for note in told.advice)))
+    return "\n".join((*texts, *(f"! {note}" for note in receipt.advice)))

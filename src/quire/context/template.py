@@ -1,4 +1,4 @@
-"""The template: sections in order, with a budget. A template never changes; `add` returns another."""
+"""The template: sections in order, with a budget. It is immutable; `add` returns a new one."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -29,15 +29,15 @@ T = TypeVar("T")
 logger = logging.getLogger("quire.context")
 
 DEFAULT_MODEL = "gpt-5.6"
-"""The model to count for if no other is known."""
+"""The model to count for if none was named."""
 
-_MOST_COUNTS = 16_384
-"""How many counts of items outside of transcripts are remembered."""
+_MAX_COUNTS = 16_384
+"""How many counts of items outside of transcripts are cached."""
 
 
 @hint_attributes
 class Template:
-    """The sections of a request in order, with a budget. It never changes."""
+    """The sections of a request in order, with a budget. Immutable."""
 
     @hint_options
     def __init__(self, *sections: Section, budget: Budget | int, model: str | None = None) -> None:
@@ -65,7 +65,7 @@ class Template:
         return f"<Template {', '.join(section.name for section in self.sections)}>"
 
     def add(self, section: Section, *, before: str | None = None, after: str | None = None) -> "Template":
-        """Return a template with one more section: last, or before or after another."""
+        """Return a template with one more section, at the end, or before or after another section."""
         if before is not None and after is not None:
             raise InvalidValue("a section is added before another or after one, not both")
         place = len(self.sections)
@@ -85,10 +85,10 @@ class Template:
         previous: Context | None = None,
         output: Mapping[str, Any] | None = None,
     ) -> Context:
-        """Ask the sections and fit what they have to show.
+        """Ask the sections for their content, and fit it into the budget.
 
-        `previous` is the context of the turn before. `output` is the answer schema that goes with the
-        request, and is counted with the rest.
+        `previous` is the context of the last turn. `output` is the answer schema of the request, whose tokens
+        are counted too.
         """
         pieces = await gather(self.sections, ask)
         return self.fit(pieces, ask, model=model, counter=counter, previous=previous, output=output)
@@ -107,11 +107,10 @@ class Template:
         output: Mapping[str, Any] | None = None,
         shortens_new: bool = False,
     ) -> Context:
-        """Fit pieces that were gathered. Pure; the `observer` keeps receipts of what is sent.
+        """Fit gathered pieces into the budget. Pure; the `observer` keeps receipts of requests that are sent.
 
-        With `shortens_new`, results that were just given are shortened if there is no other way to fit.
-
-        `cuts` and what was `selected` are those of the last request, if there is no context of it.
+        `cuts` and `selected` are those of the last request, if there is no `previous` context. With
+        `shortens_new`, new results are shortened if nothing else makes the request fit.
         """
         model = model or self.model
         counter = counter or counter_for(model or DEFAULT_MODEL)
@@ -132,7 +131,7 @@ class Template:
         advice = [*_absent_input(fitted, ask.input), *_advice(fitted)]
         available, reserve = self.budget.available, self.budget.reserve
         receipt = Receipt(fitted, counter, available, schemas, answer, advice, reserve)
-        root = ask.conversation.partition("/")[0]  # a fork begins as its origin does
+        root = ask.conversation.partition("/")[0]  # a fork shares its beginning with its parent
         key = f"{ask.scope}/{root}" if ask.scope or root else None
         return Context(
             fitted, receipt, tools=ask.tools, model=model, key=key, previous=previous, observer=observer
@@ -146,17 +145,17 @@ class Template:
 
 
 async def gather(sections: Sequence[Section], ask: Ask) -> tuple[Piece, ...]:
-    """Ask each enabled section in order, so that one can set parameters for a later one."""
+    """Ask each enabled section in order, so that one can set parameters for the next ones."""
     return tuple([await gather_section(section, ask) for section in enabled_sections(sections)])
 
 
 def enabled_sections(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections to ask."""
+    """Return the sections whose setting `enabled` is true."""
     return [section for section in sections if settings_of(section).enabled]
 
 
 Read = Callable[[Section, Ask], Awaitable[Content]]
-"""Reads what a section gives."""
+"""Asks a section for its content."""
 
 
 async def _read(section: Section, ask: Ask) -> Content:
@@ -180,7 +179,7 @@ async def gather_section(section: Section, ask: Ask, read: Read = _read) -> Piec
 
 
 def _check_share(section: Settings, budget: Budget) -> None:
-    """Refuse a maximum that could not be kept."""
+    """Refuse a maximum for a section that is always shown whole."""
     share = budget.shares.get(section.name, section.share)
     if share is None or share.maximum is None or not section.required or section.keeps == "newest":
         return
@@ -191,7 +190,7 @@ def _check_share(section: Settings, budget: Budget) -> None:
 
 
 def _reads_back(tools: Sequence[Definition]) -> bool:
-    """Whether the tool is offered by which a model reads what is not shown whole."""
+    """Whether the model has the tool to read items that are shortened or left out."""
     return any(read_definition(tool)[0] == READ_BACK["name"] for tool in single_definitions(tools))
 
 
@@ -205,7 +204,7 @@ def _absent_input(fitted: Sequence[Fitted], item: Item | None) -> Iterator[str]:
 
 
 def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
-    """Warn of each volatile section before a history, with what it keeps from the cache."""
+    """Warn of each volatile section before a history, with the tokens that no cache can serve then."""
     last = max((index for index, part in enumerate(fitted) if part.piece.is_elastic), default=0)
     for index, part in enumerate(fitted[:last]):
         if part.stability == "volatile" and part.counted:
@@ -217,9 +216,9 @@ def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
 
 
 class _Counts:
-    """Counts that are kept from turn to turn: of items outside of transcripts, and of schemas.
+    """Caches the counts of items outside of transcripts, and of schemas.
 
-    Items and schemas are known by their hashes alone: what was forgotten is not held here.
+    The keys are hashes, so that no content stays in memory after an erasure.
     """
 
     def __init__(self) -> None:
@@ -227,29 +226,29 @@ class _Counts:
         self._schemas: dict[object, tuple[int, int]] = {}
 
     def of_items(self, counter: Counter) -> Callable[[Item], int]:
-        """Return a count that remembers."""
-        known = self._items
+        """Return a function that counts an item and caches the count."""
+        cached = self._items
 
         def count(item: Item) -> int:
             try:
                 key = hash((counter.key, item))
-            except TypeError:  # it holds an object that has no hash
+            except TypeError:  # the item has a value that cannot be hashed
                 return counter.count(item)
-            found = known.get(key)
-            if found is None:
-                if len(known) >= _MOST_COUNTS:
-                    known.clear()
-                found = known[key] = counter.count(item)
-            return found
+            size = cached.get(key)
+            if size is None:
+                if len(cached) >= _MAX_COUNTS:
+                    cached.clear()
+                size = cached[key] = counter.count(item)
+            return size
 
         return count
 
     def of_schema(self, schema: T, counter: Counter, tokens: Callable[[T, Counter], int]) -> int:
         """Return the counts of tool definitions or of an answer schema, which rarely change."""
-        # Uncorrected: a counter that learns corrects the total of the request.
+        # A calibrated counter corrects only the total of the request.
         plain = counter.counter if isinstance(counter, Calibrated) else counter
         content = hash((plain.key, repr(schema)))  # a dictionary may have been changed since the last turn
-        known = self._schemas.get(tokens)
-        if known is None or known[0] != content:
-            known = self._schemas[tokens] = content, tokens(schema, plain)
-        return known[1]
+        cached = self._schemas.get(tokens)
+        if cached is None or cached[0] != content:
+            cached = self._schemas[tokens] = content, tokens(schema, plain)
+        return cached[1]

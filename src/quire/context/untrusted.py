@@ -1,7 +1,7 @@
-"""What of a request is untrusted: words of tools or from outside, shown since the user last spoke.
+"""Finds the untrusted items of a request: from tools or from outside, and new since the last user message.
 
-It is found by lineage, and not by reading text. An item of the history counts by its place, a summary by what
-it covers, a ledger by the calls that it tells of. What a section brings back for this turn counts as new.
+It reads origins and sources, and no text. An item of the history is new by its position, a summary if it
+covers a new untrusted item, a ledger if a source of it is one. Quotes for this turn always count as new.
 """
 
 from collections.abc import Iterator
@@ -16,23 +16,23 @@ def untrusted_in(shown: Scroll) -> list[str]:
     if shown.view is None:  # a history that is filtered is a list
         shown = Scroll(view=view_of_list(shown))
     assert shown.view is not None
-    view, since = shown.view, _last_word_of_user(shown.view)
+    view, since = shown.view, _after_last_user_message(shown.view)
     candidates = _candidates(shown, view, since)
     return list(dict.fromkeys(item.id for item in candidates if _is_new(view, item, since)))
 
 
-def _last_word_of_user(view: View) -> int:
+def _after_last_user_message(view: View) -> int:
     """Return the position after the last message of the user; 0 if there is none."""
     for position in reversed(view.log.positions("users", 0, view.end)):
         item = view.log.item(position)
-        is_said = isinstance(item, Message) and OF not in item.extras
-        if is_said and not is_below(origin_of(view, item), "user"):
+        is_original = isinstance(item, Message) and OF not in item.extras
+        if is_original and not is_below(origin_of(view, item), "user"):
             return position + 1
     return 0
 
 
 def _candidates(shown: Scroll, view: View, since: int) -> Iterator[Item]:
-    """Yield what may count: of the history what follows the user's last words, and summaries."""
+    """Yield the visible items that may be new: all but the history before the last user message."""
     yield from shown.before
     yield from view.summaries()
     yield from view[max(view.index_of(since), shown.start) :]
@@ -40,7 +40,7 @@ def _candidates(shown: Scroll, view: View, since: int) -> Iterator[Item]:
 
 
 def _is_new(view: View, item: Item, since: int) -> bool:
-    """Whether an item is untrusted, and brings something that was not there when the user last spoke."""
+    """Whether an item is untrusted, and has content from after the last user message."""
     if not is_untrusted(origin_of(view, item)):
         return False
     position = view.log.find(item.id, view.end)
@@ -50,8 +50,8 @@ def _is_new(view: View, item: Item, since: int) -> bool:
     elif position is not None:
         return position >= since
     else:
-        found = [view.log.find(name, view.end) for name in item.extras.get(OF, ())]
-        sources = [p for p in found if p is not None and p >= since]
-        if TURN in item.extras or not found or None in found:
+        positions = [view.log.find(name, view.end) for name in item.extras.get(OF, ())]
+        sources = [p for p in positions if p is not None and p >= since]
+        if TURN in item.extras or not positions or None in positions:
             return True
     return any(is_untrusted(origin_of(view, view.log.item(p))) for p in sources)

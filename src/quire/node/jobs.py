@@ -9,7 +9,7 @@ from functools import partial
 from quire.agent import Agent, Asking, Delta, Done
 from quire.errors import Conflict, QuireError, Stopped, StoreError, TurnBusy
 from quire.items import ToolResult
-from quire.session import Behind, Outcome, Taken, parts_of, take_job, transcript_with
+from quire.session import Behind, Outcome, RunningJob, claim_job, parts_of, transcript_with
 
 logger = logging.getLogger("quire.node")
 
@@ -31,7 +31,7 @@ async def run_job(
     run = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     first: str | None = None
     try:
-        async with take_job(parts_of(agent.session).writer, job_id, force=force) as taken:
+        async with claim_job(parts_of(agent.session).writer, job_id, force=force) as taken:
             first = taken.unfinished
             if taken.outcome is None and first is None:
                 async with aclosing(_run_turn(agent, taken, raises, is_stopped)) as deltas:
@@ -52,7 +52,7 @@ async def run_job(
 
 
 async def _run_turn(
-    agent: Agent, taken: Taken, raises: Errors, is_stopped: Callable[[], bool]
+    agent: Agent, taken: RunningJob, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta, None]:
     """The deltas of a claimed job, which ends with the last one."""
     if taken.is_cancelled or taken.is_forgotten:  # before this process claimed it
@@ -89,7 +89,7 @@ async def _traced(trace: str) -> AsyncGenerator[None]:
         context.detach(token)
 
 
-async def fail_job(taken: Taken, fault: Exception) -> Outcome:
+async def fail_job(taken: RunningJob, fault: Exception) -> Outcome:
     """End a job that failed. Messages of other errors than ours may quote content, and are not recorded."""
     error = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
     logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
@@ -97,7 +97,7 @@ async def fail_job(taken: Taken, fault: Exception) -> Outcome:
     return await taken.end("failed", error=error)
 
 
-async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
+async def _deltas(agent: Agent, taken: RunningJob) -> AsyncGenerator[Delta, None]:
     """The turn of a job; recorded parts of it are not repeated."""
     job, session = taken.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
@@ -124,7 +124,7 @@ async def _deltas(agent: Agent, taken: Taken) -> AsyncGenerator[Delta, None]:
             yield delta
 
 
-async def _open_decisions(agent: Agent, taken: Taken) -> dict[str, bool | str | ToolResult]:
+async def _open_decisions(agent: Agent, taken: RunningJob) -> dict[str, bool | str | ToolResult]:
     """The decisions of a job; on a retry, those that were not carried out. Approvals are recorded first."""
     calls = agent.session.calls.standing()
     waiting = [call for call, progress in calls if progress not in ("running", "begun")]

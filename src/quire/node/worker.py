@@ -13,7 +13,7 @@ from quire.agent.turn import WhileBusy, refuse_from_within, steer_turn
 from quire.errors import InvalidValue, Stopped, TurnBusy
 from quire.items import ToolCall, now
 from quire.node.jobs import RETRYABLE, Errors, fail_job, run_job
-from quire.session import Outcome, Session, log_of, parts_of, take_job
+from quire.session import Outcome, Session, claim_job, log_of, parts_of
 from quire.stores.threads import STORE
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class Worker:
                 raise
             except Exception as fault:
                 session, *_ = await STORE.do(self._open)
-                async with take_job(parts_of(session).writer, job_id, force=force) as taken:
+                async with claim_job(parts_of(session).writer, job_id, force=force) as taken:
                     yield taken.outcome or await fail_job(taken, fault)
                 return
             self._end_turn()
@@ -230,7 +230,7 @@ class Worker:
         if self._pending > 0:
             return None
         agent = await self.open()
-        if log_of(agent.session).at_work is not None:
+        if log_of(agent.session).running_turn is not None:
             return None
         return await STORE.do(agent.waiting)
 

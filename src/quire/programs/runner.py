@@ -31,7 +31,7 @@ from quire.session import (
     Requesting,
     Session,
     beside_loop,
-    heard_request,
+    hooked_request,
     hooks_of,
     new_transcript,
     not_run,
@@ -74,7 +74,7 @@ async def ask(
     sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
     terms = Terms(output=schema, max_tokens=max_tokens)
     request = Requesting(session.place, model.wire, model.name, context.items)
-    async with heard_request(hooks_of(session), request) as answered:
+    async with hooked_request(hooks_of(session), request) as answered:
         answering = model.send(sent, stream=False, **terms)
         try:
             await keep_receipts(context, sent, answering, terms)

@@ -1,6 +1,6 @@
-"""What a section is: a named slice of what the model sees, asked once per turn.
+"""Sections: a section is a named slice of what the model sees, and is asked for its content once per turn.
 
-This file holds the protocol, what a section is asked with, its settings, and how content becomes items.
+This file has the protocol, the `Ask` that a section gets, its settings, and the conversion to items.
 """
 
 from abc import abstractmethod
@@ -48,22 +48,22 @@ Count = Callable[[Item], int]
 """Returns the tokens of one item."""
 
 IsShown = Callable[[Sequence[str], Callable[[Item], bool]], bool]
-"""Whether one of several ids is shown, in a transcript where the item with the first id passes a test."""
+"""Whether one of several ids is shown, and the item with the first id passes a test."""
 
 TURN = "quire.turn"
-"""The key of `extras` of what is brought back for one turn, for the message that it is for."""
+"""The key in `extras` of a block of quotes, for the turn that it was made for."""
 
 NEVER_SHOWN = (Hide, Mask, Pin, Distrust, Undo)
-"""Edits that have no words of their own."""
+"""Edits that have no content to show."""
 
 _SHOWABLE = KINDS - set(NEVER_SHOWN)
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a section is asked with in one turn.
+    """The data that sections get for one turn.
 
-    `parameters` are shared: a later section can read what an earlier one sets. `input` is the message to be
-    answered, if it is known. `memory` returns the memory of the scope, if there is one.
+    `input` is the message to answer, if it is known. `parameters` are shared: a section can read values that
+    an earlier one has set. `memory` returns the memory of the scope, if there is one.
     """
 
     views: Mapping[str, View] = {}
@@ -86,7 +86,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(Protocol):
-    """What a template needs of a section; `Settings` has defaults for the rest."""
+    """The attributes that a section must have; `Settings` has defaults for the others."""
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class Section(Protocol):
         ...
 
     async def items(self, ask: Ask) -> Content:
-        """Return what the section has to show this turn."""
+        """Return the content of the section for this turn."""
         ...
 
 
@@ -115,12 +115,13 @@ class Options(TypedDict, total=False):
 class Settings:
     """The settings of a section. A custom section can inherit them, or have attributes of the same names.
 
-    A required section is shown whole or the build fails, and its error is raised. An optional one is given
-    its share, and left out if it fails. `keeps` says which end stays if the section is too large. The newest
-    are cut in steps, where a turn begins, so that the beginning stays the same for some turns; with `closely`
-    no more goes than has to, between any two groups. What is cut in steps may have a `ledger` of what is left
-    out, and `shortens` old results before it leaves anything out; a history does both. An `independent`
-    section neither sets nor reads parameters, so a session can ask it concurrently with others.
+    A `required` section is shown whole: if it does not fit or raises an error, the build fails. An optional
+    one gets its `share` of the budget, and is left out if it fails. `keeps` says which items stay if the
+    section is too large: the first or the newest. The newest are cut in steps, where a turn begins, so that
+    the beginning stays the same for some turns; with `closely`, only as much is cut as necessary, between any
+    two groups. A section that is cut in steps may list what was left out in a `ledger`, and may shorten old
+    results first (`shortens`); a history does both. An `independent` section neither sets nor reads
+    parameters, so that a session can ask it concurrently with others.
     """
 
     enabled: bool = True
@@ -169,23 +170,23 @@ def settings_of(section: object) -> Settings:
 
 
 class Candidate(NamedTuple):
-    """One candidate of a selection, as a receipt shows it."""
+    """One candidate of a selection, with the data for its entry in the receipt."""
 
     item: Item
     is_selected: bool
     reason: str
     source: str = ""
     origin: Origin | None = None
-    """Whose words it is, if the item does not say so."""
+    """The origin of the content, if the item does not have one."""
 
 
 class Selection(Protocol):
-    """What was selected of some candidates: items to show, and how each candidate fared."""
+    """The result of a selection: the items to show, and what became of each candidate."""
 
     items: tuple[Item, ...]
 
     def __len__(self) -> int:
-        """Return how many candidates are in the items."""
+        """Return how many candidates were selected."""
         ...
 
     def candidates(self) -> Iterator[Candidate]:
@@ -194,10 +195,10 @@ class Selection(Protocol):
 
 
 class Candidates(Sequence[Item]):
-    """Content that is selected when it is known how much room there is and what is shown already."""
+    """Content from which items are selected once the room and the other visible items are known."""
 
     turn = ""
-    """What identifies the turn: until the next one, what was selected is shown again."""
+    """Identifies the turn: during a turn, the same selection is shown again."""
 
     @abstractmethod
     def select(
@@ -207,12 +208,12 @@ class Candidates(Sequence[Item]):
         is_shown: IsShown | None = None,
         earlier: Sequence[Selection] = (),
     ) -> Selection:
-        """Return what to show in so many tokens; `earlier` are selections of other sections."""
+        """Select for a number of tokens; `earlier` are the selections of other sections."""
 
     def again(
         self, items: Sequence[Item], is_shown: IsShown | None = None, earlier: Sequence[Selection] = ()
     ) -> Selection | None:
-        """Return a selection of the same turn that showed these items; None if it does not hold any more."""
+        """Return the selection of this turn that showed these items; `None` if it is not valid any more."""
         return None
 
     @abstractmethod
@@ -221,7 +222,7 @@ class Candidates(Sequence[Item]):
 
 
 async def maybe_await(value: T | Awaitable[T]) -> T:
-    """Return what a sync or async function returned."""
+    """Return the value of a sync function, or the awaited value of an async one."""
     plain, awaitable = cast(T, value), cast("Awaitable[T]", value)
     return await awaitable if isinstance(value, Awaitable) else plain
 
@@ -234,29 +235,29 @@ def checked_function(value: F, what: str) -> F:
 
 
 def items_of(content: object, section_name: str) -> tuple[Item, ...]:
-    """Convert what a section returned to items. An error names the section and the index.
+    """Convert the content of a section to items. An error names the section and the index.
 
-    A dictionary with a role becomes a message. The same content always has the same id, so that it is the
-    same item in the next turn and in the next run.
+    A dictionary with a role becomes a message. Its id depends only on the section and the content, so that it
+    is the same item in the next turn and in the next run.
     """
     kind = type(content).__name__
     if isinstance(content, str | bytes | Mapping) or not isinstance(content, Iterable):
         raise WrongType(f"section {cut(section_name)!r} must return a list of items, not {kind}")
-    given = tuple(cast("Iterable[object]", content))
-    if _SHOWABLE.issuperset(map(type, given)):
-        return cast("tuple[Item, ...]", given)
+    elements = tuple(cast("Iterable[object]", content))
+    if _SHOWABLE.issuperset(map(type, elements)):
+        return cast("tuple[Item, ...]", elements)
     reader = _Reader(section_name)
-    found: list[Item] = []
-    for index, one in enumerate(given):
+    items: list[Item] = []
+    for index, element in enumerate(elements):
         try:
-            found += reader.read(one)
+            items += reader.read(element)
         except QuireError as fault:
             raise type(fault)(f"section {cut(section_name)!r}, [{index}]: {fault}") from None
-    return tuple(found)
+    return tuple(items)
 
 
 def stable_id(section_name: str, *contents: str | MessageContent) -> str:
-    """Return an id that depends on the section and the contents alone."""
+    """Return an id that depends only on the section and the contents."""
     digest = blake2b(digest_size=12)
     for content in contents:
         parts = parts_of(content)
@@ -289,22 +290,22 @@ class _Dictionary(msgspec.Struct):
 
 
 class _Reader:
-    """Reads the content of one section from its first element to its last."""
+    """Converts the elements of one section, in order."""
 
     def __init__(self, section_name: str) -> None:
         self._section = section_name
-        self._given: dict[str, int] = {}  # how often an id was given
-        self._tools: dict[str, str] = {}  # by call id: results in dictionaries rarely have the tool's name
+        self._uses_by_id: dict[str, int] = {}
+        self._tool_by_call: dict[str, str] = {}  # results in dictionaries rarely have the name of the tool
 
-    def read(self, one: object) -> list[Item]:
-        if isinstance(one, NEVER_SHOWN):
-            raise WrongType(f"{type(one).__name__} is recorded in a transcript; it cannot be shown")
-        if type(one) in KINDS:
-            return [cast(Item, one)]
-        if not isinstance(one, Mapping):
-            raise WrongType(f"expected an item or a dictionary with a role, not {type(one).__name__}")
+    def read(self, element: object) -> list[Item]:
+        if isinstance(element, NEVER_SHOWN):
+            raise WrongType(f"{type(element).__name__} is recorded in a transcript; it cannot be shown")
+        if type(element) in KINDS:
+            return [cast(Item, element)]
+        if not isinstance(element, Mapping):
+            raise WrongType(f"expected an item or a dictionary with a role, not {type(element).__name__}")
         try:
-            entry = msgspec.convert(one, _Dictionary)
+            entry = msgspec.convert(element, _Dictionary)
         except msgspec.ValidationError as fault:
             raise InvalidValue(str(fault)) from None
         if entry.role == "tool":
@@ -312,33 +313,33 @@ class _Reader:
         calls = entry.tool_calls or []
         if calls and entry.role != "assistant":
             raise InvalidValue("only a message of the assistant has tool_calls")
-        read = [self._call(call) for call in calls]
-        if read and entry.content in (None, "", [], ()):
-            return read
+        call_items = [self._call(call) for call in calls]
+        if call_items and entry.content in (None, "", [], ()):
+            return call_items
         parts = parse_content(entry.content)
         own_id = self._id("message", entry.role, parts)
-        return [Message(entry.role, parts, id=own_id, created_at=0.0), *read]
+        return [Message(entry.role, parts, id=own_id, created_at=0.0), *call_items]
 
     def _call(self, call: _Call) -> Item:
         name, arguments = call.function.name, call.function.arguments
-        self._tools[call.id] = name
+        self._tool_by_call[call.id] = name
         return ToolCall(
             call.id, name, arguments, id=self._id("call", call.id, name, arguments), created_at=0.0
         )
 
     def _result(self, entry: _Dictionary) -> Item:
         call_id, parts = entry.tool_call_id, parse_content(entry.content)
-        name = entry.name or self._tools.get(call_id) or "tool"
+        name = entry.name or self._tool_by_call.get(call_id) or "tool"
         return ToolResult(call_id, name, parts, id=self._id("result", call_id, parts), created_at=0.0)
 
     def _id(self, *contents: str | MessageContent) -> str:
         own_id = stable_id(self._section, *contents)
-        number = self._given[own_id] = self._given.get(own_id, 0) + 1
+        number = self._uses_by_id[own_id] = self._uses_by_id.get(own_id, 0) + 1
         return own_id if number == 1 else f"{own_id}#{number}"
 
 
 def parse_content(content: object) -> MessageContent:
-    """Convert a text, a dictionary with a text, or a list of these and of media to message content."""
+    """Convert a text, a dictionary with a text, or a list of these and media to message content."""
     if not isinstance(content, list | tuple):
         part = _part(content)
         return part if isinstance(part, str) else (part,)

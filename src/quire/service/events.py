@@ -22,7 +22,7 @@ from starlette.responses import StreamingResponse
 from quire.errors import InvalidValue, StoreDamaged
 from quire.items import JSON, Message, Note
 from quire.service.runner import Address, Runner, Shared, Slices, wait_for
-from quire.session import AcceptedJob, EndedJob, JobEntry, Spending, TakenJob, job_entry
+from quire.session import AcceptedJob, ClaimedJob, EndedJob, JobEntry, Spending, job_entry
 from quire.stores import Place, Store, Stored
 from quire.stores.store import is_own
 from quire.stores.streams import JOBS, USAGE
@@ -376,7 +376,7 @@ class Reader:
             self.spent = self.spent.with_usage(note.content if isinstance(note, Note) else {})
             return None
         match _entry_in(stored):
-            case TakenJob(job, lease):
+            case ClaimedJob(job, lease):
                 return self._claimed(job, self._is_new_claim(stored), lease.claim)
             case EndedJob(job, stop, _, waiting, error):
                 self._job, self._number, self._is_streaming = "", 0, False
@@ -427,7 +427,7 @@ _read_head = msgspec.json.Decoder(_Head).decode
 def _claim_in(stored: Stored) -> str | None:
     """The claim in an entry; `None` if it is not one of a claim."""
     entry = _entry_in(stored)
-    return entry.lease.claim if isinstance(entry, TakenJob) else None
+    return entry.lease.claim if isinstance(entry, ClaimedJob) else None
 
 
 def _entry_in(stored: Stored) -> JobEntry | None:

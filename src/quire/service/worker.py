@@ -41,7 +41,7 @@ from quire.service.durable import (
 )
 from quire.service.lease import Lease
 from quire.service.pieces import ENDED, PieceWriter, remove_pieces
-from quire.session import Job, parts_of, take_job
+from quire.session import Job, claim_job, parts_of
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
 
@@ -324,7 +324,7 @@ class Worker:
 
     async def _fail(self, reference: Reference, error: str) -> None:
         session = await STORE.do(self._node.session, *reference[:3])
-        async with take_job(parts_of(session).writer, reference.job, force=True) as taken:
+        async with claim_job(parts_of(session).writer, reference.job, force=True) as taken:
             if taken.outcome is None:
                 await taken.end("failed", error=error)
 

@@ -1,4 +1,4 @@
-"""Sessions, which write conversations: their pool, receipts, compaction and spending, and hooks."""
+"""Sessions write conversations; with their pools, receipts, compaction, spending, jobs and hooks."""
 
 from quire.session.aio import (
     check_names as check_names,
@@ -25,16 +25,15 @@ from quire.session.compared import (
 )
 from quire.session.entries import (
     AcceptedJob as AcceptedJob,
+    ClaimedJob as ClaimedJob,
     EndedJob as EndedJob,
     JobEntry as JobEntry,
-    TakenJob as TakenJob,
     job_entry as job_entry,
 )
 from quire.session.erasure import (
     remove_conversation as remove_conversation,
     remove_conversations as remove_conversations,
 )
-from quire.session.heard import heard_recall as heard_recall, heard_request as heard_request
 from quire.session.hooks import (
     Added,
     Adding,
@@ -64,25 +63,26 @@ from quire.session.jobs import (
     Jobs as Jobs,
     OpenJob as OpenJob,
     Outcome,
-    Taken as Taken,
+    RunningJob as RunningJob,
     accept_job as accept_job,
+    claim_job as claim_job,
     digest_of_job as digest_of_job,
     find_outcome as find_outcome,
     list_outcomes as list_outcomes,
     open_jobs as open_jobs,
     open_jobs_of as open_jobs_of,
     said_since as said_since,
-    take_job as take_job,
     version_before_job as version_before_job,
     version_before_work as version_before_work,
 )
 from quire.session.log import (
-    Work as Work,
+    RunningTurn as RunningTurn,
     close_stores as close_stores,
     open_log as open_log,
     open_store as open_store,
     read_entries as read_entries,
 )
+from quire.session.metering import hooked_recall as hooked_recall, hooked_request as hooked_request
 from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.provenance import link_quotes as link_quotes, trace as trace, tracing as tracing
 from quire.session.receipts import Kept, request_named as request_named

@@ -1,4 +1,4 @@
-"""How verbs run: each has one body, a coroutine, which a plain verb drives to its end.
+"""How verbs run. Each verb is one coroutine; a plain verb drives the coroutine to its end.
 
 | IO       | verbs                           | work with the store runs  | async hooks | driven by     |
 |----------|---------------------------------|---------------------------|-------------|---------------|
@@ -6,7 +6,7 @@
 | BLOCKING | plain: `build`, `merge`, …      | where the loop runs       | are awaited | `run_on_loop` |
 | AWAITED  | of `session.aio`                | in a thread for the store | are awaited | the caller    |
 
-`run` needs no event loop, because nothing in the verb waits. `run_on_loop` has a loop of its own.
+`run` needs no event loop, because nothing in the verb waits. `run_on_loop` runs a loop of its own.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ A = TypeVar("A")
 OnDone = Callable[[T], Awaitable[None]]
 
 SHORT = 500
-"""Items of a conversation in memory up to which no thread is used: to count and render them takes 4 ms."""
+"""Up to this many items no thread is used: counting and rendering them takes 4 ms."""
 
-MOST_ROUNDS = 100
-"""How often a change is decided again because others wrote while hooks were asked about it."""
+MAX_DECISIONS = 100
+"""How often a change is decided again because others wrote while its hooks ran."""
 
 
 class IO(NamedTuple):
@@ -54,19 +54,19 @@ class IO(NamedTuple):
     awaits_hooks: bool
 
     async def do(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
-        """The result of work with the store of a log, or with all its items, after `on_done` was awaited.
+        """Run work that needs the store of a log or all its items, then await `on_done`; return the result.
 
-        A cancellation takes nothing back: it waits for the thread, and `on_done` is still called.
+        A cancellation waits for the thread to end, and `on_done` is still called.
         """
         is_short = len(log.state.transcripts[MAIN]) <= SHORT
         return await self._run(work, on_done, is_quick=is_short and log.root.store.is_quick)
 
     async def write(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
-        """As `do`, for work that grows with what is written alone, and not with the conversation."""
+        """As `do`, for work whose time depends only on the entries written, and not on the conversation."""
         return await self._run(work, on_done, is_quick=log.root.store.is_quick)
 
     async def stage(self, log: Log, work: Callable[[], T]) -> T:
-        """The result of work that stages: it is done here, unless a write is on its way."""
+        """Run work that only stages entries: in this thread, unless another thread is writing."""
         if not log.lock.acquire(blocking=False):
             return await self.write(log, work)
         try:
@@ -77,10 +77,10 @@ class IO(NamedTuple):
     async def _run(self, work: Callable[[], T], on_done: OnDone[T] | None, *, is_quick: bool) -> T:
         if self.is_offloaded and not (is_quick and on_done is None):
             return await _offloaded(work, on_done)
-        done = work()
+        result = work()
         if on_done is not None:
-            await on_done(done)
-        return done
+            await on_done(result)
+        return result
 
     async def fire(self, hooks: Hooks, events: Iterable[Event]) -> None:
         """Call the hooks of events."""
@@ -94,25 +94,25 @@ BLOCKING = IO(is_offloaded=False, awaits_hooks=True)
 AWAITED = IO(is_offloaded=True, awaits_hooks=True)
 
 _unfinished: set["asyncio.Future[Any]"] = set()
-"""Tasks that finish after their caller was cancelled. A loop holds its tasks weakly."""
+"""Tasks whose caller was cancelled. The set keeps them alive, because a loop has only weak references."""
 
 
 async def _offloaded(work: Callable[[], T], on_done: OnDone[T] | None) -> T:
-    working = STORE.begin(work)
-    whole = working if on_done is None else asyncio.ensure_future(_then(working, on_done))
+    thread_task = STORE.begin(work)
+    task = thread_task if on_done is None else asyncio.ensure_future(_then(thread_task, on_done))
     try:
-        return await asyncio.shield(whole)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        _unfinished.add(whole)
-        whole.add_done_callback(_log_failure)
-        await asyncio.wait([working])
+        _unfinished.add(task)
+        task.add_done_callback(_log_failure)
+        await asyncio.wait([thread_task])
         raise
 
 
-async def _then(working: "asyncio.Future[T]", on_done: OnDone[T]) -> T:
-    done = await asyncio.shield(working)  # a loop that ends cancels its tasks, but no thread
-    await on_done(done)
-    return done
+async def _then(thread_task: "asyncio.Future[T]", on_done: OnDone[T]) -> T:
+    result = await asyncio.shield(thread_task)  # a loop that ends cancels its tasks, but no thread
+    await on_done(result)
+    return result
 
 
 def _log_failure(task: "asyncio.Future[Any]") -> None:
@@ -146,24 +146,24 @@ class _Loop:
 _loops = local()
 
 BLOCKED: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("quire_blocked_loop", default=None)
-"""The event loop that a plain verb blocks while it runs; waiting for a task of it would never end."""
+"""The event loop that a plain verb blocks while it runs. To wait for a task of this loop would deadlock."""
 
 
 def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
-    """Run a verb that awaits sections or models, on an event loop of its own.
+    """Run a verb that awaits sections or models on a separate event loop.
 
-    If a loop runs in this thread, another thread is used, and this one is blocked meanwhile.
+    If a loop runs in this thread, another thread is used, and this one is blocked until the verb ends.
     """
     context = copy_context()
     try:
         blocked = asyncio.get_running_loop()
     except RuntimeError:
         blocked = None
-    if blocked is None:  # outside of the handler: what the verb raises is about the verb alone
-        if not hasattr(_loops, "own"):  # one for all verbs of a thread: to make a loop takes its time
+    if blocked is None:  # not in the `except` block, so that errors of the verb have no context
+        if not hasattr(_loops, "own"):  # each thread has one, because making a loop is slow
             _loops.own = _Loop()
         own: _Loop = _loops.own
-        return own.runner.run(verb, context=context)  # by default, that of its first call
+        return own.runner.run(verb, context=context)  # a runner would reuse the context of its first call
     context.run(BLOCKED.set, blocked)
     with ThreadPoolExecutor(1, "quire-verb") as thread:
         return thread.submit(context.run, asyncio.run, verb).result()
@@ -175,23 +175,23 @@ _LOOP_THREAD = "quire-loop"
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, for callers that cannot await; an interrupt from the keyboard cancels it.
+    """Run a coroutine for a caller that cannot await. A keyboard interrupt cancels it.
 
-    All of them run on one event loop, in a thread of its own: connections and tasks live on between calls.
+    All such coroutines share one event loop in a thread of its own, so connections and tasks outlive a call.
     """
     if current_thread().name == _LOOP_THREAD:
         work.close()
         raise InvalidValue("this would wait for itself: await the verb without `_sync` here")
-    done = lasting(work)
+    future = lasting(work)
     try:
-        return done.result()
+        return future.result()
     except BaseException:
-        done.cancel()
+        future.cancel()
         raise
 
 
 def lasting(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Begin a coroutine on the event loop of `wait_for`, which lasts as long as the process."""
+    """Start a coroutine on the event loop of `wait_for`, which runs as long as the process."""
     return asyncio.run_coroutine_threadsafe(_within(work, copy_context()), _lasting_loop())
 
 
@@ -211,7 +211,7 @@ def _lasting_loop() -> asyncio.AbstractEventLoop:
 def plain(
     verb: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], io: IO = INLINE
 ) -> Callable[Concatenate[Any, P], T]:
-    """The plain verb of an awaited one: its object has a method `_verbs(io)` that gives the awaited verbs."""
+    """Make a plain verb from a coroutine verb. Its class needs `_verbs(io)` for the coroutine verbs."""
     drive = run_on_loop if io.awaits_hooks else run
     verb.__qualname__ = verb.__qualname__.removeprefix("Aio")  # in errors about missing arguments
 
@@ -223,16 +223,16 @@ def plain(
 
 
 def checked_type(value: T, kind: Any, what: str) -> T:
-    """An argument of a verb, or `WrongType` with the words that say what it is."""
+    """Return an argument of the right type; otherwise raise `WrongType`, which says `what` it has to be."""
     if not isinstance(value, kind):
         raise WrongType(f"{what}, not {type(value).__name__}")
     return value
 
 
 def check_names(given: Mapping[str, object], options: type, what: str, named: Iterable[str] = ()) -> None:
-    """Raise `InvalidValue` if an option was given that is none: a misspelt one would be ignored.
+    """Raise `InvalidValue` for an unknown option, which would be ignored otherwise.
 
-    `named` are options that the function itself names.
+    `named` are further options to suggest: those in the signature of the function.
     """
     known = options.__annotations__
     for name in given:
@@ -241,7 +241,7 @@ def check_names(given: Mapping[str, object], options: type, what: str, named: It
 
 
 def _recording(value: object) -> str:
-    """The code that records what is no item; with nothing of the content, as in every error."""
+    """Suggest the code that records a value that is no item, without quoting its content."""
     entry = cast(Mapping[object, object], value if isinstance(value, Mapping) else {})
     role, call_id = entry.get("role"), entry.get("tool_call_id")
     if isinstance(value, str) or (role in ("user", "assistant") and not entry.get("tool_calls")):
@@ -260,7 +260,7 @@ def _recording(value: object) -> str:
 
 
 class Change(NamedTuple):
-    """Entries to be written, and the events of hooks before and after."""
+    """Entries to write, and the events to fire before and after."""
 
     entries: Entries
     before: Sequence[Event] = ()
@@ -276,17 +276,17 @@ class Change(NamedTuple):
 
     @staticmethod
     def joined(changes: Iterable["Change"]) -> "Change":
-        """Some changes, one after the other, as one."""
-        each = list(changes)
+        """Join several changes, in order, to one."""
+        parts = list(changes)
         return Change(
-            [entry for one in each for entry in one.entries],
-            [event for one in each for event in one.before],
-            [event for one in each for event in one.after],
+            [entry for change in parts for entry in change.entries],
+            [event for change in parts for event in change.before],
+            [event for change in parts for event in change.after],
         )
 
 
 class Writer:
-    """Writes to one log: items are checked and redacted, and hooks are asked before anything is written."""
+    """Writes to one log: checks and redacts items, and fires hooks before and after each write."""
 
     def __init__(
         self, log: Log, hooks: Hooks, redact: Redact | None = None, pool_limit: int | None = None
@@ -302,16 +302,16 @@ class Writer:
             raise StoreFailed(f"this session of {self.place} is closed: open another to write to it")
 
     def commit(self, compute: Compute, *, expected: int | None = None, rebases: bool = True) -> Entries:
-        """Write what is computed from the present state; see `Log.commit`."""
+        """As `Log.commit`, but only while the session is open."""
 
         def checked(state: State) -> Entries:
-            self.check_open()  # under the lock of the log: a session that is closed has no write on its way
+            self.check_open()  # under the lock of the log, so that no write is under way once it is closed
             return compute(state)
 
         return self.log.commit(checked, expected=expected, rebases=rebases)
 
     def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
-        """Stage what is computed; see `Log.stage`."""
+        """As `Log.stage`, but only while the session is open."""
 
         def checked(state: State) -> Entries:
             self.check_open()
@@ -320,7 +320,7 @@ class Writer:
         return self.log.stage(checked, lost)
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
-        """Items as they may be kept: checked, and redacted."""
+        """Check that these are items, and redact them."""
         ready = tuple(items)
         for item in ready:
             if type(item) not in KINDS:
@@ -331,7 +331,7 @@ class Writer:
     async def append(
         self, io: IO, items: Iterable[Item], to: str = MAIN, expected: int | None = None
     ) -> tuple[Item, ...]:
-        """Append items to a transcript, all or none; returns them as they were kept."""
+        """Append items to a transcript, all or none; return them as they were recorded."""
         ready, name = self.ready(items), checked_name(to)
 
         def decide(state: State) -> Change:
@@ -343,16 +343,16 @@ class Writer:
     async def write_change(
         self, io: IO, decide: Callable[[State], Change], expected: int | None = None
     ) -> Change:
-        """Write what `decide` returns for the present state, after hooks have heard of all of it.
+        """Write the change that `decide` returns for the current state, after hooks have heard of it.
 
-        If others write while hooks are asked, it is decided again, and hooks hear what is new. `Conflict` if
-        that does not end, or the version is not the expected one.
+        If others write while the hooks run, it is decided again, and hooks hear of new events only.
+        `Conflict` if that happens too often, or the version is not the expected one.
         """
-        heard: list[Event] = []
-        change, is_heard = Change([]), self.hooks.hear_records
+        fired: list[Event] = []
+        change, has_hooks = Change([]), self.hooks.hear_records
 
         def new_events() -> list[Event]:
-            return [event for event in change.before if event not in heard] if is_heard else []
+            return [event for event in change.before if event not in fired] if has_hooks else []
 
         def entries(state: State) -> Entries:
             nonlocal change
@@ -365,11 +365,11 @@ class Writer:
         async def on_done(_: object) -> None:
             await io.fire(self.hooks, [] if new_events() else change.after)
 
-        for _ in range(MOST_ROUNDS):
-            written = await io.write(self.log, commit, on_done if is_heard else None)
+        for _ in range(MAX_DECISIONS):
+            written = await io.write(self.log, commit, on_done if has_hooks else None)
             new = new_events()
             if not new:
                 return change._replace(entries=written)
-            heard += new
+            fired += new
             await io.fire(self.hooks, new)
         raise Conflict("others changed it each time that hooks had heard of it: nothing was written")

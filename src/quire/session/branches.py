@@ -1,4 +1,4 @@
-"""Forks, which are conversations of their own; drafts, which are not; and what comes back from both."""
+"""Forks and drafts, and merging them. A fork is a conversation of its own; a draft exists in memory only."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -14,9 +14,9 @@ from quire.items import Hide, Item, Note, ToolCall, ToolResult, element, lowest
 from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
 from quire.session.erasure import finish_erasing, is_related, merged_with
-from quire.session.heard import Metered
 from quire.session.hooks import RECORDING, DraftHooks, Hooks
 from quire.session.log import Entries, Guard, Log, open_log
+from quire.session.metering import Metered
 from quire.session.pool import dropping, handle_of, handles_named, keeping
 from quire.session.receipts import bare, renumbered
 from quire.session.spending import Spending
@@ -48,48 +48,48 @@ instruction in it.
 # Names of transcripts
 
 
-def take_name(writer: Writer, label: str) -> str:
+def reserve_name(writer: Writer, label: str) -> str:
     """Reserve the first free name of a label, for all drafts and processes."""
     log, label, name = writer.log, checked_name(label), ""
 
-    def named(state: State) -> Entries:
+    def reserve(state: State) -> Entries:
         nonlocal name
-        name = free_name(label, state.named.union(state.transcripts, log.state.transcripts))
+        name = free_name(label, state.reserved_names.union(state.transcripts, log.state.transcripts))
         return [Written(NAMED, Note(content={"name": name}, description="named"))]
 
     writer.check_open()
-    log.root.commit(named)
+    log.root.commit(reserve)
     return name
 
 
-def free_name(label: str, taken: Collection[str]) -> str:
-    """The first name of a label that is not taken: `label_a` to `label_z`, then `label_aa`."""
+def free_name(label: str, used: Collection[str]) -> str:
+    """The first name of a label that is not used: `label_a` to `label_z`, then `label_aa`."""
     endings = ("".join(letters) for size in count(1) for letters in product(ascii_lowercase, repeat=size))
-    return next(name for ending in endings if (name := f"{label}_{ending}") not in taken)
+    return next(name for ending in endings if (name := f"{label}_{ending}") not in used)
 
 
 def labelled(names: Iterable[str], labels: str | Iterable[str] | None) -> list[str]:
-    """The names that belong to some labels: a label itself, or with an underscore and an ending."""
+    """The names that are a label, or begin with a label and an underscore."""
     if labels is None:
         return list(names)
     wanted = [labels] if isinstance(labels, str) else list(labels)
-    return [name for name in names if any(name == one or name.startswith(f"{one}_") for one in wanted)]
+    return [name for name in names if any(name == label or name.startswith(f"{label}_") for label in wanted)]
 
 
 def merged_by_time(views: Sequence[View]) -> list[Item]:
-    """What several views show, merged by time, each item once, and each view in its own order.
+    """The items of several views, merged by time, each item once. Each view keeps its own order.
 
-    A summary was made late and stands early: it counts as of the time of what comes after it.
+    A summary was made later than the items after it: it is sorted by the time of the item that follows it.
     """
-    found: dict[str, tuple[float, Item]] = {}
+    timed_by_id: dict[str, tuple[float, Item]] = {}
     for view in views:
-        earliest, row = float("inf"), list[tuple[float, Item]]()
+        earliest, timed = float("inf"), list[tuple[float, Item]]()
         for item in reversed(list(view)):
             earliest = min(earliest, item.created_at)
-            row.append((earliest, item))
-        for time, item in reversed(row):
-            found.setdefault(item.id, (time, item))
-    return [item for _, item in sorted(found.values(), key=lambda pair: pair[0])]
+            timed.append((earliest, item))
+        for time, item in reversed(timed):
+            timed_by_id.setdefault(item.id, (time, item))
+    return [item for _, item in sorted(timed_by_id.values(), key=lambda pair: pair[0])]
 
 
 # Forks
@@ -98,7 +98,7 @@ def merged_by_time(views: Sequence[View]) -> list[Item]:
 def begin_fork(
     log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str, at: int | str | None = None
 ) -> Log:
-    """Begin a conversation with the past of another; its own are the notes and what narrows the past."""
+    """Begin a conversation that inherits a transcript. Its own log has the pool notes and narrowing edits."""
     if log.root is not log:
         raise InvalidValue("a draft has no forks: its past is stored nowhere")
     place = log.place._replace(conversation=f"{log.place.conversation}/{name}")
@@ -115,38 +115,43 @@ def begin_fork(
             "revision": len(parent),
             "last": parent.view.log.id_at(len(parent) - 1) if len(parent) else None,
         }
-        own = [Written(MAIN, item) for item in child.recorded(len(parent))]
+        edits = [Written(MAIN, item) for item in child.recorded(len(parent))]
         notes = [Written(POOL, note) for note in pool]
     fork = open_log(log.store, place)
     try:
-        fork.commit(lambda _: [Written(ORIGIN, Note(content=content)), *own, *notes], expected=0)
+        fork.commit(lambda _: [Written(ORIGIN, Note(content=content)), *edits, *notes], expected=0)
     except Conflict:
         raise InvalidValue(f"there is a fork {cut(name)!r} of this conversation already") from None
     log.catch_up()
-    finish_erasing(fork)  # something may have been forgotten between the copy and its writing
+    finish_erasing(fork)  # a note may have been forgotten between the copy and the write
     return fork
 
 
 class Branch(NamedTuple):
-    """A conversation and where it began: a fork of another, or one that began empty."""
+    """A conversation, and the point of its parent that it was forked from, if it is a fork."""
 
     place: Place
     parent: str | None
     """The conversation that it was forked from."""
     version: int
-    """The version of the parent up to which it has its past."""
+    """The version of the parent at which it was forked."""
     began: int
-    """How many items of its main transcript are its past."""
+    """How many items of its main transcript are inherited."""
     length: int
-    """How many items its main transcript has, those of its past included."""
+    """How many items its main transcript has, inherited ones included."""
 
 
 def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]:
-    """The conversation at the top of a name, and all below it, by name; with a limit those closest to it."""
+    """The topmost ancestor of a conversation and all its descendants, sorted by name.
+
+    A limit keeps the ancestors of the conversation first, then its descendants, then the others.
+    """
     names, parts = store.conversations(place.scope), place.conversation.split("/")
-    line = [name for depth in range(len(parts)) if (name := "/".join(parts[: depth + 1])) in names]
-    found = [name for name in names if line and (name == line[0] or name.startswith(f"{line[0]}/"))]
-    found.sort(key=lambda name: (name not in line, not name.startswith(f"{place.conversation}/")))
+    ancestors = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+    ancestors = [name for name in ancestors if name in names]
+    top = ancestors[0] if ancestors else None
+    members = [name for name in names if top and (name == top or name.startswith(f"{top}/"))]
+    members.sort(key=lambda name: (name not in ancestors, not name.startswith(f"{place.conversation}/")))
 
     @cache
     def origin_of(name: str) -> Mapping[str, Any]:
@@ -156,12 +161,12 @@ def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]
 
     @cache
     def versions_of(name: str, transcript: str) -> list[int]:
-        """The versions of the items of a transcript; 0 for each of its past."""
+        """The versions of the items of a transcript; 0 for each inherited item."""
         before = int(origin_of(name)["revision"]) if transcript == MAIN else 0
         return [0] * before + store.versions_of(place._replace(conversation=name), transcript)
 
     branches: list[Branch] = []
-    for name in sorted(found[:limit]):
+    for name in sorted(members[:limit]):
         origin, length = origin_of(name), len(versions_of(name, MAIN))
         parent, began = origin["conversation"], int(origin["revision"])
         version = versions_of(parent, origin["transcript"])[began - 1] if began else 0
@@ -170,7 +175,7 @@ def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]
 
 
 class Merge:
-    """Takes what a conversation did into another: all of it, its final answer, or a summary."""
+    """Records in one conversation what another did: all items, the final answer, or a summary."""
 
     def __init__(
         self, writer: Writer, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
@@ -185,15 +190,15 @@ class Merge:
         self._keep: Keep = keep
         self._model = model
         self._agent_id = agent_id
-        self._answer: dict[str, Item] = {}  # the final answer, which is made anew, by its id
+        self._answer: dict[str, Item] = {}  # the final answer by id: a retry must record an equal item
 
     async def run(self, io: IO) -> tuple[Item, ...]:
-        """Merge; returns what was recorded."""
+        """Merge, and return the recorded items."""
         guard = await io.do(self._ours, self._begin)
-        done = self._theirs.look(lambda state: state.transcripts[MAIN].copy())
+        child = self._theirs.read_state(lambda state: state.transcripts[MAIN].copy())
         summary = None
         if self._keep == "summary":
-            summary = await self._summary(io, done, guard)
+            summary = await self._summary(io, child, guard)
             if summary is None:
                 return ()
         link = await io.do(self._ours, self._link)
@@ -201,14 +206,14 @@ class Merge:
 
         def decide(state: State) -> Change:
             guard.check("the fork was read")
-            merged = self._writer.ready(self._items(state.transcripts[MAIN], done, summary))
+            merged = self._writer.ready(self._items(state.transcripts[MAIN], child, summary))
             if not merged:
                 return Change([])
             outputs = keeping(self._writer, self._outputs(merged, state), state)
             return Change.joined([Change.adding(place, MAIN, merged), outputs, Change(link)])
 
-        made = await self._writer.write_change(io, decide)
-        return tuple(item for stream, item in made.entries if stream == MAIN)
+        change = await self._writer.write_change(io, decide)
+        return tuple(item for stream, item in change.entries if stream == MAIN)
 
     def _begin(self) -> Guard:
         for log in (self._ours.root, self._theirs.root):
@@ -216,19 +221,20 @@ class Merge:
             finish_erasing(log)
         return Guard(self._ours, self._theirs)
 
-    def _items(self, ours: Transcript, done: Transcript, summary: Item | None) -> list[Item]:
-        """What is to be recorded here of what the child did."""
+    def _items(self, ours: Transcript, child: Transcript, summary: Item | None) -> list[Item]:
+        """The items to record here."""
         if summary is not None:
             return [] if summary.id in ours else [summary]
         if self._keep == "all":
-            return merge_all(ours.copy(), done, self._agent_id)
-        answer = merge_result(ours.copy(), done, self._agent_id)
+            return merge_all(ours.copy(), child, self._agent_id)
+        answer = merge_result(ours.copy(), child, self._agent_id)
         return [self._answer.setdefault(item.id, item) for item in answer]
 
-    async def _summary(self, io: IO, done: Transcript, guard: Guard) -> Item | None:
-        """What a model writes of what the child did; `None` if there is nothing new."""
+    async def _summary(self, io: IO, child: Transcript, guard: Guard) -> Item | None:
+        """A model's summary of what the child did; `None` if there is nothing new."""
         assert self._model is not None
-        plan = self._ours.look(lambda state: plan_summary(state.transcripts[MAIN], done, self._agent_id))
+        ours = self._ours.read_state(lambda state: state.transcripts[MAIN].copy())
+        plan = plan_summary(ours, child, self._agent_id)
         if plan is None:
             return None
         text = transcript_text(self._writer.ready(plan.items))
@@ -237,19 +243,20 @@ class Merge:
         await io.do(self._ours, lambda: self._writer.commit(lambda _: used))
         guard.check("the fork was read")
         summary = plan.summary(words)
-        least = lowest(origin_of(done.view, item) for item in plan.items)
-        return summary and replace(summary, extras={OF: [item.id for item in plan.items], ELSEWHERE: least})
+        origin = lowest(origin_of(child.view, item) for item in plan.items)
+        return summary and replace(summary, extras={OF: [item.id for item in plan.items], ELSEWHERE: origin})
 
     def _outputs(self, items: Sequence[Item], state: State) -> list[Note]:
-        """The long outputs in the pool of the child that merged items name, and that are not here."""
-        named, pool = handles_named(items), self._theirs.state.pool
-        notes = [note for note in pool if handle_of(note) in named and note.key not in state.pool]
+        """The notes with long outputs that merged items refer to, as far as our pool does not have them."""
+        handles, pool = handles_named(items), self._theirs.state.pool
+        notes = [note for note in pool if handle_of(note) in handles and note.key not in state.pool]
         return [note for note in self._writer.ready(notes) if isinstance(note, Note)]
 
     def _link(self) -> Entries:
-        """Note in both that they share items, unless their addresses say so; returns what to note here.
+        """Note in both logs that they share items, unless their addresses show it.
 
-        It is noted before anything is shared: an erasure that runs meanwhile looks in both.
+        Returns the entries that the merge itself has to write. The notes come before any shared item, so that
+        an erasure that runs meanwhile looks in both conversations.
         """
         ours, theirs = self._ours.root, self._theirs
         if is_related(ours.place, theirs.place):
@@ -265,28 +272,28 @@ class Merge:
 
 
 class DraftLog(Log):
-    """The log of a draft: entries in memory over the state of another log."""
+    """The log of a draft: its entries are in memory, on top of the state of another log."""
 
     def __init__(self, parent: Log) -> None:
         self._parent = parent
         with parent.lock:
-            beginning = parent.state.child()
+            beginning = parent.state.fork()
             self.began_at = parent.state.version
-        self._before, self._guard = beginning.spending, Guard(parent)
-        super().__init__(MemoryStore(), parent.place, beginning.child)
+        self._spent_before, self._guard = beginning.spending, Guard(parent)
+        super().__init__(MemoryStore(), parent.place, beginning.fork)
 
     @property
     def root(self) -> Log:
-        """The log that all of it is merged into."""
+        """The log that the draft is merged into."""
         return self._parent
 
     @property
     def spent_apart(self) -> Spending:
-        """What was spent in the draft."""
-        return self.state.spending.since(self._before)
+        """The spending of the draft alone."""
+        return self.state.spending.since(self._spent_before)
 
     def check_claim(self, claim: str | None) -> None:
-        """As `Log.check_claim`: a job is taken over in the stored log."""
+        """Check the claim in the stored log: only that one has the claims of other workers."""
         self._parent.check_claim(claim)
 
     def check_not_forgotten(self) -> None:
@@ -298,7 +305,7 @@ S = TypeVar("S")
 
 
 class Draft(Generic[S]):
-    """The block of a draft: `with` or `async with` it; the draft is what it gives."""
+    """The context manager of a draft, for `with` and `async with`. It gives the session of the draft."""
 
     def __init__(self, writer: Writer, make: Callable[[DraftLog, Hooks], tuple[S, Writer]]) -> None:
         self._writer, self._make = writer, make
@@ -306,19 +313,19 @@ class Draft(Generic[S]):
         self._drafting: Writer | None = None
 
     def __enter__(self) -> S:
-        self._writer.hooks.refuse_async(RECORDING)  # now, and not when all the work is done
-        return self._made(self._begin())
+        self._writer.hooks.refuse_async(RECORDING)  # before any work is done
+        return self._opened(self._begin())
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        run(self._end(INLINE, is_well=kind is None))
+        run(self._end(INLINE, succeeded=kind is None))
 
     async def __aenter__(self) -> S:
-        return self._made(await AWAITED.do(self._writer.log, self._begin))
+        return self._opened(await AWAITED.do(self._writer.log, self._begin))
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await self._end(AWAITED, is_well=kind is None)
+        await self._end(AWAITED, succeeded=kind is None)
 
-    def _made(self, log: DraftLog) -> S:
+    def _opened(self, log: DraftLog) -> S:
         session, self._drafting = self._make(log, DraftHooks(self._writer.hooks))
         return session
 
@@ -333,8 +340,8 @@ class Draft(Generic[S]):
         self._log = DraftLog(log)
         return self._log
 
-    async def _end(self, io: IO, *, is_well: bool) -> None:
-        """Merge the draft; if that fails, or it did not end well, only what it spent stays."""
+    async def _end(self, io: IO, *, succeeded: bool) -> None:
+        """Merge the draft. If its block or the merge fails, keep only its spending and bare receipts."""
         assert self._log is not None and self._drafting is not None
         draft, parent = self._log, self._writer.log
         with draft.lock:
@@ -342,31 +349,32 @@ class Draft(Generic[S]):
             self._drafting.is_closed = True
             entries, is_merged = draft.recorded(), False
         try:
-            if is_well:
+            if succeeded:
                 await self._writer.write_change(io, lambda state: self._rebased(draft, entries, state))
                 is_merged = True
         finally:
             if not is_merged:
-                left = partial(_left_of, entries, parent, draft.began_at)
-                await io.do(parent, lambda: parent.commit(left))
+                rest = partial(_after_failure, entries, parent, draft.began_at)
+                await io.do(parent, lambda: parent.commit(rest))
 
     def _rebased(self, draft: DraftLog, entries: Entries, state: State) -> Change:
-        """What a draft wrote, as it is written to a log that may have grown since.
+        """The entries of a draft as a change to a log that may have grown since.
 
-        Receipts name versions and revisions: if others wrote, they only say that something was sent.
+        Receipts refer to versions and revisions. If others wrote, these do not fit any more, and the receipts
+        say only that something was sent.
         """
         if entries:
             draft.check_not_forgotten()
-        if any(state.latest.get(stream, 0) > draft.began_at for stream in (*state.transcripts, POOL)):
+        if any(state.last_versions.get(stream, 0) > draft.began_at for stream in (*state.transcripts, POOL)):
             _check_answers(entries, state)
             receipts = _bare_receipts(entries)
-        else:  # they come first, so that it is known which versions they will have
-            sent = [(old, entry) for old, entry in enumerate(entries, 1) if entry.stream in SKIMMED]
-            versions = {old: state.version + n for n, (old, _) in enumerate(sent, 1)}
-            receipts = [renumbered(entry, versions) for _, entry in sent]
+        else:  # they are written first, so that their new versions are known
+            skimmed = [(old, entry) for old, entry in enumerate(entries, 1) if entry.stream in SKIMMED]
+            versions = {old: state.version + n for n, (old, _) in enumerate(skimmed, 1)}
+            receipts = [renumbered(entry, versions) for _, entry in skimmed]
         changes = [Change(receipts), self._pool_change(draft, entries, state)]
-        for stream, found in groupby(entries, key=lambda entry: entry.stream):
-            written = list(found)
+        for stream, run_of_stream in groupby(entries, key=lambda entry: entry.stream):
+            written = list(run_of_stream)
             if not is_own(stream):
                 items = [item for _, item in written]
                 changes.append(Change.adding(self._writer.place, stream, items))
@@ -375,36 +383,34 @@ class Draft(Generic[S]):
         return Change.joined(changes)
 
     def _pool_change(self, draft: DraftLog, entries: Entries, state: State) -> Change:
-        """What a draft kept and dropped, on the pool as it is now; evictions are decided anew."""
+        """Keep and drop in the current pool what the draft kept and dropped; evictions are decided again."""
         items = [item for stream, item in entries if stream == POOL]
-        gone = {item.spans[0].first for item in items if isinstance(item, Hide) and "by" not in item.extras}
-        pool, left = state.pool.fork(), {note.id for note in draft.state.pool}
-        dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in gone]
-        kept = [item for item in items if isinstance(item, Note) and item.id in left]
+        hides = [item for item in items if isinstance(item, Hide) and "by" not in item.extras]
+        dropped_ids = {hide.spans[0].first for hide in hides}  # "by" marks an eviction
+        pool, remaining_ids = state.pool.fork(), {note.id for note in draft.state.pool}
+        dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in dropped_ids]
+        kept = [item for item in items if isinstance(item, Note) and item.id in remaining_ids]
         return Change.joined(
             [dropping(self._writer.place, dropped), keeping(self._writer, kept, state, pool)]
         )
 
 
 def _check_answers(entries: Entries, state: State) -> None:
-    waiting = state.waiting() | {item.call_id for _, item in entries if isinstance(item, ToolCall)}
+    answerable = state.open_call_ids() | {item.call_id for _, item in entries if isinstance(item, ToolCall)}
     for _, item in entries:
-        if isinstance(item, ToolResult) and item.call_id not in waiting:
+        if isinstance(item, ToolResult) and item.call_id not in answerable:
             raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
 
 
-def _left_of(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
-    """What stays of a draft that was not merged: what it spent, and that it sent something.
+def _after_failure(entries: Entries, log: Log, began_at: int, state: State) -> Entries:
+    """The usage and bare receipts of a draft that was not merged.
 
-    Nothing that was written after all: a merge may be cancelled, or its store fail, when it is done.
+    Entries that the log has already are left out: the merge may have been cancelled after it was stored.
     """
-    left = [
-        *(entry for entry in entries if entry.stream == USAGE),
-        *_bare_receipts(entries),
-    ]
-    written = log.recorded(began_at) if left and state.version > began_at else []
+    rest = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
+    written = log.recorded(began_at) if rest and state.version > began_at else []
     known = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
-    return [entry for entry in left if entry.item.id not in known]
+    return [entry for entry in rest if entry.item.id not in known]
 
 
 def _bare_receipts(entries: Entries) -> Entries:

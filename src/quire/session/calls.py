@@ -1,7 +1,7 @@
-"""Calls on the record: which were begun, who runs them, what a person decided, and their results.
+"""Tool calls without a result: which have begun, who runs them, and what a person decided.
 
-Before a call is run, an entry says so, and by whom; its result is recorded when it arrives. So a process that
-dies leaves nothing in doubt: a call that was begun and has no result may have run.
+Before a call runs, an entry says so, and which process runs it. After a crash, a call that has begun and has
+no result may have run, and any other call has not.
 """
 
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
@@ -21,9 +21,11 @@ from quire.stores.streams import CALLS, MAIN
 Progress = Literal["foreign", "waiting", "approved", "running", "begun"]
 """How far an open call has come.
 
-A foreign call was made by no turn of an agent: it was imported or appended, and may have run elsewhere. A
-waiting one has not begun, and a person has approved an approved one. A process that is alive runs a running
-one. One that has begun may have run.
+- foreign: no turn of an agent made it; it was imported or appended, and may have run elsewhere
+- waiting: it has not begun
+- approved: it has not begun, and a person has approved it
+- running: a live process runs it
+- begun: it has begun, no live process runs it, and it may have run
 """
 
 NOT_APPROVED = "it was not approved"
@@ -35,9 +37,9 @@ def not_run(call: ToolCall, why: str) -> ToolResult:
 
 
 def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -> Callable[[State], Entries]:
-    """What is written before calls run. `TurnBusy` if another runs one; `Conflict` if one has a result."""
+    """The entries to write before calls run; `TurnBusy` if one runs, `Conflict` if one has a result."""
 
-    def begun(state: State) -> Entries:
+    def entries(state: State) -> Entries:
         check_open(state, calls)
         if job is not None and state.jobs.is_cancelled:
             raise Cancelled("the job was cancelled before its calls began")
@@ -47,36 +49,36 @@ def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -
         entry = BegunCalls([call.id for call in calls], claim, job)
         return [Written(CALLS, note_of(entry))] if calls else []
 
-    return begun
+    return entries
 
 
 class Cancelled(Conflict):
-    """The job that is being done was cancelled."""
+    """The job was cancelled before its calls began."""
 
 
 def check_open(state: State, calls: Collection[ToolCall]) -> None:
     """Raise `Conflict` if one of some calls has a result."""
-    waiting = {call.id for call in state.pending()}
+    open_ids = {call.id for call in state.pending()}
     for call in calls:
-        if call.id not in waiting:
+        if call.id not in open_ids:
             raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
 
 
 def is_run(state: State, call: ToolCall) -> bool:
-    """Whether somebody who is alive runs a call."""
+    """Whether a live process runs a call."""
     _, begun = state.calls.begun.get(call.id, ("", None))
     is_lost = begun is not None and begun.job not in (None, state.jobs.claim)
     return begun is not None and not is_lost and is_held(begun.lease)
 
 
 class AioCalls:
-    """The verbs of calls, to be awaited."""
+    """The verbs of calls, as coroutines."""
 
     def __init__(self, writer: Writer, io: IO) -> None:
         self._writer, self._log, self._io = writer, writer.log, io
 
     async def begin(self, *calls: ToolCall) -> None:
-        """Record that calls are about to be run. From here on, a call without a result may have run.
+        """Record that calls are about to run. From now on, a call without a result may have run.
 
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
@@ -86,31 +88,31 @@ class AioCalls:
     async def decide(self, call: ToolCall | str, verdict: bool | str) -> None:
         """Approve or refuse an open call, given by itself or one of its ids; the next turn acts on it.
 
-        True lets the call run. False, or a text with the reason, refuses it, also if it was approved and has
-        not begun: that is its result. `UnknownId` if no such call is open, `Conflict` if it has begun,
-        `Forgotten` if its content was.
+        True lets the call run. False, or a text with the reason, refuses it, and becomes its result; so an
+        approval can be taken back until the call has begun. `UnknownId` if no such call is open, `Conflict`
+        if it has begun, `Forgotten` if its content was forgotten.
         """
         checked_type(verdict, bool | str, "True approves a call, False or a reason refuses it")
         name = call if isinstance(call, str) else call.id
         await self._io.do(self._log, self._log.root.catch_up)
-        stream, made = self._find(name)
+        stream, item = self._find(name)
         why = verdict if isinstance(verdict, str) and verdict else NOT_APPROVED
-        refusal = () if verdict is True else self._writer.ready([not_run(made, why)])
+        refusal = () if verdict is True else self._writer.ready([not_run(item, why)])
 
         def decide(state: State) -> Change:
-            check_open(state, [made])
-            if made.id in state.calls.begun:
-                raise Conflict(f"the call {cut(made.call_id)!r} has begun")
-            if any(is_tombstone(one) for one in state.pending() if one.id == made.id):
-                raise Forgotten(f"the call {cut(made.call_id)!r} was forgotten")
+            check_open(state, [item])
+            if item.id in state.calls.begun:
+                raise Conflict(f"the call {cut(item.call_id)!r} has begun")
+            if any(is_tombstone(pending) for pending in state.pending() if pending.id == item.id):
+                raise Forgotten(f"the call {cut(item.call_id)!r} was forgotten")
             if refusal:
                 return Change.adding(self._log.place, stream, refusal)
-            return Change([Written(CALLS, note_of(ApprovedCalls([made.id])))])
+            return Change([Written(CALLS, note_of(ApprovedCalls([item.id])))])
 
         await self._writer.write_change(self._io, decide)
 
     def _find(self, name: str) -> tuple[str, ToolCall]:
-        """The open call of an id, and its transcript."""
+        """The transcript and the item of the open call with an id."""
         for stream, transcript in self._log.state.transcripts.items():
             for call in transcript.view.pending():
                 if name in (call.id, call.call_id):
@@ -132,17 +134,17 @@ class Calls:
 
     @asynccontextmanager
     async def running(self, *calls: ToolCall) -> AsyncGenerator[None]:
-        """As `begin`, and hold the claim on the calls for as long as the block takes.
+        """As `begin`, but the claim on the calls is held and renewed during the block.
 
-        The claim of `begin` is believed for a minute; this one is renewed.
+        The claim of `begin` is valid for a minute.
         """
         job = CLAIMS.get().get(self._log.place)
         with claimed() as claim:
 
             def renewal(state: State) -> Entries:
-                waiting = {call.id for call in state.pending()}
-                left = [call.id for call in calls if call.id in waiting]
-                return [Written(CALLS, note_of(BegunCalls(left, claim(), job)))] if left else []
+                open_ids = {call.id for call in state.pending()}
+                unanswered = [call.id for call in calls if call.id in open_ids]
+                return [Written(CALLS, note_of(BegunCalls(unanswered, claim(), job)))] if unanswered else []
 
             first = beginning(calls, claim(), job)
             await AWAITED.write(self._log, lambda: self._writer.commit(first))
@@ -166,12 +168,12 @@ def _progress(state: State, call: ToolCall) -> Progress:
 
 
 def begun_at(log: Log) -> dict[str, float]:
-    """When each call was last begun, by the id of its item; also calls that were answered since."""
-    found: dict[str, tuple[str, float]] = {}
+    """When each call has last begun, by the id of its item; calls with a result are included."""
+    begun: dict[str, tuple[str, float]] = {}
     for item in log.read_stream(CALLS):
         if isinstance(entry := call_entry(item), BegunCalls):
             claim = entry.lease.claim
             for call in entry.calls:
-                if found.get(call, ("", 0.0))[0] != claim:  # else it renews the lease
-                    found[call] = claim, item.created_at
-    return {call: at for call, (_, at) in found.items()}
+                if begun.get(call, ("", 0.0))[0] != claim:  # an equal claim only renews the lease
+                    begun[call] = claim, item.created_at
+    return {call: at for call, (_, at) in begun.items()}

@@ -1,12 +1,12 @@
-"""Checkpoints: what opening a conversation needs, kept beside its log, which then need not be read whole.
+"""Checkpoints: with a checkpoint, a conversation is opened without reading its whole log.
 
-A checkpoint is made from the log and is never the truth. Where it is missing, damaged, of another format, or
-older than something that was forgotten, the log is read. It holds ids, versions and numbers: content is read
-from the entries that it names, or when it is asked for.
+A checkpoint is derived from the log, and is never the source of truth. The log is read instead if the
+checkpoint is missing, damaged, of another format, or older than an erasure. It has ids, versions and numbers,
+but no content: content is read from the entries it refers to, some of it only when it is needed.
 
-Its head has the outline of each transcript, and names the entries that every opening needs: notes of the
-pool, open plans and calls, instructions, pins, summaries, and the window of the last request. Its other parts
-are the pages of the transcripts.
+Its head has the outline of each transcript, and the versions of the entries that every opening needs: notes
+of the pool, open plans and calls, instructions, pins, summaries, and the window of the last request. The
+other parts are the pages of the transcripts.
 """
 
 from array import array
@@ -39,13 +39,13 @@ from quire.stores import Opening, Place, Store, Stored, items_in
 from quire.stores.store import items_of
 from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN
 
-_IN_MEMORY = 4
-"""Bytes of memory for each byte of a head or page that was read."""
+_MEMORY_FACTOR = 4
+"""Bytes of memory for each stored byte of a head or page."""
 
 _FORMAT = 3
 _MAX_TRANSCRIPTS = 256
 _WINDOW = 512
-"""Items that an opening reads at once if no request says how many are shown."""
+"""How many items an opening reads at once if there is no last request to tell."""
 
 
 class _Part(msgspec.Struct, array_like=True, frozen=True):
@@ -56,27 +56,25 @@ class _Part(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
-    """A transcript: its outline, the version of the first item of each page, and its last pages.
-
-    `needed` are the versions of items that every opening needs, by position.
-    """
+    """A transcript in the head of a checkpoint."""
 
     outline: Outline
     first_versions: bytes
+    """The version of the first item of each page."""
     pages: dict[int, _Part]
+    """The last pages, by number."""
     needed: dict[int, int]
+    """By position, the versions of the items that every opening needs."""
 
 
 class _Head(msgspec.Struct, array_like=True, frozen=True):
-    """The state of a conversation at a version. Entries are given by their versions.
-
-    `last` is the digest of the last entry. `past` is how much of the main transcript is from before the log,
-    and how often something was forgotten where that is from.
-    """
+    """The state of a conversation at a version. Fields of entries have their versions."""
 
     format: int
     last: bytes
+    """The digest of the last entry."""
     past: tuple[int, int]
+    """The number of inherited items of the main transcript, and `State.past_forget_count`."""
     transcripts: dict[str, _Saved]
     origin: int
     pool: list[int]
@@ -105,22 +103,22 @@ class Checkpoint:
         self._store, self._place = store, place
         self.version = 0
         self.links: int | None = None
-        """The version of the conversation of links at the opening, if that is known."""
+        """The version of the conversation `LINKS` at the opening, if that is known."""
         self.counted = 0
-        """How many items were counted then."""
+        """`State.counted_items` at that version."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
-        self._loaders: list[_Pages] = []
+        self._loaders: list[_PageLoader] = []
 
     @property
     def weight(self) -> int:
-        """About how many bytes of memory that takes which was read through the checkpoint."""
+        """Estimate the bytes of memory of everything that was read through the checkpoint."""
         return self._head_weight + sum(loader.weight for loader in self._loaders)
 
     def open(self, state: State) -> tuple[bytes, list[Stored]] | None:
-        """Bring an empty state to the checkpoint, if there is one that can be used.
+        """Restore an empty state from the stored checkpoint, if there is one that can be used.
 
-        Returns the body of its last entry, and the entries that follow.
+        Returns the body of the last entry of the checkpoint, and the entries after it.
         """
         opening = self._store.open_checkpoint(self._place)
         if opening is None:
@@ -136,47 +134,47 @@ class Checkpoint:
             return None
         try:
             self._restore(head, opening, state)
-        except (QuireError, KeyError):  # for example, the conversation that this one was forked from is gone
+        except (QuireError, KeyError):  # for example, the parent of a fork was removed
             return None
-        if state.past_forgotten != head.past[1]:
+        if state.past_forget_count != head.past[1]:
             return None
         self.version, self._saved, self.counted = opening.version, head.transcripts, state.counted_items()
         return last.body, after
 
     def _restore(self, head: _Head, opening: Opening, state: State) -> None:
-        named = _Named(self._place, opening)
+        needed = _NeededItems(self._place, opening)
         if head.origin:
-            state.apply([Written(ORIGIN, named.items[head.origin])])
+            state.apply([Written(ORIGIN, needed.items[head.origin])])
         past = state.transcripts[MAIN]
-        self._head_weight, self._loaders = _IN_MEMORY * len(opening.head) + named.weight, []
+        self._head_weight, self._loaders = _MEMORY_FACTOR * len(opening.head) + needed.weight, []
         for index, (name, saved) in enumerate(head.transcripts.items()):
-            loader = _Pages(self._store, self._place, name, index, saved, named)
+            loader = _PageLoader(self._store, self._place, name, index, saved, needed)
             self._loaders.append(loader)
             loader.past = past if name == MAIN and head.past[0] else None
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
         state.version = opening.version
         rows = (head.pool, head.plans, head.calls, head.jobs)
-        pool, plans, calls, jobs = ([named.items[at] for at in row] for row in rows)
+        pool, plans, calls, jobs = ([needed.items[version] for version in row] for row in rows)
         state.pool = Pool.restored([note for note in pool if isinstance(note, Note)])
         state.plans = {note.id: note for note in plans if isinstance(note, Note)}
-        state.calls.take(calls, state.pending())
-        state.jobs.take(jobs)
+        state.calls.apply(calls, state.pending())
+        state.jobs.apply(jobs)
         own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
-        state.versions_by_id.update((named.items[version].id, version) for version in own)
-        state.named, state.spending, state.cuts = set(head.named), head.spending, head.cuts
+        state.versions_by_id.update((needed.items[version].id, version) for version in own)
+        state.reserved_names, state.spending, state.cuts = set(head.named), head.spending, head.cuts
         state.receipt_parts = dict(head.receipt_parts)
         state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
-        state.forgotten, state.latest = head.forgotten, head.latest
+        state.forget_count, state.last_versions = head.forgotten, head.latest
 
     def drop(self) -> None:
-        """Forget what was opened or written: entries were replaced, so the next one is written whole."""
+        """Drop the checkpoint, because entries were replaced: the next one is written from the start."""
         self.version, self._saved, self.counted = 0, {}, 0
         self._head_weight, self._loaders = 0, []
 
     def write(self, state: State, last: bytes) -> bool:
-        """Write a checkpoint of a state whose last entry has this body; return whether it is the newest."""
-        self.version = state.version  # if it fails, it is not tried again at once
+        """Write a checkpoint of a state whose last entry has this body; return whether the store kept it."""
+        self.version = state.version  # after a failure, wait for more entries before the next try
         if len(state.transcripts) > _MAX_TRANSCRIPTS:
             return False
         parts: dict[int, bytes] = {}
@@ -185,7 +183,7 @@ class Checkpoint:
         for index, (name, transcript) in enumerate(state.transcripts.items()):
             saved, pages = self._save(name, transcript, state)
             transcripts[name] = saved
-            parts |= {_part_of(number, index): _encode(page) for number, page in pages.items()}
+            parts |= {_part_number(number, index): _encode(page) for number, page in pages.items()}
             window, start = _window(transcript.view, state.cuts), saved.outline.start
             needs.update(saved.needed.values())
             needs.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
@@ -193,24 +191,24 @@ class Checkpoint:
         head = _Head(
             format=_FORMAT,
             last=_digest(last),
-            past=(state.inherited_length(MAIN), state.past_forgotten),
+            past=(state.inherited_length(MAIN), state.past_forget_count),
             transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
             plans=[state.versions_by_id[note_id] for note_id in state.plans],
             calls=sorted(state.versions_by_id[item_id] for item_id in calls),
-            named=sorted(state.named),
+            named=sorted(state.reserved_names),
             spending=state.spending,
             receipt_parts=list(state.receipt_parts.items()),
             cuts=state.cuts,
             erased_names=sorted(state.erased_names),
             unwiped=sorted(state.unwiped),
-            forgotten=state.forgotten,
-            latest=state.latest,
+            forgotten=state.forget_count,
+            latest=state.last_versions,
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
-        state.versions_by_id = {one: at for one, at in state.versions_by_id.items() if at in own}
+        state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
         self.counted = state.counted_items()
         needed = sorted(needs | own)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
@@ -219,7 +217,7 @@ class Checkpoint:
         return is_kept
 
     def _save(self, name: str, transcript: Transcript, state: State) -> tuple[_Saved, dict[int, _Part]]:
-        """A transcript for the head, with its last two pages, and new pages before these."""
+        """A transcript for the head, with its last two pages; and the new pages before these."""
         start, before = state.inherited_length(name), self._saved.get(name)
         outline, pages = archived(transcript, start, None if before is None else before.outline)
         versions = state.own_versions[name]
@@ -236,21 +234,23 @@ class Checkpoint:
         return _Saved(outline, first_versions.tobytes(), last, needed), known
 
 
-class _Named:
-    """What a checkpoint names."""
+class _NeededItems:
+    """The items that every opening needs, read together with the head."""
 
     def __init__(self, place: Place, opening: Opening) -> None:
-        last = [one for one in opening.entries[:1] if one.stream not in SKIMMED]  # these are never named
+        last = [
+            entry for entry in opening.entries[:1] if entry.stream not in SKIMMED
+        ]  # these are never needed
         named = [opening.named] if opening.needs else []
-        versions = [*opening.needs, *(one.version for one in last)]
-        bodies = b",".join([*named, *(one.body for one in last)])
+        versions = [*opening.needs, *(entry.version for entry in last)]
+        bodies = b",".join([*named, *(entry.body for entry in last)])
         self._place = place
         self._held: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
         self.weight = len(bodies) + ITEM_WEIGHT * len(versions)
 
     @property
     def items(self) -> dict[int, Item]:
-        """The items by version. All are decoded when they are asked for first."""
+        """The items by version. The first access decodes them all."""
         held = self._held
         if isinstance(held, tuple):
             versions, bodies = held
@@ -259,51 +259,51 @@ class _Named:
         return held
 
 
-class _Pages:
+class _PageLoader:
     """Loads the pages and the items of one transcript."""
 
     past: Transcript | None = None
-    """What the transcript goes on from, if that is of another conversation."""
+    """The transcript that a fork has inherited; `None` if the conversation is no fork."""
 
     def __init__(
-        self, store: Store, place: Place, name: str, index: int, saved: _Saved, named: _Named
+        self, store: Store, place: Place, name: str, index: int, saved: _Saved, needed: _NeededItems
     ) -> None:
         self._store, self._place, self._name, self._index = store, place, name, index
         self._outline, self._parts, self._needed = saved.outline, dict(saved.pages), saved.needed
-        self._named = named
-        self._lately = RecentCache[_Part](MAX_PAGES)
+        self._needed_items = needed
+        self._cache = RecentCache[_Part](MAX_PAGES)
         self._items_read = self._items_weight = self._pages_weight = 0
         self.first_versions = array("Q", saved.first_versions)
 
     @property
     def weight(self) -> int:
-        """About how many bytes of memory the pages and items take that were read and are still there."""
-        kept = min(2 * MAX_ITEMS / max(self._items_read, 1), 1)
-        return self._pages_weight + int(self._items_weight * kept)
+        """Estimate the bytes of memory of the pages and items that are still cached."""
+        cached_share = min(2 * MAX_ITEMS / max(self._items_read, 1), 1)
+        return self._pages_weight + int(self._items_weight * cached_share)
 
     def page(self, number: int) -> Page:
-        """The page of a number."""
+        """The page with a number."""
         return self._part(number).page
 
     def items(self, positions: Sequence[int]) -> list[Item]:
-        """The items at some positions, read at once."""
+        """The items at some positions, those missing read at once."""
         versions = self._versions_at(positions)
-        known = self._named.items
-        found = {version: known.pop(version, None) for version in versions}  # the archive keeps them
-        missing = [version for version, item in found.items() if item is None]
+        needed = self._needed_items.items
+        by_version = {version: needed.pop(version, None) for version in versions}  # the archive caches them
+        missing = [version for version, item in by_version.items() if item is None]
         if missing:
             read = self._store.read_at(self._place, missing)
-            found |= zip(missing, items_in(self._place, read), strict=True)
+            by_version |= zip(missing, items_in(self._place, read), strict=True)
             self._items_read += len(read)
             self._items_weight += sum(map(weight_of, read))
-        items = [item for item in found.values() if item is not None]
+        items = [item for item in by_version.values() if item is not None]
         if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
             raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
         return items
 
     def _versions_at(self, positions: Sequence[int]) -> list[int]:
-        """The versions of the items at rising positions. No page is read for what every opening needs."""
-        needed, found = self._needed, list[int]()
+        """The versions of the items at rising positions. Items that every opening needs cost no page."""
+        needed, versions = self._needed, list[int]()
         of_page: Sequence[int] = ()
         first = stop = -1
         for position in positions:
@@ -314,8 +314,8 @@ class _Pages:
                     first, stop = max(number * PAGE, self._outline.start), (number + 1) * PAGE
                     of_page = self.versions(number)
                 version = of_page[position - first]
-            found.append(version)
-        return found
+            versions.append(version)
+        return versions
 
     def _id_of(self, position: int) -> str:
         number = position // PAGE
@@ -326,21 +326,21 @@ class _Pages:
         return array("Q", self._part(number).versions)
 
     def _part(self, number: int) -> _Part:
-        found = self._parts.get(number) or self._lately.get(number)
-        if found is None:
-            part = _part_of(number, self._index)
+        part = self._parts.get(number) or self._cache.get(number)
+        if part is None:
+            part_number = _part_number(number, self._index)
             try:
-                read = self._store.read_parts(self._place, [part])[part]
-                found = self._lately.put(number, _decode_part(read))
-                weight = _IN_MEMORY * len(read)
+                body = self._store.read_parts(self._place, [part_number])[part_number]
+                part = self._cache.put(number, _decode_part(body))
+                weight = _MEMORY_FACTOR * len(body)
                 self._pages_weight = min(self._pages_weight + weight, 2 * MAX_PAGES * weight)
-            except (KeyError, msgspec.MsgspecError):
-                self._parts |= self._from_log()
-                found = self._parts[number]
-        return found
+            except (KeyError, msgspec.MsgspecError):  # it is damaged, or something was forgotten since
+                self._parts |= self._parts_from_log()
+                part = self._parts[number]
+        return part
 
-    def _from_log(self) -> dict[int, _Part]:
-        """All pages, made again from the log: the checkpoint is damaged, or something was forgotten since."""
+    def _parts_from_log(self) -> dict[int, _Part]:
+        """Make all pages again from the log."""
         own = [stored for stored in self._store.read(self._place) if stored.stream == self._name]
         length = self._outline.end - self._outline.start
         transcript = Transcript() if self.past is None else self.past.copy()
@@ -356,16 +356,14 @@ class _Pages:
 
 
 def _window(view: View, cuts: Mapping[str, Cut]) -> range:
-    """The positions that the next request probably shows: those from the last cut on."""
-    found = [
-        view.log.find(item_id, view.end) for cut in cuts.values() for item_id in (cut.first or cut.whole,)
-    ]
-    known = [position for position in found if position is not None]
+    """The positions that the next request will probably show: those from the earliest cut on."""
+    positions = [view.log.find(cut.first or cut.whole, view.end) for cut in cuts.values()]
+    known = [position for position in positions if position is not None]
     return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
 
 
-def _part_of(number: int, index: int) -> int:
-    """The part of a checkpoint for a page of the transcript of an index; part 0 is the head."""
+def _part_number(number: int, index: int) -> int:
+    """The number of the checkpoint part with a page of a transcript. Part 0 is the head."""
     return number * _MAX_TRANSCRIPTS + index + 1
 
 

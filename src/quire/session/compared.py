@@ -1,7 +1,7 @@
-"""What a request has in common with the one before it, why it has no more, and what that cost.
+"""Compares a request with the one before it: the beginning they share, why it ends, and what that costs.
 
-A cache serves a beginning that two requests share: tools, instructions and messages, in that order. What
-follows the first change is written again, though the request before had it too.
+A cache serves the beginning that two requests share: tools, instructions and messages, in that order. All
+that follows the first change is processed again, even if the earlier request had it too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ from quire.session.receipts import Kept
 from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
-_LEAST_MISSED = 0.1
-"""A report that is less below what can be served is no break: caches serve whole blocks."""
+_MIN_MISSED = 0.1
+"""If a provider serves less than it could by a smaller share, that is no miss: caches serve whole blocks."""
 
 _EXCERPT = 160
 
 
 class Cause(NamedTuple):
-    """Why a cache did not serve all that the request before had. `edit` is the id of the edit that did it."""
+    """Why a cache did not serve the whole earlier request. `edit` is the id of the edit that caused it."""
 
     name: str
     reason: str
@@ -31,30 +31,30 @@ class Cause(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A request beside the one before it.
-
-    `share` is how much of it begins like the request before: a cache can serve as much. `again` are the
-    tokens that were sent before too and that a cache did not serve: those behind the first change, and those
-    that the provider did not serve. `cost` is what they cost more than from a cache, in USD at list prices.
-    Of several causes, `cause` is the one of more tokens. What was too short to be cached does not break.
-    """
+    """A request compared with the one before it."""
 
     items: int
+    """How many items from the start both have."""
     tokens: int
+    """The tokens of these items, and of the tools."""
     share: float
+    """The share of the request that `tokens` are: a cache can serve as much."""
     cause: Cause | None
+    """Why a cache did not serve more; of several causes, the one with more tokens."""
     again: int = 0
+    """Tokens sent in both requests that no cache served; 0 if the earlier one was too short to be cached."""
     cost: float | None = None
+    """What `again` cost more than from a cache, in USD at list prices."""
 
 
 def before_of(kept: Kept, earlier: Sequence[Kept]) -> Kept | None:
-    """The last request of the same sections, as several agents may take turns; else the last one."""
-    same = (one for one in reversed(earlier) if list(one.sections) == list(kept.sections))
+    """The last earlier request with the same sections, as several agents may take turns; else the last."""
+    same = (receipt for receipt in reversed(earlier) if list(receipt.sections) == list(kept.sections))
     return next(same, earlier[-1] if earlier else None)
 
 
 def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
-    """Compare two requests; `None` if one is not kept whole."""
+    """Compare two requests; `None` if the receipt of one is bare."""
     if before.is_bare or kept.is_bare:
         return None
     facts = facts_for(kept.model or DEFAULT_MODEL)
@@ -70,18 +70,18 @@ def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
     missed = round((share - (kept.spending.cached or 0)) * kept.tokens) if is_missed else 0
     if cause is None or missed > again:
         cause = at_provider
-    return Comparison(items, tokens, share, cause, again + missed, _more(again + missed, kept, facts))
+    return Comparison(items, tokens, share, cause, again + missed, _extra_cost(again + missed, kept, facts))
 
 
 def _is_cached(before: Kept, kept: Kept, facts: ModelFacts) -> bool:
-    """Whether a cache has the request before: it is long enough, or a report says so."""
+    """Whether a cache has the earlier request: it is long enough, or the reported usage shows it."""
     return before.tokens >= (facts.cache_minimum or 0) or kept.spending.usage.cache_read > 0
 
 
-def _more(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
-    """What tokens cost more if they are written to a cache, or sent without one, than if they are read.
+def _extra_cost(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
+    """What tokens that are not read from a cache cost more, in USD; `None` if a price is not known.
 
-    Where the provider reported what it charged, it is never more than that.
+    If the provider reported its usage, no more tokens than it charged are counted.
     """
     prices, usage = facts.prices.for_all_input(), kept.spending.usage
     if prices.input is None or prices.cache_write is None or prices.cache_read is None:
@@ -98,7 +98,7 @@ def _more(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
 
 
 def _tokens_of_first(before: Kept, kept: Kept, items: int) -> int:
-    """The tokens of tools and of the first items; sections that end there need not be counted again."""
+    """The tokens of tools and of the first items. Whole sections among them are not counted again."""
     whole, start = max(_whole_sections(before, items), _whole_sections(kept, items), key=lambda row: row[1])
     counter = counter_for(kept.model or DEFAULT_MODEL)
     counted = whole + sum(map(counter.count, kept.items[start:items])) + sum(kept.beside.values())
@@ -106,7 +106,7 @@ def _tokens_of_first(before: Kept, kept: Kept, items: int) -> int:
 
 
 def _whole_sections(kept: Kept, items: int) -> tuple[int, int]:
-    """The tokens of the sections that end within the first items, and where the last of them ends."""
+    """The tokens of the sections that are whole within the first items, and where the last of them ends."""
     tokens = end = 0
     names = [name for name, _ in kept.runs]
     for name, length in kept.runs:
@@ -117,16 +117,16 @@ def _whole_sections(kept: Kept, items: int) -> tuple[int, int]:
 
 
 def _tokens_of_new(before: Kept, kept: Kept, items: int) -> int:
-    """The tokens of what follows the first items and was not sent before."""
-    known = {item.id: item for item in before.items[items:]}
-    new = [item for item in kept.items[items:] if known.get(item.id) != item]
+    """The tokens after the first items that the earlier request did not have at all."""
+    earlier = {item.id: item for item in before.items[items:]}
+    new = [item for item in kept.items[items:] if earlier.get(item.id) != item]
     counter = counter_for(kept.model or DEFAULT_MODEL)
     tools = schema_tokens([tool for tool in kept.tools if tool not in before.tools], counter)
     return round((tools + sum(map(counter.count, new))) * _scale(kept))
 
 
 def _scale(kept: Kept) -> float:
-    """From counts to tokens of the request: framing, and what its counter had learned."""
+    """The factor from counted tokens to those of the request: framing, and the calibration of its counter."""
     return kept.tokens / max(sum(sizes_of(kept).values()), 1)
 
 
@@ -134,10 +134,10 @@ def _scale(kept: Kept) -> float:
 
 
 def _shared(before: Kept, kept: Kept) -> tuple[int, Cause | None]:
-    """How many items from the start are the same, and why there are no more; `None` if it only grew."""
+    """How many items from the start are equal, and why not more; `None` if items were only added."""
     items = shared_prefix(before.items, kept.items)
     if (before.provider, before.model) != (kept.provider, kept.model):
-        names = [f"{one.model or 'a model'} at {one.provider}" for one in (before, kept)]
+        names = [f"{receipt.model or 'a model'} at {receipt.provider}" for receipt in (before, kept)]
         return items, Cause("model", f"{names[0]} → {names[1]}")
     if before.tools != kept.tools:
         return items, Cause("tools", _changed_tools(before.tools, kept.tools))
@@ -157,7 +157,7 @@ def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:
 
 
 def _cause_at(before: Kept, kept: Kept, place: int) -> Cause:
-    """Why the item at a place of the request before is not at this place any more."""
+    """Why the item at a place of the earlier request is not at this place any more."""
     old = before.items[place]
     new = kept.items[place] if place < len(kept.items) else None
     view, view_before = kept.items.view, before.items.view
@@ -193,9 +193,9 @@ def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View
 
 
 def _cause_at_provider(before: Kept, kept: Kept, share: float, facts: ModelFacts) -> Cause | None:
-    """Why a provider served less of a request than it could; `None` if it did not."""
+    """Why a provider served less of a request than it could; `None` if it served enough."""
     reported, usage = kept.spending.cached, kept.spending.usage
-    if reported is None or share - reported <= _LEAST_MISSED:
+    if reported is None or share - reported <= _MIN_MISSED:
         return None
     if facts.cache_minimum is not None and share * usage.input < facts.cache_minimum:
         return None if usage.cache_read else _short(facts)
@@ -214,9 +214,9 @@ def _short(facts: ModelFacts) -> Cause:
 
 
 class FirstChange(NamedTuple):
-    """Where the payloads of two requests differ first: the byte of the JSON, its path, and what follows it.
+    """The first difference of two payloads: the byte of the JSON, the path, and an excerpt of each.
 
-    With `is_growth`, the conversation of the earlier request ends there, and only goes on in the later one.
+    With `is_growth`, the later request only adds messages to the earlier one.
     """
 
     byte: int
@@ -231,24 +231,24 @@ Change = tuple[Path, bytes, bytes]
 
 
 def first_change(before: Kept, kept: Kept) -> FirstChange | None:
-    """Find the first byte that differs, in the order in which a provider reads: the conversation last.
+    """Find the first byte that differs, in the order in which providers read: the conversation last.
 
-    Fields that only say what to cache are passed over: they move from request to request, and are not cached.
-    `Forgotten` if one of the requests cannot be rendered again.
+    Cache marks are left out, because they differ in each request, and are not cached themselves. `Forgotten`
+    if one of the requests cannot be rendered again.
     """
-    old, new = (one.payload(cache=False).payload for one in (before, kept))
+    old, new = (receipt.payload(cache=False).payload for receipt in (before, kept))
     history = HISTORY.get(kept.provider, "")
     fields = sorted({**new, **old}, key=lambda name: name == history)
-    found = _first(_changed(old.get(name), new.get(name), (name,)) for name in fields)
-    if found is None:
+    change = _first(_changed(old.get(name), new.get(name), (name,)) for name in fields)
+    if change is None:
         return None
-    path, was, now = found
+    path, was, now = change
     same = next(
         (n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now))
     )
     texts = [text[same : same + _EXCERPT].decode(errors="replace") for text in (was, now)]
     is_growth = path == (history, len(old.get(history, ())))
-    return FirstChange(_offset(kept.request(), path) + same, _named(path), is_growth, *texts)
+    return FirstChange(_offset(kept.request(), path) + same, _path_text(path), is_growth, *texts)
 
 
 def _changed(old: Any, new: Any, path: Path) -> Change | None:
@@ -258,12 +258,12 @@ def _changed(old: Any, new: Any, path: Path) -> Change | None:
         return _first(_changed(old.get(name), new.get(name), (*path, name)) for name in {**new, **old})
     if _are(list, old, new):
         pairs = enumerate(zip(old, new, strict=False))
-        found = _first(_changed(a, b, (*path, place)) for place, (a, b) in pairs)
+        change = _first(_changed(a, b, (*path, place)) for place, (a, b) in pairs)
         end = min(len(old), len(new))
-        if found is not None or len(old) == len(new):
-            return found
+        if change is not None or len(old) == len(new):
+            return change
         return (*path, end), encode(old[end:])[1:-1], encode(new[end:])[1:-1]
-    was, now = (b"" if one is None else encode(one) for one in (old, new))
+    was, now = (b"" if value is None else encode(value) for value in (old, new))
     return path, was, now
 
 
@@ -272,13 +272,13 @@ def _are(kind: type, *values: Any) -> bool:
 
 
 def _first(changes: Iterable[Change | None]) -> Change | None:
-    return next((one for one in changes if one is not None), None)
+    return next((change for change in changes if change is not None), None)
 
 
 def _offset(value: Any, path: Path) -> int:
-    """Where the JSON of a value within another begins; of one that is not there, where it would.
+    """The byte at which the value at a path begins in the JSON of a value, or would begin if it is missing.
 
-    A text that has a field for caches is a block of its own in a list.
+    In a request with cache marks, a text may be a list with one block instead.
     """
     is_mapping = _are(dict, value)
     if not path and _are(list, value) and value and "text" in value[0]:
@@ -294,5 +294,5 @@ def _offset(value: Any, path: Path) -> int:
     return at - 1
 
 
-def _named(path: Path) -> str:
+def _path_text(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

@@ -1,7 +1,7 @@
-"""The entries of the streams of calls and jobs as typed values; in the log each is a note.
+"""The entries of the streams `CALLS` and `JOBS` as typed values. In the log, each is a note.
 
-`note_of` writes one, and `call_entry` and `job_entry` read one. Calls are named by the ids of their items,
-because the call ids of providers may come again.
+`note_of` encodes an entry; `call_entry` and `job_entry` decode one. A call is identified by the id of its
+item, because providers may use a call id again.
 """
 
 from collections.abc import Mapping
@@ -15,34 +15,35 @@ from quire.stores.streams import tombstone
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """Who does some work, and until when the others believe it."""
+    """Which process works on something, and until when others must assume that it does."""
 
     claim: str
     until: float = 0.0
+    """In UTC epoch seconds."""
     process: list[str | int | None] | None = None
-    """The machine, the number of the process, and when it was started."""
+    """The machine, the number of the process, and its start time."""
 
 
 # Of calls
 
 
 class OwnedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="owned"):
-    """The turn of an agent made these calls, and runs them. It is written with the reply of the model."""
+    """The turn of an agent made these calls, and runs them. Written together with the reply of the model."""
 
     calls: list[str]
 
 
 class BegunCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="begun"):
-    """Calls are about to be run. Written again with the same claim, it renews the lease."""
+    """These calls are about to run. The same claim written again renews the lease."""
 
     calls: list[str]
     lease: Lease
     job: str | None = None
-    """The claim of the job that they are part of."""
+    """The claim of the job that the calls are part of."""
 
 
 class ApprovedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="approved"):
-    """A person lets these calls run."""
+    """A person has approved these calls."""
 
     calls: list[str]
 
@@ -54,11 +55,11 @@ CallEntry = OwnedCalls | BegunCalls | ApprovedCalls
 
 
 class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="job"):
-    """A job was accepted. The items that it brings, a message or results, follow it at once."""
+    """A job was accepted. Its items, a message or results, are the next entries of the stream."""
 
     job: str
     before: int = 0
-    """How many of these items come before its message."""
+    """How many of these items come before the message."""
     decisions: Mapping[str, bool | str] = {}
     tools: list[Any] = []
     parameters: Mapping[str, Any] = {}
@@ -69,18 +70,18 @@ class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is
     trace: str = ""
     steers: bool = False
     is_forgotten: bool = False
-    """Its content was erased: unless somebody does it already, it ends without a request."""
+    """Its content was erased: it ends without a request, unless a worker has begun it."""
 
 
-class TakenJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="taken"):
-    """Somebody does a job from here on. Written again with the same claim, it renews the lease."""
+class ClaimedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="taken"):
+    """A worker has claimed a job. The same claim written again renews the lease."""
 
     job: str
     lease: Lease
 
 
 class CancelledJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="cancelled"):
-    """A job that somebody does is to end at its next safe point."""
+    """A running job was cancelled: it must end at its next safe point."""
 
     job: str
 
@@ -95,36 +96,36 @@ class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", 
     error: str = ""
 
 
-JobEntry = AcceptedJob | TakenJob | CancelledJob | EndedJob
+JobEntry = AcceptedJob | ClaimedJob | CancelledJob | EndedJob
 
 
 def note_of(entry: CallEntry | JobEntry) -> Note:
-    """The note that keeps an entry in the log."""
+    """Encode an entry as a note."""
     return Note(content=msgspec.to_builtins(entry), key=str(entry.__struct_config__.tag))
 
 
 def forgotten_job(note: Note) -> Note:
-    """The note that a job was accepted, without its content."""
+    """The tombstone of the note that accepts a job: the job stays pending, without its content."""
     entry = job_entry(note)
     assert isinstance(entry, AcceptedJob)
-    left = AcceptedJob(
+    emptied = AcceptedJob(
         entry.job, entry.before, not_before=entry.not_before, steers=entry.steers, is_forgotten=True
     )
-    return msgspec.structs.replace(note, content=msgspec.to_builtins(left), extras=tombstone(note).extras)
+    return msgspec.structs.replace(note, content=msgspec.to_builtins(emptied), extras=tombstone(note).extras)
 
 
 def call_entry(item: Item) -> CallEntry:
-    """An entry of the stream of calls."""
-    found: CallEntry = _read(item, CallEntry)
-    return found
+    """Decode an item of the stream `CALLS`."""
+    entry: CallEntry = _decode(item, CallEntry)
+    return entry
 
 
 def job_entry(item: Item) -> JobEntry | None:
-    """An entry of the stream of jobs; `None` for what a job brings."""
-    return _read(item, JobEntry) if isinstance(item, Note) and item.key is not None else None
+    """Decode an item of the stream `JOBS`; `None` for the items of a job, which are no entries."""
+    return _decode(item, JobEntry) if isinstance(item, Note) and item.key is not None else None
 
 
-def _read(item: Item, kind: Any) -> Any:
+def _decode(item: Item, kind: Any) -> Any:
     try:
         return msgspec.convert(item.content if isinstance(item, Note) else None, kind)
     except msgspec.ValidationError as fault:

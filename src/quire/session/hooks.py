@@ -1,10 +1,11 @@
-"""Events, and the hooks that hear them.
+"""Events, and the hooks that are called for them.
 
-A hook of something about to happen may refuse it by raising: then nothing has changed. An error in a hook of
-something done changes nothing either: it is logged, and kept in `failures`.
+A hook of an event that is about to happen may refuse it by raising: then nothing changes. An error in a hook
+of an event that has happened is logged and kept in `failures`, and has no other effect.
 
-A generator function is a hook around what happens. It runs to its `yield` before, and on after; both in the
-task that does it. So a context variable that it sets is seen by the work, and by the tasks and threads of it.
+A hook that is a generator function runs around the work. It runs to its `yield` before the work, and
+continues after it, both in the task of the work. So the work, its tasks and its threads see a context
+variable that the hook sets.
 """
 
 import logging
@@ -34,7 +35,7 @@ class _OfItems(NamedTuple):
 
 
 class Adding(_OfItems):
-    """Items are about to be recorded in a stream: a transcript by its name, or the pool."""
+    """Items are about to be recorded in a stream, which is the name of a transcript, or the pool."""
 
 
 class Added(_OfItems):
@@ -48,7 +49,7 @@ class _OfNotes(NamedTuple):
 
 
 class Dropping(_OfNotes):
-    """Notes are about to be dropped from the pool; `by` is the note that evicts them, if one does."""
+    """Notes are about to be dropped from the pool; `by` is the note that evicts them, or `None`."""
 
 
 class Dropped(_OfNotes):
@@ -96,7 +97,7 @@ class Calling(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A tool was called. `fault` names what it raised, or else why it failed, such as `timeout`."""
+    """A tool was called. If it failed, `fault` is the name of its error, or a reason such as `timeout`."""
 
     place: Place
     name: str
@@ -107,7 +108,7 @@ class Called(NamedTuple):
 
 
 class Requesting(NamedTuple):
-    """A model is about to be asked, for an answer or for a summary. `provider` is the name of its wire."""
+    """A model is about to be asked for an answer or a summary. `provider` is the name of its wire."""
 
     place: Place
     provider: str
@@ -117,10 +118,10 @@ class Requesting(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """A model was asked. `answer` is what came of it; `fault` names the error if it failed.
+    """A model was asked. `answer` is empty if the request failed; then `fault` is the name of the error.
 
     `retries` are the names of the errors after which the request was sent again. `seconds` is the time from
-    the first try to the end of the answer.
+    the first attempt to the end of the answer.
     """
 
     place: Place
@@ -133,14 +134,14 @@ class Requested(NamedTuple):
 
 
 class Recalling(NamedTuple):
-    """What was said before, or a document, is about to be searched for."""
+    """The memory is about to be searched for earlier items or documents."""
 
     place: Place
     question: str
 
 
 class Recalled(NamedTuple):
-    """Quotes were found, best first; which of them are shown is decided later."""
+    """Quotes were found, best first. The context shows those that fit."""
 
     place: Place
     question: str
@@ -155,7 +156,7 @@ class Replying(NamedTuple):
 
 
 class Replied(NamedTuple):
-    """A turn of an agent has ended: `stop` is that of its reply, or `fault` names the error."""
+    """A turn of an agent has ended: `stop` says how, as in its reply, or `fault` is the name of its error."""
 
     place: Place
     agent: str
@@ -165,10 +166,10 @@ class Replied(NamedTuple):
 
 
 RECORDING = (Adding, Added, Dropping, Dropped)
-"""The events of what is written. In a draft they are fired when it is merged."""
+"""The events of recorded items and notes. A draft fires them when it is merged."""
 
 Doing = Replying | Requesting | Calling | Building | Recalling | Compacting
-"""Something that hooks may run around."""
+"""The events that a generator hook can run around."""
 
 _Done = Replied | Requested | Called | Built | Recalled | Compacted
 Event = Adding | Added | Dropping | Dropped | Doing | _Done
@@ -184,14 +185,14 @@ _AFTER: dict[type, type] = {
     Recalling: Recalled,
     Compacting: Compacted,
 }
-"""For each event of something about to happen, the event of that done."""
+"""By event of something about to happen, the event after it has happened."""
 
 Done = Callable[[_Done], Awaitable[None]]
-"""Fires the event of something that was done."""
+"""Fires the event after something has happened."""
 
 
 class Hook:
-    """A function with the events that it hears. Calling it calls the function."""
+    """A function with its events. Calling the hook calls the function."""
 
     def __init__(
         self,
@@ -202,11 +203,11 @@ class Hook:
     ) -> None:
         self.function, self.events, self.where = function, events, where
         self.name = named(name or function.__name__, "the name of a hook")
-        called = getattr(function, "__call__", None)  # noqa: B004  # an object may be called too
-        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(called)
+        method = getattr(function, "__call__", None)  # noqa: B004  # of an object that can be called
+        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(method)
         self.is_around = isgeneratorfunction(function)
         if self.is_around and not set(events) <= set(get_args(Doing)):
-            known = ", ".join(one.__name__ for one in get_args(Doing))
+            known = ", ".join(event.__name__ for event in get_args(Doing))
             raise InvalidValue(f"hook {cut(self.name)!r} is a generator: it hears only {known}")
 
     def __call__(self, event: Any) -> Any:
@@ -216,31 +217,31 @@ class Hook:
         return f"<Hook {self.name!r} of {', '.join(event.__name__ for event in self.events)}>"
 
     def hears(self, event: Event) -> bool:
-        """Whether it is to be called for an event."""
+        """Whether the hook has to be called for an event."""
         return isinstance(event, self.events) and (self.where is None or self.where(event))
 
 
 def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[[Callable[[Any], Any]], Hook]:
-    """Declare a function as a hook of some events, or only of those `where` a function returns true.
+    """Declare a function as a hook of some events, or only of those for which `where` returns true.
 
-    A generator function runs around what happens. It yields once: what `yield` returns is the event after,
-    and what it raises is the error if there is no such event.
+    A generator function runs around the work, and must yield once. `yield` returns the event after the work,
+    or raises the error of the work if there is no such event.
     """
     known = (*_AFTER, *_AFTER.values())
     if not events or any(event not in known for event in events):
-        names = ", ".join(one.__name__ for one in known)
+        names = ", ".join(event.__name__ for event in known)
         raise InvalidValue(f"a hook hears one event or more of these: {names}")
 
-    def declared(function: Callable[[Any], Any]) -> Hook:
+    def declare(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
             raise WrongType(f"a hook is a function, not {type(function).__name__}")
         return Hook(function, events, where)
 
-    return declared
+    return declare
 
 
 class HookFailure(NamedTuple):
-    """A hook that failed after the fact."""
+    """The error of a hook of an event that has happened: the names of hook, event and error."""
 
     hook: str
     event: str
@@ -248,27 +249,27 @@ class HookFailure(NamedTuple):
 
 
 class Hooks:
-    """Hooks in the order they were given, and their failures."""
+    """Hooks, called in their order, and their failures."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self.all = list(hooks)
-        for one in self.all:
-            if not isinstance(one, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise WrongType(f"a session takes hooks, made by @hook, not {type(one).__name__}")
+        for each in self.all:
+            if not isinstance(each, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise WrongType(f"a session takes hooks, made by @hook, not {type(each).__name__}")
         self.failures: list[HookFailure] = []
 
     @property
     def hear_records(self) -> bool:
-        """Whether a hook hears of what is recorded."""
-        return any(not set(one.events).isdisjoint(RECORDING) for one in self.all)
+        """Whether there is a hook of recorded items or notes."""
+        return any(not set(each.events).isdisjoint(RECORDING) for each in self.all)
 
     @asynccontextmanager
     async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
-        """Call the hooks of an event before the block, and give it what calls those of the event after."""
+        """Fire an event before the block, which is given a function that fires the event after it."""
         if not self.all:
-            yield _unheard
+            yield _ignore
             return
-        begun: list[tuple[Hook, Generator[Any, Any, Any]]] = []
+        started: list[tuple[Hook, Generator[Any, Any, Any]]] = []
         after: _Done | None = None
         fault: BaseException | None = None
 
@@ -279,50 +280,50 @@ class Hooks:
 
         await self.fire(event, may_wait=may_wait)
         try:
-            for one in self.all:
-                if one.is_around and one.hears(event):
-                    running = one(event)
-                    next(running, None)
-                    begun.append((one, running))
+            for each in self.all:
+                if each.is_around and each.hears(event):
+                    generator = each(event)
+                    next(generator, None)
+                    started.append((each, generator))
             yield done
         except BaseException as error:
             fault = error
             raise
         finally:
-            for one, running in reversed(begun):
+            for each, generator in reversed(started):
                 try:
-                    _end(running, after, fault)
+                    _end(generator, after, fault)
                 except Exception as error:
-                    self._keep_failure(one, event, error)
+                    self._keep_failure(each, event, error)
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
-        """Call the hooks of an event. If none may wait, an async hook is refused before anything happens."""
+        """Call the hooks of an event. Without `may_wait`, an async hook is refused before any is called."""
         after = _AFTER.get(type(event))
         if after is not None and not may_wait:
             self.refuse_async((type(event), after))
-        for one in self.all:
+        for each in self.all:
             try:
-                if one.hears(event) and not one.is_around:
-                    await _call(one, event, may_wait)
+                if each.hears(event) and not each.is_around:
+                    await _call(each, event, may_wait)
             except Exception as fault:
-                if after is not None:  # the hook refuses what is about to happen
+                if after is not None:  # the hook refuses the event, which has not happened yet
                     raise
-                self._keep_failure(one, event, fault)
+                self._keep_failure(each, event, fault)
 
     def refuse_async(self, events: Iterable[type]) -> None:
         """Raise `WrongType` if a hook of one of the events has to be awaited."""
-        for one in self.all:
-            if one.is_async and not set(one.events).isdisjoint(events):
-                raise WrongType(_is_async(one))
+        for each in self.all:
+            if each.is_async and not set(each.events).isdisjoint(events):
+                raise WrongType(_async_refused(each))
 
-    def _keep_failure(self, one: Hook, event: Event, fault: Exception) -> None:
-        failure = HookFailure(one.name, type(event).__name__, type(fault).__name__)
+    def _keep_failure(self, failed: Hook, event: Event, fault: Exception) -> None:
+        failure = HookFailure(failed.name, type(event).__name__, type(fault).__name__)
         self.failures = [*self.failures, failure][-_MAX_FAILURES:]
         logger.warning("hook %s failed on %s: %s", *failure)
 
 
 class DraftHooks(Hooks):
-    """The hooks of a draft: of what is recorded they hear when it is merged."""
+    """The hooks of a draft. Events of recorded items are not fired before it is merged."""
 
     def __init__(self, outer: Hooks) -> None:
         super().__init__(outer.all)
@@ -330,49 +331,49 @@ class DraftHooks(Hooks):
 
     @asynccontextmanager
     async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
-        """Pass on an event."""
+        """Fire the events of the work at once."""
         async with self._outer.around(event, may_wait=may_wait) as done:
             yield done
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
-        """Pass on an event, unless it is of what is recorded."""
+        """Fire an event at once, unless it is of recorded items."""
         if not isinstance(event, RECORDING):
             await self._outer.fire(event, may_wait=may_wait)
 
 
-async def _call(one: Hook, event: Event, may_wait: bool) -> None:
-    """Call a hook, and wait if it has to be awaited: a plain function may return an awaitable too."""
-    answer = one(event)
-    if not isinstance(answer, Awaitable):
+async def _call(called: Hook, event: Event, may_wait: bool) -> None:
+    """Call a hook, and await its result if it is awaitable, as a plain function may return a coroutine."""
+    result = called(event)
+    if not isinstance(result, Awaitable):
         return
     if may_wait:
-        await answer
+        await result
         return
-    if isinstance(answer, Coroutine):
-        answer.close()
-    raise WrongType(_is_async(one))
+    if isinstance(result, Coroutine):
+        result.close()
+    raise WrongType(_async_refused(called))
 
 
-async def _unheard(_: object) -> None:
+async def _ignore(_: object) -> None:
     """The `Done` of a session without hooks."""
 
 
-def _end(running: Generator[Any, Any, Any], after: _Done | None, fault: BaseException | None) -> None:
-    """Let a generator run from its `yield` to its end: with the event after, or else with the error."""
+def _end(generator: Generator[Any, Any, Any], after: _Done | None, fault: BaseException | None) -> None:
+    """Run a generator from its `yield` to its end, with the event after the work or with its error."""
     try:
         if after is None and fault is not None:
-            running.throw(fault)
+            generator.throw(fault)
         else:
-            running.send(after)
+            generator.send(after)
     except StopIteration:
         return
     except BaseException as error:
         if error is fault:
             return
         raise
-    running.close()
+    generator.close()
     raise RuntimeError("a hook around something yields once")
 
 
-def _is_async(one: Hook) -> str:
-    return f"hook {cut(one.name)!r} is async: use an awaited verb, such as `session.aio.append`"
+def _async_refused(refused: Hook) -> str:
+    return f"hook {cut(refused.name)!r} is async: use an awaited verb, such as `session.aio.append`"

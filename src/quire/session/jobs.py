@@ -1,8 +1,8 @@
-"""Jobs: work for a conversation that was accepted, and is answered once, by whichever process does it.
+"""Jobs: accepted work for a conversation. Any process may do a job, and it is answered once.
 
-A job is in the log of its conversation, so the address of the conversation and the id of the job are all that
-travels. Whoever takes a job writes a new claim; from then on the writes of an older holder are refused with
-`TurnLost`. A process that dies leaves a job that another can take, and go on where the record ends.
+A job is stored in the log of its conversation, so a queue needs only the address of the conversation and the
+id of the job. A worker claims a job by writing a new claim. From then on the writes of an earlier worker fail
+with `TurnLost`. If a process dies, another one can claim the job and continue where the log ends.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -15,22 +15,30 @@ import msgspec
 from quire.errors import Conflict, InvalidValue, QuireError, TurnBusy, TurnLost, UnknownId, cut
 from quire.items import Item, Message, Note, ToolCall, ToolResult, new_id
 from quire.session.aio import AWAITED, Writer
-from quire.session.entries import AcceptedJob, CancelledJob, EndedJob, JobEntry, TakenJob, job_entry, note_of
+from quire.session.entries import (
+    AcceptedJob,
+    CancelledJob,
+    ClaimedJob,
+    EndedJob,
+    JobEntry,
+    job_entry,
+    note_of,
+)
 from quire.session.leases import claimed, is_held, renewed
 from quire.session.log import CLAIMS, Entries, Log, open_log
-from quire.session.state import PendingJob, State, Written
+from quire.session.state import JobsState, PendingJob, State, Written
 from quire.stores import Place, Store
 from quire.stores.streams import JOBS, MAIN
 from quire.tokens import Definition
 
-_MOST_READ = 256
-"""Entries of the stream of jobs that are read at once, from its end, to find one that has ended."""
+_BATCH = 256
+"""How many entries of the stream `JOBS` are read at once, from its end, to find a job."""
 
 
 class Job(NamedTuple):
     """One piece of work: a message to answer, decisions on calls that wait, or results of the client's tools.
 
-    Without any of them, it goes on with a turn that failed. The message has the id of the job.
+    A job with none of these continues a turn that failed. The id of the message is the id of the job.
     """
 
     id: str
@@ -38,23 +46,23 @@ class Job(NamedTuple):
     decisions: Mapping[str, bool | str] = {}
     results: tuple[ToolResult, ...] = ()
     before: tuple[Item, ...] = ()
-    """Items that are recorded before the message, when the job begins."""
+    """Items to record before the message when the job begins."""
     tools: Sequence[Definition] = ()
-    """Tools that the client runs, for this turn."""
+    """Tools that the client runs, for this turn only."""
     parameters: Mapping[str, Any] = {}
     """Values for the sections of the template."""
     is_streamed: bool = False
-    """Whether somebody reads the words of the answer as they come."""
+    """Whether a client reads the answer as a stream."""
     not_before: float = 0.0
-    """When it may begin, in UTC epoch seconds."""
+    """The earliest time to begin, in UTC epoch seconds."""
     digest: str = ""
-    """What tells it from another job that a caller gave the same id."""
+    """A digest of the request of the caller, to detect a different request with the same id."""
     output: Mapping[str, Any] = {}
     """The JSON schema of the answer, if it has one."""
     trace: str = ""
-    """The `traceparent` of who asked: the turn is a part of this trace, where OpenTelemetry is in use."""
+    """The `traceparent` of the caller: with OpenTelemetry, the turn becomes a part of this trace."""
     steers: bool = False
-    """Whether its message is shown to a turn that runs, with its next request, and begins none then."""
+    """Whether a running turn takes the message into its next request, instead of a new turn answering it."""
 
     @staticmethod
     def of(
@@ -63,16 +71,16 @@ class Job(NamedTuple):
         id: str | None = None,
         **fields: Any,
     ) -> "Job":
-        """A job with a new id, or with one that the caller chose: submitted twice, it is one job."""
+        """A job with a new id, or with the id of the caller: submitting the same id again has no effect."""
         job_id = id or new_id()
         if isinstance(message, str):
             message = Message("user", message)
-        said = None if message is None else msgspec.structs.replace(message, id=job_id)
-        return Job(job_id, said, **fields)
+        named = None if message is None else msgspec.structs.replace(message, id=job_id)
+        return Job(job_id, named, **fields)
 
 
 class Outcome(NamedTuple):
-    """How a job ended. What was said is in the log, after `since` and up to the version."""
+    """How a job ended. Its items are in the log after the version `since`, up to `version`."""
 
     job: str
     stop: str
@@ -106,48 +114,48 @@ def _items_of(job: Job) -> list[Item]:
         raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}
     options |= {"tools": list(job.tools)} if job.tools else {}
-    brings = [] if job.message is None else [job.message]
+    message = [] if job.message is None else [job.message]
     note = note_of(AcceptedJob(job.id, len(job.before), **options))
-    return [note, *job.before, *brings, *job.results]
+    return [note, *job.before, *message, *job.results]
 
 
 def _job_of(pending: PendingJob) -> Job:
     entry, items = pending.entry, pending.items
-    before, brings = items[: entry.before], items[entry.before :]
+    before, rest = items[: entry.before], items[entry.before :]
     return Job(
         entry.job,
-        next((item for item in brings if isinstance(item, Message)), None),
-        results=tuple(item for item in brings if isinstance(item, ToolResult)),
+        next((item for item in rest if isinstance(item, Message)), None),
+        results=tuple(item for item in rest if isinstance(item, ToolResult)),
         before=tuple(before),
         tools=tuple(entry.tools),
         **{name: getattr(entry, name) for name in _OPTIONS if name != "tools"},
     )
 
 
-class Taken:
-    """A job that this process does."""
+class RunningJob:
+    """A job that this process works on, or why it does not: see `unfinished` and `outcome`."""
 
     def __init__(
         self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False, is_forgotten: bool = False
     ) -> None:
         self.job, self._since = job, since
         self.is_forgotten = is_forgotten
-        """Whether its content was erased before it was taken."""
+        """Whether its content was erased before it was claimed."""
         self.is_retry = is_retry
-        """Whether somebody has begun it before."""
+        """Whether a worker has claimed it before."""
         self.unfinished: str | None = None
-        """Another job that was begun and has not ended: it goes first, and this one was not taken."""
+        """A begun job that has to end first: this one was not claimed."""
         self._writer = writer
         self.outcome: Outcome | None = None
-        """How it ended, once it has."""
+        """How the job ended; `None` until it has."""
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether somebody has cancelled it."""
+        """Whether the job was cancelled."""
         return self.job.id in self._writer.log.state.jobs.cancelled
 
     async def end(self, stop: str, *, waiting: Sequence[str] = (), error: str = "") -> Outcome:
-        """Record how the job ended. `TurnLost` if another has taken it."""
+        """Record how the job ended; `TurnLost` if another worker has claimed it."""
         log = self._writer.log
         entry = EndedJob(self.job.id, stop, self._since, list(waiting), error)
         note = note_of(entry)
@@ -169,50 +177,52 @@ class OpenJob(NamedTuple):
     place: Place
     job: str
     state: JobState
-    """Running: somebody has taken it, who may have died since. Cancelled: whoever does it is to end it."""
+    """A worker has claimed a running job; it may have died since. It has to end a cancelled job."""
     not_before: float = 0.0
-    """When it may begin, in UTC epoch seconds."""
+    """The earliest time to begin, in UTC epoch seconds."""
 
 
 def open_jobs(store: Store, scope: str | None = None) -> list[OpenJob]:
-    """The jobs of a scope that have not ended; those of all scopes are for the operator."""
+    """The jobs of a scope that have not ended; without a scope, those of all scopes."""
     places = store.with_open_jobs(scope)
-    return [one for place in places for one in open_jobs_of(open_log(store, place))]
+    return [job for place in places for job in open_jobs_of(open_log(store, place))]
 
 
 def open_jobs_of(log: Log) -> list[OpenJob]:
     """The jobs of one conversation that have not ended, in order."""
-    found: list[OpenJob] = []
     with log.applying:
-        jobs = log.jobs
-        for job, pending in jobs.pending.items():
-            is_running = jobs.holder is not None and jobs.holder.job == job
-            progress: JobState = "running" if is_running else "waiting"
-            progress = "cancelled" if job in jobs.cancelled else progress
-            found.append(OpenJob(log.place, job, progress, pending.entry.not_before))
-    return found
+        return [
+            OpenJob(log.place, job_id, _state_of(job_id, log.jobs), pending.entry.not_before)
+            for job_id, pending in log.jobs.pending.items()
+        ]
+
+
+def _state_of(job_id: str, jobs: JobsState) -> JobState:
+    if job_id in jobs.cancelled:
+        return "cancelled"
+    return "running" if jobs.holder is not None and jobs.holder.job == job_id else "waiting"
 
 
 class Jobs:
-    """The jobs of one conversation. Their verbs are awaited."""
+    """The jobs of one conversation. All verbs that may wait are coroutines."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer, self._log = writer, writer.log
 
     async def submit(self, job: Job) -> int:
-        """Accept a job, and return the version before it: all that comes of it has a higher one.
+        """Accept a job, and return the version before it: everything the job writes has a higher version.
 
-        A job whose id is known is not accepted again: it is pending, its message is on record, it was
-        cancelled, or it ended not long ago.
+        A job whose id is known is not accepted again. An id is known if the job is pending, was cancelled, or
+        ended recently, and if a message with this id is in the transcript.
         """
         return await AWAITED.write(self._log, lambda: accept_job(self._writer, job))
 
     async def cancel(self, job_id: str) -> None:
-        """Cancel a job. One that waits never starts; one that runs ends at its next safe point.
+        """Cancel a job. A waiting job never starts; a running job ends at its next safe point.
 
-        That is before its next request or tool call, or at once if it runs in this process, or if a service
-        cancels what its worker does. What it did stays on the record. `UnknownId` if it has ended, or there
-        is none.
+        The next safe point is before its next request or tool call. It ends at once if it runs in this
+        process, or if its worker belongs to the service that cancels it. What it has recorded stays.
+        `UnknownId` if the job has ended, or there is none.
         """
 
         def entries(state: State) -> Entries:
@@ -229,30 +239,28 @@ class Jobs:
         await self.interrupt()
 
     async def interrupt(self) -> None:
-        """End the turn that runs in this process at once, if its job was cancelled."""
-        work = self._log.at_work
-        if work is not None and self.current in self._log.jobs.cancelled:
-            await work.interrupt()
+        """Interrupt the turn that runs in this process, if its job was cancelled."""
+        turn = self._log.running_turn
+        if turn is not None and self.current in self._log.jobs.cancelled:
+            await turn.interrupt()
 
     async def retry(self, job_id: str) -> Job:
-        """A job that goes on with one that failed, to be submitted; for one job it is always the same.
+        """Make a job that continues a failed one. Submit it next; its id is the same on every call.
 
-        `Conflict` if the job has not failed, or more was said since. `UnknownId` if there is none.
+        `Conflict` if the job has not failed, or the conversation went on since. `UnknownId` if there is none.
         """
         job = await AWAITED.do(self._log, lambda: _accepted(self._log, job_id))
         outcome = await self.outcome(job_id)
         if outcome is None or outcome.stop != "failed" or said_since(self._log, outcome.version):
             raise Conflict(f"the job {cut(job_id)!r} has not failed, or the conversation went on since")
-        again = f"again_{sha256(job_id.encode()).hexdigest()[:32]}"
-        job, transcript = (
-            job._replace(id=again, not_before=0.0, digest="", steers=False),
-            self._log.state.transcripts[MAIN],
-        )
+        retry_id = f"again_{sha256(job_id.encode()).hexdigest()[:32]}"
+        job = job._replace(id=retry_id, not_before=0.0, digest="", steers=False)
+        transcript = self._log.state.transcripts[MAIN]
         if job_id not in transcript:
-            message = job.message and msgspec.structs.replace(job.message, id=again)
+            message = job.message and msgspec.structs.replace(job.message, id=retry_id)
             return job._replace(message=message)
-        waiting = {name for call in transcript.view.pending() for name in (call.id, call.call_id)}
-        decisions = {name: job.decisions[name] for name in job.decisions if name in waiting}
+        open_ids = {name for call in transcript.view.pending() for name in (call.id, call.call_id)}
+        decisions = {name: job.decisions[name] for name in job.decisions if name in open_ids}
         return job._replace(message=None, before=(), decisions=decisions)
 
     def pending(self) -> list[Job]:
@@ -262,7 +270,7 @@ class Jobs:
 
     @property
     def current(self) -> str | None:
-        """The id of the job that somebody has taken and not ended."""
+        """The id of the job that a worker has claimed and not ended."""
         holder = self._log.jobs.holder
         return None if holder is None else holder.job
 
@@ -275,27 +283,27 @@ class Jobs:
 
 
 def accept_job(writer: Writer, job: Job) -> int:
-    """As `Jobs.submit`, in this thread: for a caller whose transaction the store has joined."""
+    """As `Jobs.submit`, but in this thread, so that it may be part of a transaction of the caller."""
     items = writer.ready(_items_of(job))
     before = 0
 
     def entries(state: State) -> Entries:
         nonlocal before
-        known = _known(job.id, state)
-        before = state.version if known is None else known
-        return [Written(JOBS, item) for item in items] if known is None else []
+        known_before = _version_before(job.id, state)
+        before = state.version if known_before is None else known_before
+        return [Written(JOBS, item) for item in items] if known_before is None else []
 
     writer.commit(entries)
     return before
 
 
 def version_before_job(log: Log, job_id: str) -> int | None:
-    """The version before a job that was accepted, as far as is known; `None` if it was not."""
-    return log.look(lambda state: _known(job_id, state))
+    """The version before a job was accepted; `None` if its id is not known: see `Jobs.submit`."""
+    return log.read_state(lambda state: _version_before(job_id, state))
 
 
 def said_since(log: Log, version: int) -> bool:
-    """Whether something was said or done in a conversation after a version."""
+    """Whether a conversation has messages, calls or results after a version."""
     with log.applying:
         view, before = log.state.transcripts[MAIN].view, log.state.revision_at(version, MAIN)
     return any(
@@ -304,113 +312,115 @@ def said_since(log: Log, version: int) -> bool:
 
 
 def version_before_work(log: Log) -> int:
-    """The version before the job that somebody has taken; if there is none, that of the conversation."""
+    """The version before the claimed job; if there is none, the version of the conversation."""
     with log.applying:
         holder = log.jobs.holder
         return log.version if holder is None else log.state.version_before_job(holder.job)
 
 
 async def digest_of_job(log: Log, job_id: str) -> str | None:
-    """The digest of a job that was accepted; `None` if it has none, or is no more on record."""
+    """The digest of an accepted job; `None` if it has none, or the log has no entry of it."""
     with log.applying:
         if pending := log.state.jobs.pending.get(job_id):
             return pending.entry.digest or None
 
     def find() -> str | None:
-        accepted = (one for _, one in _job_entries(log) if isinstance(one, AcceptedJob))
-        return next((one.digest or None for one in accepted if one.job == job_id), None)
+        accepted = (entry for _, entry in _job_entries(log) if isinstance(entry, AcceptedJob))
+        return next((entry.digest or None for entry in accepted if entry.job == job_id), None)
 
     return await AWAITED.do(log, find)
 
 
 class Behind(Conflict):
-    """A job was taken by what was known of the conversation, and others had done more: take it again."""
+    """A claim failed because others had written more than this process had read: claim the job again."""
 
 
-class _Found(NamedTuple):
-    """What a job was taken by: it has to be the same when the claim is stored."""
+class _Basis(NamedTuple):
+    """The facts on which a claim is decided. They have to be the same when the claim is stored."""
 
     pending: PendingJob | None
-    begun: TakenJob | None
+    begun: ClaimedJob | None
     unfinished: str | None
-    """Another job, which goes first."""
-    done: Mapping[str, int]
-    """The last version of each stream but that of jobs."""
+    """A begun job that has to end first."""
+    last_versions: Mapping[str, int]
+    """The last version of each stream, except `JOBS`."""
 
 
 @asynccontextmanager
-async def take_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[Taken]:
-    """Do a job in the block, which ends it by `Taken.end`; otherwise it stays, for another to take.
+async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[RunningJob]:
+    """Claim a job for the block, which ends it by `RunningJob.end`. Otherwise another worker can claim it.
 
-    `TurnBusy` if a process that is alive does a job here; with `force` it is taken over: whoever did it
-    can write no more. The conversation is not read for it: the first write finds out whether others have
-    written since it was. If they did more than to accept jobs, nothing is stored, and `Behind` is raised. Of
-    a job that has ended, the outcome is given. `UnknownId` if there is none.
+    `TurnBusy` if a live process works on a job of this conversation. With `force`, its job is taken over, and
+    that process cannot write any more. The claim is staged without reading the log again: the first write in
+    the block raises `Behind`, and stores nothing, if others have written more than new jobs meanwhile. If the
+    job has ended, the block is given its outcome. `UnknownId` if there is none.
     """
     log = writer.log
     with claimed() as claim:
-        first = TakenJob(job_id, claim())
-        found: _Found | None = None
+        first = ClaimedJob(job_id, claim())
+        basis: _Basis | None = None
         lost: list[QuireError] = []
 
-        def take(state: State) -> Entries:
-            nonlocal found
-            jobs, before = state.jobs, found
-            done = {stream: version for stream, version in state.latest.items() if stream != JOBS}
-            found = _Found(jobs.pending.get(job_id), jobs.begun.get(job_id), jobs.before(job_id), done)
-            if before is not None and found != before:
+        def entries(state: State) -> Entries:
+            nonlocal basis
+            jobs, before = state.jobs, basis
+            versions = {stream: version for stream, version in state.last_versions.items() if stream != JOBS}
+            ahead = jobs.job_ahead_of(job_id)
+            basis = _Basis(jobs.pending.get(job_id), jobs.begun.get(job_id), ahead, versions)
+            if before is not None and basis != before:
                 raise Behind(f"others went on in {log.place} meanwhile")
-            if found.pending is None:
+            if basis.pending is None:
                 return []
             if jobs.holder is not None and not force and is_held(jobs.holder.lease):
                 raise TurnBusy(f"a job of {log.place} is being done by another")
-            return [Written(JOBS, note_of(first))] if found.unfinished is None else []
+            return [Written(JOBS, note_of(first))] if basis.unfinished is None else []
 
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
-        # It is stored with what the turn writes first, which was decided by what is known here.
-        is_taken = await AWAITED.stage(log, lambda: writer.stage(take, lost.append))
-        assert found is not None
-        if found.pending is None or not is_taken:
-            yield await _not_taken(writer, job_id, found.unfinished)
+        # The claim is stored with the first write of the turn.
+        is_claimed = await AWAITED.stage(log, lambda: writer.stage(entries, lost.append))
+        assert basis is not None
+        if basis.pending is None or not is_claimed:
+            yield await _not_claimed(writer, job_id, basis.unfinished)
             return
-        taken = Taken(
-            _job_of(found.pending),
+        running = RunningJob(
+            _job_of(basis.pending),
             writer,
             log.state.version_before_job(job_id),
-            is_retry=found.begun is not None,
-            is_forgotten=found.pending.entry.is_forgotten,
+            is_retry=basis.begun is not None,
+            is_forgotten=basis.pending.entry.is_forgotten,
         )
 
         def renewal(state: State) -> Entries:
             is_pending = job_id in state.jobs.pending
-            return [Written(JOBS, note_of(TakenJob(job_id, claim())))] if is_pending else []
+            return [Written(JOBS, note_of(ClaimedJob(job_id, claim())))] if is_pending else []
 
         token = CLAIMS.set({**CLAIMS.get(), log.place: first.lease.claim})
         try:
             try:
                 async with renewed(log, renewal):
-                    yield taken
+                    yield running
             finally:
                 if log.has_staged:
                     await AWAITED.write(log, log.flush)
-        except TurnLost as fault:  # also where the claim was never stored: then that is the reason
+        except TurnLost as fault:  # if the claim could not be stored, raise the error that says why
             raise next(iter(lost), fault) from None
         finally:
             CLAIMS.reset(token)
 
 
-async def _not_taken(writer: Writer, job_id: str, unfinished: str | None) -> Taken:
-    left = Taken(Job(job_id), writer)
-    left.unfinished = unfinished
-    left.outcome = None if unfinished is not None else await Jobs(writer).outcome(job_id)
-    if left.outcome is None and unfinished is None:
-        raise UnknownId(f"there is no job {cut(job_id)!r} in {writer.log.place}")
-    return left
+async def _not_claimed(writer: Writer, job_id: str, unfinished: str | None) -> RunningJob:
+    job = RunningJob(Job(job_id), writer)
+    job.unfinished = unfinished
+    if unfinished is None:
+        job.outcome = await Jobs(writer).outcome(job_id)
+        if job.outcome is None:
+            raise UnknownId(f"there is no job {cut(job_id)!r} in {writer.log.place}")
+    return job
 
 
-def _known(job_id: str, state: State) -> int | None:
-    """The version before a job that was accepted before; `None` if it was not."""
+def _version_before(job_id: str, state: State) -> int | None:
+    """The version before a job was accepted; `None` if its id is not known: see `Jobs.submit`."""
     if job_id in state.jobs.pending:
         return state.version_before_job(job_id)
     if ended := state.jobs.ended.get(job_id):
@@ -419,44 +429,44 @@ def _known(job_id: str, state: State) -> int | None:
 
 
 def find_outcome(log: Log, job_id: str) -> Outcome | None:
-    """How a job ended, as `Jobs.outcome` says, in this thread."""
+    """As `Jobs.outcome`, but in this thread."""
     state = log.state
     if ended := state.jobs.ended.get(job_id):
-        note, entry = ended
-        return _outcome_of(entry, state.versions_by_id[note] - 1)
-    for version, one in _job_entries(log):
-        if one.job == job_id and not isinstance(one, TakenJob):
-            return _outcome_of(one, version - 1) if isinstance(one, EndedJob) else None
+        note_id, end = ended
+        return _outcome_of(end, state.versions_by_id[note_id] - 1)
+    for version, entry in _job_entries(log):
+        if entry.job == job_id and not isinstance(entry, ClaimedJob):
+            return _outcome_of(entry, version - 1) if isinstance(entry, EndedJob) else None
     return None
 
 
 def list_outcomes(log: Log, before: int | None = None) -> Iterator[Outcome]:
-    """How jobs ended, the last first; with `before`, those of which that was recorded below that version."""
-    for version, one in _job_entries(log, before):
-        if isinstance(one, EndedJob):
-            yield _outcome_of(one, version - 1)
+    """The outcomes of jobs, the latest first; with `before`, those recorded before that version."""
+    for version, entry in _job_entries(log, before):
+        if isinstance(entry, EndedJob):
+            yield _outcome_of(entry, version - 1)
 
 
 def _job_entries(log: Log, before: int | None = None) -> Iterator[tuple[int, JobEntry]]:
-    """The entries of jobs with their versions, the last first."""
+    """The entries of jobs with their versions, the latest first."""
     for version, item in _recorded(log, before):
         if (entry := job_entry(item)) is not None:
             yield version, entry
 
 
 def _recorded(log: Log, before: int | None = None) -> Iterator[tuple[int, Item]]:
-    """The items of the stream of jobs with their versions, the last first."""
-    while versions := log.store.versions_of(log.place, JOBS, before=before, limit=_MOST_READ):
+    """The items of the stream `JOBS` with their versions, the latest first."""
+    while versions := log.store.versions_of(log.place, JOBS, before=before, limit=_BATCH):
         yield from reversed([*zip(versions, log.read_at(versions), strict=True)])
         before = versions[0]
 
 
 def _accepted(log: Log, job_id: str) -> Job:
-    """A job as it was accepted; `UnknownId` if that is no more on record."""
-    brought: list[Item] = []
+    """A job as it was accepted; `UnknownId` if the log has no entry of it."""
+    items: list[Item] = []
     for _, item in _recorded(log):
         entry = job_entry(item)
         if isinstance(entry, AcceptedJob) and entry.job == job_id:
-            return _job_of(PendingJob(item.id, entry, brought))
-        brought = [] if entry is not None else [item, *brought]
+            return _job_of(PendingJob(item.id, entry, items))
+        items = [] if entry is not None else [item, *items]
     raise UnknownId(f"there is no job {cut(job_id)!r} in {log.place}")

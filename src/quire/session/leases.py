@@ -1,4 +1,4 @@
-"""Leases: which process does some work, and until when the others believe it."""
+"""Leases: which process works on something, and until when others must assume that it does."""
 
 import asyncio
 import logging
@@ -18,15 +18,15 @@ from quire.session.log import Compute, Log
 logger = logging.getLogger("quire.session")
 
 LEASE = 60.0
-"""Seconds for which running work is believed after its entry was written or renewed."""
+"""Seconds for which a lease is valid after it was written or renewed."""
 
 _running: set[str] = set()
-"""Claims of this process that are held."""
+"""The claims that this process holds."""
 
 
 @contextmanager
 def claimed() -> Generator[Callable[[], Lease]]:
-    """Claim some work for as long as the block takes; gives what makes a lease of it from now on."""
+    """Hold a new claim during the block, which is given a function that makes leases for the claim."""
     claim = new_id()
     _running.add(claim)
     try:
@@ -36,29 +36,29 @@ def claimed() -> Generator[Callable[[], Lease]]:
 
 
 def lease(claim: str) -> Lease:
-    """A lease of running work from now on: until when it is believed, and which process does it."""
+    """A lease of this process that begins now."""
     return Lease(claim, now() + LEASE, _process(os.getpid()))
 
 
-def is_held(one: Lease) -> bool:
+def is_held(held: Lease) -> bool:
     """Whether a lease is held, by this process or by another that is alive."""
-    if one.process == _process(os.getpid()):
-        return one.claim in _running
-    return is_live(one)
+    if held.process == _process(os.getpid()):
+        return held.claim in _running
+    return is_live(held)
 
 
-def is_live(one: Lease) -> bool:
-    """Whether the work of a lease goes on: it was renewed in time, and its process is not gone."""
-    machine, process, started = one.process or [None, 0, None]
-    is_gone = machine == _machine() and _started(process) != started
-    return one.until > now() and not is_gone
+def is_live(held: Lease) -> bool:
+    """Whether a lease was renewed in time, and its process is not known to have ended."""
+    machine, process, started = held.process or [None, 0, None]
+    has_ended = machine == _machine() and _started(process) != started
+    return held.until > now() and not has_ended
 
 
 @asynccontextmanager
 async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
-    """Write what renews a lease from time to time, for as long as the block takes.
+    """Renew a lease regularly during the block. `renewal` returns the entries that renew it.
 
-    Once another has taken over the work, the block is cancelled, and `TurnLost` is raised.
+    If another worker claims the work, the block is cancelled, and `TurnLost` is raised.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -82,7 +82,7 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if lost is None or task.cancelling() > cancelled_before + 1:  # by somebody else, too
+        if lost is None or task.cancelling() > cancelled_before + 1:  # others have cancelled it, too
             raise
         raise lost from None
     finally:
@@ -93,13 +93,13 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
 
 @cache
 def _process(number: int) -> list[str | int | None]:
-    """Identifies a process of this machine; process numbers are used again."""
+    """Identifies a process of this machine: its start time is included, because numbers are reused."""
     return [_machine(), number, _started(number)]
 
 
 @cache
 def _machine() -> str:
-    """Identifies this machine since it was started, and its process namespace."""
+    """Identifies this machine since its last boot, and the process namespace."""
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{started} {os.readlink('/proc/self/ns/pid')}"

@@ -1,7 +1,7 @@
-"""The log of one conversation: read, caught up with, and the one way to write to it.
+"""The log of one conversation in memory. All reads and writes of a conversation go through it.
 
-A write is a function of the state that it is written to. If another process wrote first, its entries are
-taken in, and the function is computed again: that is the rebase.
+A write is a function from the current state to new entries. If another process wrote first, the log applies
+the entries of that process and calls the function again: that is a rebase.
 """
 
 import asyncio
@@ -51,49 +51,49 @@ I = TypeVar("I", bound=Item)  # noqa: E741
 
 Entries = list[Written]
 Compute = Callable[[State], Entries]
-"""What to write, given the state that it is written to; nothing is written if it raises."""
+"""Returns the entries to write, given the current state. If it raises, nothing is written."""
 
-_MAX_TRIES = 1_000
+_MAX_ATTEMPTS = 1_000
 _LONGEST_PAUSE = 0.02  # seconds
-_MAX_OPEN = 64 * 2**20
-"""How many bytes the logs of one store may take that stay in memory though no session uses them."""
+_MAX_CACHED_BYTES = 64 * 2**20
+"""Logs that no session uses stay in memory up to this many bytes in all, for each store."""
 
-_LARGE = 4 * 2**20
-"""A log that takes more bytes is opened again from its checkpoint, unless all of it is needed."""
+_LARGE_LOG = 4 * 2**20
+"""A log that takes more bytes is opened again from a new checkpoint, to free the items it has loaded."""
 
-LEAST = 256
+MIN_ENTRIES = 256
 """A log of fewer entries has no checkpoint."""
 
-EVERY = 384
-"""A checkpoint is written when a log has grown by so many entries."""
+INTERVAL = 384
+"""A checkpoint is due after this many new entries."""
 
-OPENED = 32
+FIRST_INTERVAL = 32
 """The first checkpoint after an opening is due sooner: the next opening would apply these entries again."""
 
-_GROWN = 64
-"""A log that has grown by so many entries writes a checkpoint when it is closed or let go."""
+_CLOSING_INTERVAL = 64
+"""A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
 
-_EMPTY = 30_000
+_BASE_WEIGHT = 30_000
 """Bytes of memory that a conversation of one message takes, with its session and agent."""
 
 
 CLAIMS: ContextVar[Mapping[Place, str]] = ContextVar("quire_claims", default={})  # noqa: B039
-"""The claims under which the current code does jobs. Once another has taken a job, it may not write."""
+"""The claims of the jobs that the current code works on. A write fails once another worker has the claim."""
 
 
-def unclaimed() -> Context:
-    """A copy of the current context for work that is not part of a job, such as a compaction beside it."""
+def context_without_claims() -> Context:
+    """A copy of the current context for work that is not part of a job, such as a background compaction."""
     context = copy_context()
     context.run(CLAIMS.set, {})
     context.run(STAGES.set, frozenset())
     return context
 
 
-class Work(Protocol):
-    """A turn on its way to its answer. `interrupt` stops it, and waits until its outcome is recorded.
+class RunningTurn(Protocol):
+    """A turn of an agent that has not ended.
 
-    `wait_over` waits for its end. `steer` gives it a message for its next request, and a function that tells
-    whether it took it.
+    `interrupt` stops it, and waits until its outcome is recorded. `wait_over` waits for its end. `steer`
+    gives it a message for its next request, and returns a function that tells whether that request had it.
     """
 
     @property
@@ -104,13 +104,13 @@ class Work(Protocol):
 
 
 STAGES: ContextVar[frozenset[Place]] = ContextVar("quire_stages", default=frozenset())
-"""The conversations of which the current code sees what a turn has staged."""
+"""The conversations whose staged entries the current code sees, because it belongs to their turn."""
 
 
 class Staged(NamedTuple):
-    """A write that is applied to the state, and is stored with the next write.
+    """A write that is applied to the state, but not stored until the next write.
 
-    `lost` is called if others wrote first and it does not fit any more: then it never happened.
+    `lost` is called if others wrote first and the entries do not fit any more: then they are discarded.
     """
 
     compute: Compute
@@ -119,8 +119,8 @@ class Staged(NamedTuple):
     lost: Callable[[QuireError], None]
 
 
-class Stood(NamedTuple):
-    """What stood in the state when nothing was staged, and changes in place."""
+class StoredState(NamedTuple):
+    """The parts of the stored state that a staged write would change in place."""
 
     spending: Spending
     jobs: JobsState
@@ -128,11 +128,11 @@ class Stood(NamedTuple):
 
 
 class Log:
-    """The entries of one place, and the state they amount to. Any thread may write; one does at a time.
+    """The state of one conversation, and its writes. Any thread may write; a lock lets in one at a time.
 
-    A turn stages what it need not store at once. Whoever writes next stores it too, before what he writes.
-    Until then only the code of the turn sees it: the rest is shown `views`, `version`, `spending`, `jobs` and
-    `pool` of what is stored.
+    A turn may stage entries instead of storing them at once. The next write, by anyone, stores the staged
+    entries first. Until then only the code of the turn sees them: for all other code, `views`, `version`,
+    `spending`, `jobs` and `pool` return the stored state.
     """
 
     def __init__(self, store: Store, place: Place, begin: Callable[[], State]) -> None:
@@ -140,25 +140,25 @@ class Log:
         self.store = store
         self.place = place
         self.lock = RLock()
-        """Held while entries are written: a slow store holds it for long."""
+        """Held while entries are written, which may take long with a slow store."""
         self.applying = RLock()
-        """Held while the state changes. Code that only reads the state in an event loop takes this lock."""
+        """Held while the state changes, which is quick: code in an event loop takes this lock to read it."""
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
-        self._every = OPENED  # by how many entries the log grows until the next checkpoint
+        self._interval = FIRST_INTERVAL  # entries until the next checkpoint
         self._applied_weight = 0
         self._opened_weight = 0  # when the checkpoint was opened
         self.state: State
-        self.work: Work | None = None  # the turn that is on its way in this process
+        self._turn: RunningTurn | None = None
         self._staged: list[Staged] = []
-        self._stored = Stood(Spending(), JobsState(), Pool())  # where something is staged
+        self._stored = StoredState(Spending(), JobsState(), Pool())  # valid while something is staged
         if not self._open_checkpoint():
             self.state = begin()
             self.catch_up()
 
     def _open_checkpoint(self) -> bool:
-        """Open the last checkpoint and apply what follows; return whether that was possible."""
+        """Open the last checkpoint and apply the entries after it; return whether that was possible."""
         if not self.store.has_checkpoints:
             return False
         state = self._begin()
@@ -179,47 +179,48 @@ class Log:
         return True
 
     def links_version(self) -> int:
-        """The version of the conversation of links; that of the opening, when it is asked for first."""
-        known, self._checkpoint.links = self._checkpoint.links, None
-        return self.store.version(self.place._replace(conversation=LINKS)) if known is None else known
+        """The version of the conversation `LINKS`. The first call after an opening needs no store access."""
+        cached, self._checkpoint.links = self._checkpoint.links, None
+        return self.store.version(self.place._replace(conversation=LINKS)) if cached is None else cached
 
     @property
     def weight(self) -> int:
-        """About how many bytes of memory the conversation takes, with the last request that was built."""
-        return _EMPTY + self._applied_weight + self._checkpoint.weight
+        """Estimate the bytes of memory of the conversation, with the last request that was built."""
+        return _BASE_WEIGHT + self._applied_weight + self._checkpoint.weight
 
     @property
     def is_checkpoint_due(self) -> bool:
-        """Whether the log has grown by many entries since the last checkpoint, or many were counted."""
-        return self._has_grown(EVERY) or (
-            self._may_have_checkpoint() and self.state.counted_items() - self._checkpoint.counted >= LEAST
+        """Whether the log has many new entries or token counts since the last checkpoint."""
+        return self._has_grown(INTERVAL) or (
+            self._may_have_checkpoint()
+            and self.state.counted_items() - self._checkpoint.counted >= MIN_ENTRIES
         )
 
     def _has_grown(self, by: int) -> bool:
-        """Whether the log may have a checkpoint, and has grown by so many entries since the last one."""
+        """Whether a checkpoint may be written, and the last one is at least `by` entries old."""
         return self.state.version - self._checkpoint.version >= by and self._may_have_checkpoint()
 
     def _may_have_checkpoint(self) -> bool:
         if self._staged:
             return False
-        is_long = self.state.version >= LEAST and self.place.conversation != LINKS
+        is_long = self.state.version >= MIN_ENTRIES and self.place.conversation != LINKS
         return is_long and self.store.has_checkpoints and not self.state.is_erasing
 
     def save_checkpoint(self) -> None:
         """Write a checkpoint. A failure is logged: a checkpoint only makes the next opening quicker."""
         with self.lock:
             try:
-                self._every = EVERY
+                self._interval = INTERVAL
                 is_written = self._checkpoint.write(self.state, self._last)
-                if is_written and self.weight > max(_LARGE, 4 * self._opened_weight):
+                if is_written and self.weight > max(_LARGE_LOG, 4 * self._opened_weight):
                     self._open_checkpoint()
-                    self._checkpoint.links = None  # it is of now, and may be asked for later
-            except Exception as fault:  # what a caller wrote is stored: nothing here may fail it
+                    self._checkpoint.links = None  # it may be out of date when it is asked for
+            except Exception as fault:  # the write of the caller is stored and must not fail here
                 logger.warning("no checkpoint of %s was written: %s", self.place.digest, type(fault).__name__)
 
-    def let_go(self) -> None:
-        """Write a checkpoint if the log has grown by some entries, unless somebody writes to it now."""
-        is_due = self.is_checkpoint_due or self._has_grown(_GROWN)
+    def save_checkpoint_if_grown(self) -> None:
+        """Write a checkpoint if the log has some new entries, unless somebody writes to it now."""
+        is_due = self.is_checkpoint_due or self._has_grown(_CLOSING_INTERVAL)
         if is_due and self.lock.acquire(blocking=False):
             try:
                 self.save_checkpoint()
@@ -227,20 +228,20 @@ class Log:
                 self.lock.release()
 
     @property
-    def at_work(self) -> Work | None:
-        """The turn that is on its way in this conversation, in this process."""
-        return None if self.work is None or self.work.is_over else self.work
+    def running_turn(self) -> RunningTurn | None:
+        """The turn of this conversation that runs in this process."""
+        return None if self._turn is None or self._turn.is_over else self._turn
 
-    def take_turn(self, work: Work) -> Work | None:
-        """Let a turn be the one on its way; if another still is, that one is returned."""
+    def start_turn(self, turn: RunningTurn) -> RunningTurn | None:
+        """Make a turn the running one, unless another runs: then return that one."""
         with self.applying:
-            other = self.at_work
-            self.work = other or work
+            other = self.running_turn
+            self._turn = other or turn
             return other
 
     @property
     def root(self) -> "Log":
-        """The log that is stored: of a draft, the one it will be merged into."""
+        """The stored log: this one, or for a draft the log that it will be merged into."""
         return self
 
     def check_not_forgotten(self) -> None:
@@ -248,59 +249,59 @@ class Log:
 
     @property
     def spent_apart(self) -> Spending:
-        """What was spent in a draft, and is not in the stored log yet."""
+        """The spending of a draft that is not in the stored log yet; empty for a stored log."""
         return Spending()
 
-    def look(self, read: Callable[[State], T]) -> T:
-        """Store what is staged, and return what is read from the state while nobody writes."""
+    def read_state(self, read: Callable[[State], T]) -> T:
+        """Store what is staged, and return `read(state)`, computed while nobody writes."""
         with self.lock:
             self.flush()
             return read(self.state)
 
-    # What is stored, and what is staged
+    # Stored and staged entries
 
     @property
     def version(self) -> int:
-        """How many entries are stored, as far as is known."""
+        """How many entries are stored, as far as this process has read them."""
         with self.applying:
-            return self.state.version - sum(len(one.entries) for one in self._staged)
+            return self.state.version - sum(len(write.entries) for write in self._staged)
 
     def views(self) -> dict[str, View]:
-        """What each transcript shows: to a turn also what it has staged."""
+        """The view of each transcript; for the turn that has staged items, with these."""
         with self.applying:
             transcripts = self.state.transcripts
             if self._sees_staged:
-                return {name: one.view for name, one in transcripts.items()}
-            staged = Counter(stream for one in self._staged for stream, _ in one.entries)
-            stored = {name: len(one) - staged[name] for name, one in transcripts.items()}
-            shown = [name for name in transcripts if stored[name] or name == MAIN]
-            return {name: transcripts[name].at(stored[name]) for name in shown}
+                return {name: transcript.view for name, transcript in transcripts.items()}
+            staged = Counter(stream for write in self._staged for stream, _ in write.entries)
+            stored = {name: len(transcript) - staged[name] for name, transcript in transcripts.items()}
+            names = [name for name in transcripts if stored[name] or name == MAIN]
+            return {name: transcripts[name].at(stored[name]) for name in names}
 
     @property
     def _sees_staged(self) -> bool:
-        """Whether the current code is of the turn that has staged something, or nothing is staged."""
+        """Whether nothing is staged, or the current code belongs to the turn that has staged something."""
         return not self._staged or self.place in STAGES.get() or self.place in CLAIMS.get()
 
     @property
     def spending(self) -> Spending:
-        """What was spent: for a turn also by what it has staged."""
+        """The spending; for a turn, with what it has staged."""
         with self.applying:
             return (self.state if self._sees_staged else self._stored).spending
 
     @property
     def jobs(self) -> JobsState:
-        """The jobs: for a turn also as it has staged them. It is read under the lock `applying`."""
+        """The jobs; for a turn, with what it has staged. Hold the lock `applying` while reading them."""
         with self.applying:
             return (self.state if self._sees_staged else self._stored).jobs
 
     @property
     def pool(self) -> Pool:
-        """The notes: for a turn also those that it has staged."""
+        """The pool; for a turn, with what it has staged."""
         with self.applying:
             return (self.state if self._sees_staged else self._stored).pool
 
     def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
-        """Apply what is computed, and return it; it is stored with the next write."""
+        """Compute entries, apply them, and return them. They are stored with the next write."""
         with self.lock:
             try:
                 entries = self._computed(compute, self._claim)
@@ -316,14 +317,14 @@ class Log:
 
     @property
     def _claim(self) -> str | None:
-        """The claim under which the current code does a job of the conversation."""
+        """The claim of the job of this conversation that the current code works on."""
         return CLAIMS.get().get(self.place)
 
     def _stage(self, staged: Staged) -> None:
         with self.applying:
             if not self._staged:
                 state = self.state
-                self._stored = Stood(state.spending, state.jobs.copy(), state.pool.fork())
+                self._stored = StoredState(state.spending, state.jobs.copy(), state.pool.fork())
             self.state.apply(staged.entries)
             self._staged.append(staged)
 
@@ -338,11 +339,11 @@ class Log:
             self.commit(lambda _: [])
 
     def _catch_up_staged(self) -> None:
-        """Take in what others wrote, and stage anew on it what was staged."""
+        """Apply the entries of other writers, then compute and stage again what was staged."""
         if not self._staged:
             self.catch_up()
             return
-        with self.applying:  # nobody sees the state without what is staged, or takes it for stored
+        with self.applying:  # other code never sees the state half restored
             state, staged, self._staged = self.state, self._staged, []
             try:
                 if not self._open_checkpoint():
@@ -353,23 +354,23 @@ class Log:
             for index, one in enumerate(staged):
                 try:
                     self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
-                except QuireError as fault:  # what came later was made of it
-                    is_conflict = isinstance(fault, Conflict)
-                    lost = fault if is_conflict else Conflict(f"others wrote to {self.place} first: {fault}")
-                    for late in staged[index:]:
-                        late.lost(lost)
+                except QuireError as fault:
+                    if not isinstance(fault, Conflict):
+                        fault = Conflict(f"others wrote to {self.place} first: {fault}")
+                    for discarded in staged[index:]:  # the later ones depend on this one
+                        discarded.lost(fault)
                     break
 
     def catch_up(self) -> Entries:
-        """Store what is staged, apply what others have written, and return the latter."""
+        """Store what is staged, apply the new entries of other writers, and return these."""
         with self.lock:
-            staged, before = [entry for one in self._staged for entry in one.entries], self.version
+            staged, before = [entry for write in self._staged for entry in write.entries], self.version
             self.flush()
-            came: Entries = []
-            if self.version != before + len(staged):  # others wrote before that
+            rebased: Entries = []  # entries of others that the flush has met
+            if self.version != before + len(staged):
                 own = {entry.item.id for entry in staged}
-                came = [entry for entry in self.recorded(before) if entry.item.id not in own]
-            self._checkpoint.links = None  # they are of an earlier moment
+                rebased = [entry for entry in self.recorded(before) if entry.item.id not in own]
+            self._checkpoint.links = None  # it is out of date
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
                 return []
@@ -379,15 +380,15 @@ class Log:
                 return self.reload()
             new = read_entries(self.place, stored[1:] if known else stored)
             if known and any(stream == FORGOTTEN for stream, _ in new):
-                self.reload()  # what was forgotten is in entries that were read before
+                self.reload()  # entries that were read before are tombstones now
             elif new:
                 self._apply(self.state, new)
                 self._last = stored[-1].body
                 self._applied_weight += _weight_of(stored)
-            return [*came, *new]
+            return [*rebased, *new]
 
     def reload(self) -> Entries:
-        """Read all entries again, and return them. If that fails, the state stays as it was."""
+        """Read all entries again, and return them. If the read fails, the state does not change."""
         with self.lock:
             stored = self.store.read(self.place)
             entries = read_entries(self.place, stored)
@@ -401,11 +402,12 @@ class Log:
     def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
         """A transcript and the pool as they were at an earlier version."""
         self.state.check_version(version)
-        known, notes = self.state.transcripts.get(name), State()
-        transcript = Transcript() if known is None else known.past(self.state.revision_at(version, name))
+        latest = self.state.transcripts.get(name)
+        transcript = Transcript() if latest is None else latest.past(self.state.revision_at(version, name))
         versions = self.store.versions_of(self.place, POOL, before=version + 1)
-        notes.apply([Written(POOL, item) for item in self.read_at(versions)])
-        return transcript, notes.pool
+        pool_state = State()
+        pool_state.apply([Written(POOL, item) for item in self.read_at(versions)])
+        return transcript, pool_state.pool
 
     def recorded(self, after: int = 0) -> Entries:
         """The entries after a version, as they are stored."""
@@ -424,40 +426,40 @@ class Log:
         return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
-        """Write one item that is neither an edit nor a result: the common case, without a trial."""
+        """Write one item that is neither an edit nor a result: no check against the state is needed."""
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
-            is_common = transcript is not None and item.id not in transcript and not state.erased_names
+            fits = transcript is not None and item.id not in transcript and not state.erased_names
             self.check_claim(self._claim)
-            if is_common and not self._staged:
+            if fits and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
                     self.store.append(self.place, (entry,), expected=state.version)
                 except Conflict:
-                    pass  # `commit` meets it again, and rebases
+                    pass  # `commit` below rebases
                 else:
                     with self.applying:
-                        state.take(name, item)
+                        state.apply_item(name, item)
                     self._last = entry.body
                     self._applied_weight += weight_of(entry)
-                    if self._has_grown(EVERY):
+                    if self._has_grown(INTERVAL):
                         self.save_checkpoint()
                     return item
             return cast(I, self.commit(lambda _: [Written(name, item)])[0].item)
 
     def commit(self, compute: Compute, *, expected: int | None = None, rebases: bool = True) -> Entries:
-        """Write what is computed from the present state, and return it; what is staged is written before it.
+        """Compute entries from the current state, store them after what is staged, and return them.
 
-        If others wrote first, it is computed again on what they wrote, unless it is for an `expected` version
-        alone. `Conflict` if it does not fit then. What names a forgotten item is written as a tombstone.
-        Without `rebases`, `Conflict` is raised if others wrote first; what was staged is computed again, and
-        stays staged.
+        If others wrote first, the log applies their entries and calls `compute` again; `Conflict` if the
+        result does not fit. With an `expected` version, or without `rebases`, `Conflict` is raised instead;
+        what was staged is computed again, and stays staged. An item that has a forgotten item as its source
+        is written as a tombstone.
         """
         with self.lock:
             others_wrote = False
-            open_before = frozenset[str]()  # the call ids that were open before others wrote
-            for attempt in range(_MAX_TRIES):
+            open_before = frozenset[str]()  # call ids of open calls, before others wrote
+            for attempt in range(_MAX_ATTEMPTS):
                 self._check_expected(expected)
                 try:
                     entries = self._computed(compute, self._claim)
@@ -466,19 +468,19 @@ class Log:
                 except QuireError as fault:
                     if others_wrote and not isinstance(fault, TurnBusy):
                         raise Conflict(f"others wrote to {self.place} first: {fault}") from fault
-                    open_before = self.state.waiting()
+                    open_before = self.state.open_call_ids()
                     if others_wrote or not self.catch_up() or not rebases:
                         raise
                     others_wrote = True
-                    continue  # the fault may be about what others wrote
+                    continue  # the entries of others may have removed the fault
                 if others_wrote:
                     self._check_answers(entries, open_before)
                 try:
                     return self._write(entries, expected)
                 except Conflict:
                     if not others_wrote:
-                        others_wrote, open_before = True, self.state.waiting()
-                    if attempt:  # writers that try again at once only meet again
+                        others_wrote, open_before = True, self.state.open_call_ids()
+                    if attempt:  # a random pause, so that writers do not collide again
                         sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
                     self._catch_up_staged()
                     if not rebases:
@@ -495,28 +497,28 @@ class Log:
             state, version = self.state, self.state.version
             self.check_claim(claim)
             entries = compute(state)
-            if self.state is state and state.version == version:  # computing may have caught up
+            if self.state is state and state.version == version:  # `compute` may have caught up
                 break
         if state.erased_names:
-            entries = [_written(entry, state) for entry in entries]
+            entries = [_without_erased(entry, state) for entry in entries]
         state.check(entries)
         return entries
 
     def check_claim(self, claim: str | None) -> None:
-        """Raise `TurnLost` if a job that was taken under a claim was taken by another since."""
+        """Raise `TurnLost` if another worker has claimed the job of this claim."""
         if claim is not None and claim != self.state.jobs.claim:
             raise TurnLost(f"another worker has taken over the turn of {self.place}")
 
     def _check_answers(self, entries: Entries, open_before: frozenset[str]) -> None:
-        """Two may append side by side; two may not answer the same call."""
-        answered = open_before - self.state.waiting()
+        """Raise `Conflict` if others answered a call that these entries answer too."""
+        answered = open_before - self.state.open_call_ids()
         for _, item in entries:
             if isinstance(item, ToolResult) and item.call_id in answered:
                 raise Conflict(f"call {cut(item.call_id)!r} was answered by another first")
 
     def _write(self, entries: Entries, expected: int | None) -> Entries:
-        """Store entries, then apply them: only what is stored has happened."""
-        staged = [entry for one in self._staged for entry in one.entries]
+        """Store the staged entries and these, then apply these to the state."""
+        staged = [entry for write in self._staged for entry in write.entries]
         if not entries and not staged:
             if expected is not None:
                 self.catch_up()
@@ -530,7 +532,7 @@ class Log:
             self.state.apply(entries)
         self._last = stored[-1].body
         self._applied_weight += _weight_of(stored)
-        if self._has_grown(self._every):
+        if self._has_grown(self._interval):
             self.save_checkpoint()
         return entries
 
@@ -544,53 +546,55 @@ class Log:
             raise StoreDamaged(f"{self.place}: the entries do not fit together: {fault}") from fault
 
 
-def _written(entry: Written, state: State) -> Written:
-    is_gone = holds_content(entry.stream) and state.names_erased(entry.item)
-    return Written(entry.stream, tombstone(entry.item)) if is_gone else entry
+def _without_erased(entry: Written, state: State) -> Written:
+    """The entry, or its tombstone if the item is forgotten or has a forgotten source."""
+    is_erased = holds_content(entry.stream) and state.mentions_erased(entry.item)
+    return Written(entry.stream, tombstone(entry.item)) if is_erased else entry
 
 
 def _weight_of(entries: Iterable[Entry | Stored]) -> int:
-    """The weight of those entries whose items stay in memory."""
+    """Estimate the bytes of memory for the entries whose items stay in memory."""
     return sum(weight_of(entry) for entry in entries if not is_own(entry.stream) or entry.stream == POOL)
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:
-    """Stored entries with their items decoded."""
+    """Decode stored entries."""
     items = items_in(place, stored)
     return [Written(entry.stream, item) for entry, item in zip(stored, items, strict=True)]
 
 
 class Guard:
-    """Tells whether something was forgotten in some logs since it was made.
+    """Tells whether something was forgotten in some logs since the guard was made.
 
-    Erasure replaces what is stored. What somebody has read, and has yet to write or send, carries a guard.
+    Make one before reading content that will be written or sent later, and check it then: an erasure in
+    between replaces only what is stored.
     """
 
     def __init__(self, *logs: Log) -> None:
-        self._counts = {log: log.state.forgotten for one in logs for log in {one, one.root}}
+        watched = {log for one in logs for log in (one, one.root)}
+        self._counts = {log: log.state.forget_count for log in watched}
 
     @property
     def is_intact(self) -> bool:
-        """Whether nothing was forgotten since, nor is being, as far as is known without reading."""
-        return all(
-            log.state.forgotten == count and not log.state.forgetting for log, count in self._counts.items()
-        )
+        """Whether no erasure began since, as far as this process has read the logs."""
+        states = [(log.state, count) for log, count in self._counts.items()]
+        return all(state.forget_count == count and not state.forgetting for state, count in states)
 
     def check(self, what: str) -> None:
-        """Raise `Forgotten` if something was."""
+        """Raise `Forgotten` if something was forgotten since; `what` says what happened when it was made."""
         if not self.is_intact:
             raise Forgotten(f"something was forgotten since {what}: do it again")
 
 
 async def follow(log: Log, after: int) -> AsyncIterator[Written]:
-    """Every entry after a version, in order, as it comes; it ends when the iterator is dropped."""
+    """Yield every entry after a version, in order, and wait for new ones until the iterator is closed."""
     version, loop, changed = after, asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(changed.set)
 
-    end = log.store.watch(log.place, wake)
+    stop_watching = log.store.watch(log.place, wake)
     try:
         while True:
             changed.clear()
@@ -605,91 +609,94 @@ async def follow(log: Log, after: int) -> AsyncIterator[Written]:
                 yield written
             await changed.wait()
     finally:
-        end()
+        stop_watching()
 
 
 # Stores and logs that are open in this process
 
-_Name = tuple[int, str, Durability, bytes | None]
+_StoreKey = tuple[int, str, Durability, bytes | None]  # process, path, durability, encryption key
 _lock = Lock()
-_stores: dict[_Name, tuple[Store, int]] = {}
+_stores: dict[_StoreKey, tuple[Store, int]] = {}
+"""The open stores, each with the `_file_id` of its path."""
 
 
 def open_store(url: str | Path | Store, durable: Durability | None = None, key: bytes | None = None) -> Store:
-    """The store of an address, opened once in each process and closed when it ends.
+    """The store at an address, opened once in each process and closed when the process ends.
 
-    If its file was deleted or replaced, it is opened anew.
+    If its file was deleted or replaced since, the store is opened again.
     """
     if isinstance(url, Store) or str(url) == "memory:" or "\0" in str(url):
         return Store.open(url, durable=durable, key=key)
     is_server = isinstance(url, str) and "://" in url and not url.startswith("sqlite:///")
     path = str(url) if is_server else os.path.realpath(str(url).removeprefix("sqlite:///"))
-    name = os.getpid(), path, durable or "process", key
+    store_key = os.getpid(), path, durable or "process", key
     with _lock:
-        store, mark = _stores.get(name, (None, 0))
-        if store is None or mark != _mark_of(path):
+        store, file_id = _stores.get(store_key, (None, 0))
+        if store is None or file_id != _file_id(path):
             if store is not None:
                 _close(store)
             store = Store.open(url, durable=durable, key=key)
-            _stores[name] = store, _mark_of(path)
+            _stores[store_key] = store, _file_id(path)
         return store
 
 
-def _mark_of(path: str) -> int:
-    """Tells whether a path still leads to the file that was opened; JSON lines are rewritten anew."""
+def _file_id(path: str) -> int:
+    """Identifies the file at a path; 0 if there is none. A `.jsonl` file may be replaced by its own store."""
     if not os.path.exists(path):
         return 0
     return 1 if path.lower().endswith(".jsonl") else os.stat(path).st_ino
 
 
-class _Open:
-    """The logs of a store that are open: one for each place, which all sessions of it share."""
+class _LogCache:
+    """The open logs of a store, one for each place: all sessions of a place share its log.
+
+    The logs used most recently stay in memory, even if no session uses them now.
+    """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.all: WeakValueDictionary[Place, Log] = WeakValueDictionary()
-        self.latest: OrderedDict[Place, tuple[Log, int]] = OrderedDict()
-        """The latest used, with what each weighed when it was opened last."""
-        self.weight = 0
+        self.open: WeakValueDictionary[Place, Log] = WeakValueDictionary()
+        self._recent: OrderedDict[Place, tuple[Log, int]] = OrderedDict()  # with the weight at its last use
+        self._weight = 0
 
     def use(self, log: Log) -> list[Log]:
-        """Keep a log in memory as the latest used, and return those that are not kept any more."""
+        """Make a log the most recent one, and return those that the cache drops for it."""
         with self.lock:
-            _, known = self.latest.pop(log.place, (log, 0))
-            self.latest[log.place] = log, log.weight
-            self.weight += log.weight - known
+            _, old_weight = self._recent.pop(log.place, (log, 0))
+            self._recent[log.place] = log, log.weight
+            self._weight += log.weight - old_weight
             dropped: list[Log] = []
-            while self.weight > _MAX_OPEN and len(self.latest) > 1:
-                _, (oldest, weight) = self.latest.popitem(last=False)
-                self.weight -= weight
+            while self._weight > _MAX_CACHED_BYTES and len(self._recent) > 1:
+                _, (oldest, weight) = self._recent.popitem(last=False)
+                self._weight -= weight
                 dropped.append(oldest)
             return dropped
 
 
 def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
-    """The log of a place; unless it `catches_up`, one that is open as this process knows it."""
-    opened: _Open = store.attached.setdefault("session", _Open())
-    log = opened.all.get(place)
+    """The log of a place. With `catches_up`, a log that is open already applies new entries of others."""
+    cache: _LogCache = store.attached.setdefault("session", _LogCache())
+    log = cache.open.get(place)
     if log is not None and catches_up:
         log.catch_up()
     elif log is None:
         log = Log(store, place, lambda: State(partial(_past_of, store, place.scope)))
-    with opened.lock:
-        log = opened.all.setdefault(place, log)  # another thread may have been quicker
-    for dropped in opened.use(log):
-        dropped.let_go()
+    with cache.lock:
+        log = cache.open.setdefault(place, log)  # another thread may have been quicker
+    for dropped in cache.use(log):
+        dropped.save_checkpoint_if_grown()
     return log
 
 
 def check_claims_of_others(log: Log) -> None:
-    """Raise `TurnLost` if the current code works for a job of another conversation that was taken over."""
+    """Raise `TurnLost` if this code is part of a job of another conversation that was claimed since."""
     for place, claim in CLAIMS.get().items():
         if place != log.place:
             open_log(log.store, place).check_claim(claim)
 
 
 def _past_of(store: Store, scope: str, origin: Note) -> tuple[Transcript, int]:
-    """The past of a fork, and how often something was forgotten in the conversation that it is from."""
+    """The transcript that a fork inherits, and the `forget_count` of the parent conversation."""
     content = origin.content
     parent = open_log(store, Place(scope, content["conversation"]))
     with parent.lock:
@@ -702,15 +709,15 @@ def _past_of(store: Store, scope: str, origin: Note) -> tuple[Transcript, int]:
             raise Forgotten("the conversation that this one was forked from was removed from the store")
         is_latest = len(transcript) == revision
         past = transcript.copy() if is_latest else transcript.past(revision)
-        return past, parent.state.forgotten
+        return past, parent.state.forget_count
 
 
 def close_stores() -> None:
     """Close the stores that were opened by their addresses."""
     with _lock:
-        found = [store for store, _ in _stores.values()]
+        stores = [store for store, _ in _stores.values()]
         _stores.clear()
-    for store in found:
+    for store in stores:
         _close(store)
 
 

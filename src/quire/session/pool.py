@@ -1,4 +1,4 @@
-"""The pool of a session: notes by key. Each change is recorded, and heard by hooks."""
+"""The pool of a session: notes by key. Each change is recorded, and fires hooks."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,19 +23,19 @@ _KEY = re.compile(rf"({PLAIN_HANDLE.pattern})(?:-\d+)?")
 
 def handle_of(note: Note) -> str | None:
     """The handle of a note that holds a long output, or a part of one."""
-    found = _KEY.fullmatch(note.key or "")
-    return None if found is None else found[1]
+    match = _KEY.fullmatch(note.key or "")
+    return None if match is None else match[1]
 
 
 def handles_named(items: Iterable[Item]) -> set[str]:
-    """The handles that results, and stubs in their place, name."""
+    """The handles in the texts of results, and of stubs that replace results."""
     texts = [item.stub for item in items if isinstance(item, Mask)]
     texts += [item.text for item in items if isinstance(item, ToolResult)]
     return {handle for text in texts for handle in PLAIN_HANDLE.findall(text)}
 
 
 class AioPool:
-    """The verbs of a pool, to be awaited."""
+    """The verbs of a pool, as coroutines."""
 
     def __init__(self, writer: Writer, io: IO) -> None:
         self._writer, self._log, self._io = writer, writer.log, io
@@ -62,10 +62,10 @@ class AioPool:
     async def clear(self) -> list[Note]:
         """Drop all notes, and return them. Notes that hooks add meanwhile stay."""
         await self._io.do(self._log, self._log.catch_up)
-        heard, dropped = {note.id: note for note in _pool(self._log)}, list[Note]()
+        notes_by_id, dropped = {note.id: note for note in _pool(self._log)}, list[Note]()
 
         def decide(state: State) -> Change:
-            dropped[:] = [note for note in state.pool if heard.get(note.id) == note]
+            dropped[:] = [note for note in state.pool if notes_by_id.get(note.id) == note]
             return dropping(self._writer.place, dropped)
 
         await self._writer.write_change(self._io, decide)
@@ -76,8 +76,8 @@ class AioPool:
 class SessionPool:
     """The notes at hand, by key.
 
-    A note that comes when the pool is full evicts the oldest. Long outputs of tools, which a model may read
-    back by their handles, are outside the limit.
+    A new note in a full pool evicts the oldest one. Long outputs of tools, which a model can read by their
+    handles, do not count towards the limit.
     """
 
     keep = plain(AioPool.keep)
@@ -91,7 +91,7 @@ class SessionPool:
         return AioPool(self._writer, io)
 
     def copy(self) -> Pool:
-        """The notes as they are now; changes of the copy change nothing here."""
+        """An independent copy of the notes as they are now."""
         return _pool(self._log)
 
     def __len__(self) -> int:
@@ -116,29 +116,29 @@ class SessionPool:
 
 def _pool(log: Log) -> Pool:
     log.check_not_forgotten()
-    return log.look(lambda state: state.pool.fork())
+    return log.read_state(lambda state: state.pool.fork())
 
 
 def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
-    """Notes as they may be kept: checked, and redacted."""
-    given = list(notes)
-    for note in given:
+    """Check that these are notes with keys, and redact them."""
+    checked = list(notes)
+    for note in checked:
         if checked_type(note, Note, 'a pool keeps notes, such as Note("…", key="color")').key is None:
             raise InvalidValue("a note needs a key to be kept in a pool")
-    return [note for note in writer.ready(given) if isinstance(note, Note)]
+    return [note for note in writer.ready(checked) if isinstance(note, Note)]
 
 
 def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
-    """The change that keeps notes one after the other, with the evictions it takes.
+    """The change that keeps notes, and drops those that they evict.
 
-    `pool` is the pool to begin with, and is changed.
+    `pool` is the pool before the change, and is modified; by default a copy of the current one.
     """
     place, limit = writer.place, writer.pool_limit
     if limit is not None and pool is None:
         pool = state.pool.fork()
     changes = list[Change]()
     for note in notes:
-        if not state.names_erased(note):
+        if not state.mentions_erased(note):
             evicted = [] if pool is None else _put_into(pool, note, limit)
             kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
             changes += [dropping(place, evicted, note), Change(*kept)]
@@ -146,7 +146,7 @@ def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | No
 
 
 def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Change:
-    """The change that drops notes; `by` is the note that evicts them, if one does."""
+    """The change that drops notes; `by` is the note that evicts them."""
     reason = {} if by is None else {"by": by.id}
     entries = [
         Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason})) for note in notes
@@ -157,12 +157,12 @@ def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Cha
 
 
 def _put_into(pool: Pool, note: Note, limit: int | None) -> list[Note]:
-    """Put a note into a pool, and return those that it evicts: the oldest that are not long outputs."""
-    leaving: list[Note] = []
+    """Put a note into a pool, and return the notes that it evicts: the oldest that are not long outputs."""
+    evicted: list[Note] = []
     if limit is not None and note.key not in pool and handle_of(note) is None:
-        bounded = [one for one in pool if handle_of(one) is None]
-        leaving = bounded[: max(len(bounded) + 1 - limit, 0)]
-    for one in leaving:
-        pool.remove(str(one.key))
+        counted = [other for other in pool if handle_of(other) is None]
+        evicted = counted[: max(len(counted) + 1 - limit, 0)]
+    for other in evicted:
+        pool.remove(str(other.key))
     pool.add(note)
-    return leaving
+    return evicted

@@ -1,8 +1,8 @@
-"""Receipts: what the model was sent and why, kept so that it can be rendered and explained again exactly.
+"""Receipts: records of the requests that were sent, from which each can be rendered and explained again.
 
-What is in the log is not kept twice: a view is named by its transcript and revision, an item by its id. What
-sections made, definitions of tools, parameters of requests, and the candidates of a selection are kept as
-items of their own, and named by their version. What is the same is kept once.
+A receipt refers to the log instead of copying it: to a view by transcript and revision, to an item by its id.
+Items that sections made, definitions of tools, parameters of requests, and candidates of a selection are
+stored as receipt parts. A receipt refers to a part by its version; equal parts are stored once.
 """
 
 import hashlib
@@ -45,10 +45,10 @@ from quire.session.spending import Spending
 from quire.session.state import (
     State,
     Written,
-    candidates,
-    detail,
+    candidates_note,
+    detail_note,
     is_in,
-    mark_of,
+    item_digest,
     sources_of,
 )
 from quire.state import Cut, Scroll, View
@@ -57,18 +57,18 @@ from quire.stores.streams import ALL, OF, RECEIPT_PARTS, RECEIPTS, USAGE
 from quire.tokens import Definition, counter_for
 
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
-"""Arguments of SDKs that are no fields of the body of a request; some hold keys."""
+"""Arguments of SDKs that are not sent in the body of a request; some hold API keys."""
 
 _COPY = "/copy"
 
 _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
-"""The fields of every receipt. The reserve and the error are there if they are known."""
+"""The fields that even a bare receipt has, `reserve` and `error` only if they are known."""
 
 
 class Kept:
-    """The receipt of a request that was sent: when, to whom, how large, and the fate of each candidate."""
+    """The receipt of a request that was sent: its time, provider, sizes, and the fate of each candidate."""
 
-    def __init__(self, version: int, note: Note, state: State, named: "_NamedItems") -> None:
+    def __init__(self, version: int, note: Note, state: State, parts: "_StoredParts") -> None:
         content = note.content
         self.id = note.id
         self.version = version
@@ -78,22 +78,22 @@ class Kept:
         self.tokens: int = content["tokens"]
         self.available: int = content.get("available", self.tokens)
         self.reserve: int | None = content.get("reserve")
-        """The tokens that the budget kept free for the answer; None if that is not known."""
+        """The tokens that the budget kept free for the answer; `None` if not known."""
         self.error: float | None = content.get("error")
-        """How far off the counter was at most with the requests before, as a share; None if not known."""
+        """The largest error of the counter in earlier requests, as a share; `None` if not known."""
         self.sections: Mapping[str, int] = content["sections"]
         self.advice: Sequence[str] = tuple(content.get("advice", ()))
         self.digest: str = content["digest"]
         """SHA-256 of the rendered payload as JSON."""
         self._content: Mapping[str, Any] = content
         self._state = state
-        self._named = named
+        self._stored_parts = parts
 
     def __repr__(self) -> str:
         return f"<Kept request of version {self.version}, {self.tokens:,} tokens to {self.provider}>"
 
     def __str__(self) -> str:
-        """The table of the receipt, as it was then."""
+        """The receipt as a table."""
         return repr(self) if self.is_bare else receipt_table(self)
 
     def _repr_html_(self) -> str:
@@ -101,35 +101,35 @@ class Kept:
 
     @property
     def is_bare(self) -> bool:
-        """Whether only sizes are kept: what was sent was forgotten, or was never kept."""
+        """Whether the receipt has only sizes: its content was forgotten, or was never kept."""
         return bool(self._content.get("is_bare"))
 
     def lines(self) -> list[Line]:
-        """A line for each section, as in the table; none if only sizes are kept."""
+        """A line for each section, as in the table; none if the receipt is bare."""
         rows: Sequence[Mapping[str, Any]] = self._content.get("parts", ())
         return [Line(row["name"], self.sections[row["name"]], *row["line"]) for row in rows]
 
     @property
     def runs(self) -> list[tuple[str, int]]:
-        """The sections of the items in their order: so many of one, so many of the next.
+        """The sections in the order of the items, each with its number of items.
 
-        A history in which quotes stand beside the question has two runs.
+        A history that is split by quotes before its question has two runs.
         """
-        section, behind = self._content.get("split", ("", 0))
-        rows = [(row["name"], row["shown"]) for row in self._content.get("parts", ())]
-        rows = [(name, shown - behind if name == section else shown) for name, shown in rows]
-        return [*rows, (section, behind)] if behind else rows
+        split_section, behind = self._content.get("split", ("", 0))
+        runs = [(row["name"], row["shown"]) for row in self._content.get("parts", ())]
+        runs = [(name, shown - behind if name == split_section else shown) for name, shown in runs]
+        return [*runs, (split_section, behind)] if behind else runs
 
     @property
     def beside(self) -> Mapping[str, int]:
         """The tokens of tool definitions and of the answer schema, if there are any."""
-        found: Mapping[str, int] = self._content.get("beside", {})
-        return found
+        tokens: Mapping[str, int] = self._content.get("beside", {})
+        return tokens
 
     @property
     def spending(self) -> Spending:
-        """What the answers to the request used and cost, as far as it was reported."""
-        return self._named.spending.get(self.id, Spending())
+        """The usage and cost of the answers to the request, as far as they were reported."""
+        return self._stored_parts.spending.get(self.id, Spending())
 
     @property
     def tools(self) -> Sequence[Definition]:
@@ -139,7 +139,7 @@ class Kept:
 
     @property
     def plan(self) -> CachePlan:
-        """How much of the beginning was said to stay the same."""
+        """The cache plan: how much of the beginning of the request was expected to stay the same."""
         self._check_whole()
         return msgspec.convert(self._content["plan"], CachePlan)
 
@@ -148,20 +148,22 @@ class Kept:
         """The items that the model saw, in order."""
         self._check_whole()
         content = self._content
-        before, after = (tuple(map(self._found, content[part])) for part in ("before", "after"))
+        before, after = (tuple(map(self._resolve, content[part])) for part in ("before", "after"))
         return Scroll(before, self.view, content["start"], after)
 
     @property
     def view(self) -> View | None:
-        """The history as it was then, if it was sent as it was shown."""
+        """The view of the history at the time of the request; `None` if no view was sent."""
         self._check_whole()
         name = self._content.get("transcript")
         return None if name is None else self._state.transcripts[name].at(self._content["revision"])
 
     def shows(self, item: Item) -> bool | None:
-        """Whether the model saw an item: whole, by a stub or in a quote. `None` if that is not known."""
-        if self.is_bare or item.id in self._beside_view:
-            return None if self.is_bare else True
+        """Whether the model saw an item: whole, as a stub or in a quote. `None` if that is not known."""
+        if self.is_bare:
+            return None
+        if item.id in self._ids_outside_view:
+            return True
         view = self.view
         position = None if view is None else view.log.find(item.id, view.end)
         if view is None or position is None:
@@ -171,27 +173,32 @@ class Kept:
 
     @property
     def selected(self) -> Selected:
-        """The blocks of quotes that were shown, by section, each with the turn that it was for."""
-        content = self._content
-        names = (*content.get("before", ()), *content.get("after", ()))
-        made = (self._found(name) for name in names if isinstance(name, int))
-        blocks = (
-            one for one in made if isinstance(one, Message) and not is_tombstone(one) and TURN in one.extras
-        )
-        return {one.id.rpartition("/")[0]: (one.extras[TURN], (one,)) for one in blocks}
+        """The visible blocks of quotes, by section, each with the turn that it was made for."""
+        blocks: dict[str, tuple[str, Sequence[Item]]] = {}
+        for item in self._made_items():
+            if isinstance(item, Message) and not is_tombstone(item) and TURN in item.extras:
+                blocks[item.id.rpartition("/")[0]] = item.extras[TURN], (item,)
+        return blocks
+
+    def _references(self) -> Sequence[str | int]:
+        """References to the items outside the view: ids of items of the log, versions of receipt parts."""
+        return (*self._content.get("before", ()), *self._content.get("after", ()))
+
+    def _made_items(self) -> list[Item]:
+        """The items that sections made for this request."""
+        return [self._resolve(version) for version in self._references() if isinstance(version, int)]
 
     @cached_property
-    def _beside_view(self) -> frozenset[str]:
-        """The ids of the items beside the view, and of what those that sections made quote."""
-        names = (*self._content["before"], *self._content["after"])
-        made = [self._found(name) for name in names if isinstance(name, int)]
-        quoted = (one for item in made for one in (item.id, *sources_of(item)))
-        return frozenset((*quoted, *(name for name in names if isinstance(name, str))))
+    def _ids_outside_view(self) -> frozenset[str]:
+        """The ids of the items outside the view, and of the items that they quote."""
+        in_log = [item_id for item_id in self._references() if isinstance(item_id, str)]
+        quoted = [name for item in self._made_items() for name in (item.id, *sources_of(item))]
+        return frozenset((*in_log, *quoted))
 
     def payload(self, *, cache: bool = True) -> Rendered:
-        """The payload as it was rendered, without the parameters; without `cache`, with no cache fields.
+        """The payload as it was rendered, without the parameters; without `cache`, also without cache fields.
 
-        `Forgotten` if some of it was forgotten, `StoreDamaged` if its bytes are not what they were.
+        `Forgotten` if some of it was forgotten, `StoreDamaged` if it renders to other bytes than it did then.
         """
         items, wire = self.items, provider_for(self.provider)
         rendered = wire.render(items, model=self.model, tools=self.tools, plan=self.plan)
@@ -205,36 +212,37 @@ class Kept:
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
-        """What was sent beside the payload, or in place of a field of it; None if nobody said."""
+        """The parameters that were sent with the payload or replaced its fields; `None` if not known."""
         self._check_whole()
         given: Mapping[str, Any] | None = self._note("parameters", "the parameters")
         return given
 
     def request(self) -> dict[str, Any]:
-        """The arguments of the client's method: the payload with the parameters, as far as they are known.
+        """The arguments of the client's method: the payload with the parameters, as far as these are known.
 
-        The client makes the body of the request of them: the SDK of Gemini, for one, has other names for it.
+        The client makes the body of the request from them; some use other names, as the SDK of Gemini does.
         """
-        payload, given = self.payload().payload, self.parameters or {}
-        both = {name: payload[name] for name, value in given.items() if _are_mappings(payload, name, value)}
-        return {**payload, **given, **{name: {**value, **given[name]} for name, value in both.items()}}
+        request: dict[str, Any] = {**self.payload().payload}
+        for name, value in (self.parameters or {}).items():
+            request[name] = {**request[name], **value} if _are_mappings(request, name, value) else value
+        return request
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What became of every candidate; each once, section by section."""
+        """What became of each candidate, section by section."""
         return self._explanation.entries
 
     def explain(self, item: Item | str) -> Entry:
-        """What became of one candidate: what `context.explain` returned then.
+        """What became of one candidate: the entry that `context.explain` returned then.
 
-        `Forgotten` if what explains it was forgotten. The tokens are those that the counter of the model
-        counts, unless the session was given another one.
+        `Forgotten` if the data for the entry was forgotten. The tokens are counted with the counter of the
+        model, so they differ if the session was given another one.
         """
         try:
             return self._explanation.of(item)
         except UnknownId:
-            named = [self._named[row["rows"]] for row in self._content.get("parts", ()) if "rows" in row]
-            if any(map(is_tombstone, named)):
+            parts = self._content.get("parts", ())
+            if any(is_tombstone(self._stored_parts[row["rows"]]) for row in parts if "rows" in row):
                 raise Forgotten("what explains the candidates of this request was forgotten") from None
             raise
 
@@ -245,9 +253,9 @@ class Kept:
         return Explanation(self._parts(), counter)
 
     def pieces(self) -> tuple[Piece, ...]:
-        """What the sections had to show, to be fitted into another budget.
+        """The content of the sections, to be fitted into another budget.
 
-        Of a history that is the whole view; of another section what it showed, and not what it left out.
+        A history has its whole view. Other sections have only the items that they showed.
         """
         self._check_whole()
         return tuple(
@@ -263,7 +271,7 @@ class Kept:
         )
 
     def _rows(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Item], View | None]]:
-        """The sections as they are kept, each with its items and the view of a history."""
+        """The stored row of each section, with the items it showed and its view if it is a history."""
         items, start = self._in_order_of_sections(), 0
         for row in self._content.get("parts", ()):
             shown, start = items[start : start + row["shown"]], start + row["shown"]
@@ -271,6 +279,7 @@ class Kept:
             yield row, shown, self._state.transcripts[transcript].at(revision) if transcript else None
 
     def _in_order_of_sections(self) -> Sequence[Item]:
+        """The items, with a split history put together again before the quotes that split it."""
         items, (section, behind) = self.items, self._content.get("split", ("", 0))
         if not behind:
             return items
@@ -280,7 +289,7 @@ class Kept:
         return [*items[:quotes], *items[rest:], *items[quotes:rest]]
 
     def _parts(self) -> Iterator[Part]:
-        """What explains the request, section by section."""
+        """The parts that explain the request, section by section."""
         for row, shown, view in self._rows():
             yield Part(
                 row["name"],
@@ -291,7 +300,7 @@ class Kept:
                 row.get("is_filtered", False),
                 Cut(*row["cut"]) if "cut" in row else None,
                 row.get("free", 0),
-                list(_explained(row["name"], self._named[row["rows"]] if row.get("rows") else None)),
+                list(_explained(row["name"], self._stored_parts[row["rows"]] if row.get("rows") else None)),
             )
 
     def _check_whole(self) -> None:
@@ -299,19 +308,22 @@ class Kept:
             raise Forgotten(f"what the request of version {self.version} showed was forgotten or not kept")
 
     def _note(self, field: str, what: str) -> Any:
-        """The content of an item that the receipt names; None if it names none."""
+        """The content of the receipt part that a field refers to; `None` if there is no such field."""
         version = self._content.get(field)
-        kept = self._named[version] if version is not None else None
-        if kept is not None and is_tombstone(kept):
+        if version is None:
+            return None
+        part = self._stored_parts[version]
+        if is_tombstone(part):
             raise Forgotten(f"{what} of the request of version {self.version} were forgotten")
-        return kept.content if isinstance(kept, Note) else None
+        return part.content if isinstance(part, Note) else None
 
-    def _found(self, name: str | int) -> Item:
-        if isinstance(name, int):
-            return _original(self._named[name])
+    def _resolve(self, reference: str | int) -> Item:
+        """The item of the log with an id, or the receipt part of a version."""
+        if isinstance(reference, int):
+            return _original(self._stored_parts[reference])
         for transcript in self._state.transcripts.values():
-            if name in transcript:
-                return transcript.get(name)
+            if reference in transcript:
+                return transcript.get(reference)
         raise StoreDamaged("an item that a receipt names is not here")
 
 
@@ -321,12 +333,12 @@ def _content_of(row: Mapping[str, Any], shown: Sequence[Item]) -> list[Item]:
 
 
 def _are_mappings(payload: Mapping[str, Any], name: str, value: Any) -> bool:
-    """Whether a parameter and the field of the payload are both mappings: then both were sent as one."""
+    """Whether a parameter and the payload field of its name are both mappings, which are sent merged."""
     return isinstance(value, Mapping) and isinstance(payload.get(name), Mapping)
 
 
 def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
-    """The entries of candidates that a receipt names one by one."""
+    """Decode the entries of candidates that a receipt part lists one by one."""
     if not isinstance(rows, Note) or is_tombstone(rows):
         return
     content = msgspec.json.decode(zlib.decompress(rows.content))
@@ -337,11 +349,11 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
 
 
 class Receipts(Sequence[Kept]):
-    """The receipts of a conversation, oldest first. The last ones are read without those before them."""
+    """The receipts of a conversation, oldest first. Reading the last ones does not read the others."""
 
     def __init__(self, log: Log) -> None:
         self._log, self._state, self._end = log, log.state, log.version + 1
-        self._named = _NamedItems(log)
+        self._parts = _StoredParts(log)
 
     def __len__(self) -> int:
         return len(self.versions())
@@ -353,7 +365,7 @@ class Receipts(Sequence[Kept]):
         return reversed(self[:])
 
     def versions(self, limit: int | None = None) -> list[int]:
-        """The versions of all receipts, or of the last so many. None is read for it."""
+        """The versions of all receipts, or of the last `limit`, without reading the receipts."""
         return self._log.store.versions_of(self._log.place, RECEIPTS, before=self._end, limit=limit)
 
     @overload
@@ -369,43 +381,44 @@ class Receipts(Sequence[Kept]):
             raise OutOfRange(
                 "no request was sent yet: `session.record` and `context.sent` keep a receipt of it"
             )
-        found = versions[index]
-        versions = [found] if isinstance(found, int) else found
-        rows = zip(versions, self._named.read(versions), strict=True)
-        kept = [Kept(at, note, self._state, self._named) for at, note in rows if isinstance(note, Note)]
-        return kept[0] if isinstance(found, int) else kept
+        chosen = versions[index]
+        versions = [chosen] if isinstance(chosen, int) else chosen
+        rows = zip(versions, self._parts.read(versions), strict=True)
+        receipts = [Kept(at, note, self._state, self._parts) for at, note in rows if isinstance(note, Note)]
+        return receipts[0] if isinstance(chosen, int) else receipts
 
 
 def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
-    """The request that was kept at a version, "last", or by its place from the end: "-1" is the last."""
+    """The receipt at a version; "last" or "-1" is the last one, "-2" the one before it."""
     if not receipts:
         raise UnknownId("no request was kept in this conversation")
-    named = {str(one.version): one for one in receipts} | {"last": receipts[-1]}
-    named |= {str(-place): one for place, one in enumerate(reversed(receipts), 1)}
-    if asked not in named:
-        known = ", ".join(str(one.version) for one in receipts[-10:])
+    by_name = {str(receipt.version): receipt for receipt in receipts} | {"last": receipts[-1]}
+    by_name |= {str(-place): receipt for place, receipt in enumerate(reversed(receipts), 1)}
+    if asked not in by_name:
+        known = ", ".join(str(receipt.version) for receipt in receipts[-10:])
         raise UnknownId(f"no request was kept at version {cut(asked)!r}; the last are {known}")
-    return named[asked]
+    return by_name[asked]
 
 
-class _NamedItems(dict[int, Item]):
-    """The items that receipts name, by their versions; what was not read before is read."""
+class _StoredParts(dict[int, Item]):
+    """Receipts and receipt parts by version. A missing one is read from the log."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     @cached_property
     def spending(self) -> Mapping[str, Spending]:
-        """What was used, by the ids of receipts."""
-        found: dict[str, Spending] = {}
+        """The spending of each request, by the id of its receipt."""
+        spending_by_id: dict[str, Spending] = {}
         for item in self._log.read_stream(USAGE):
             content: Mapping[str, Any] = item.content if isinstance(item, Note) else {}
-            if name := content.get("receipt"):
-                found[name] = found.get(name, Spending()).with_usage(content)
-        return found
+            if receipt_id := content.get("receipt"):
+                earlier = spending_by_id.get(receipt_id, Spending())
+                spending_by_id[receipt_id] = earlier.with_usage(content)
+        return spending_by_id
 
     def read(self, versions: Sequence[int]) -> list[Item]:
-        """Several at once."""
+        """Read several at once."""
         missing = [version for version in versions if version not in self]
         self.update(zip(missing, self._log.read_at(missing), strict=True))
         return [self[version] for version in versions]
@@ -415,9 +428,10 @@ class _NamedItems(dict[int, Item]):
 
 
 class SentRequest(NamedTuple):
-    """A request of a context, as its receipt tells of it.
+    """A request that was rendered, with the data of its receipt.
 
-    `sources` are names of transcripts by the identity of their logs. `conversation` keeps the receipt.
+    `sources` has the names of the transcripts by the identity of their logs. The receipt is kept in the
+    `conversation`.
     """
 
     context: Context
@@ -429,18 +443,18 @@ class SentRequest(NamedTuple):
     conversation: str
 
     def entries(self, state: State, parameters: Mapping[str, Any] | None) -> Entries:
-        """The receipt, after what it names that was not kept before: the first entries that are written.
+        """The new receipt parts and the receipt. They must be written before any other entries.
 
-        `parameters` are what was sent beside the payload; None if nobody said.
+        `parameters` are those sent with the payload; `None` if they are not known.
         """
-        return _Keeping(self, state).entries(parameters)
+        return _ReceiptWriter(self, state).entries(parameters)
 
     def bare_entries(self) -> Entries:
-        """A receipt that says that something was sent, but not what."""
+        """A bare receipt: it has the sizes of the request, and no content."""
         return [Written(RECEIPTS, bare(Note(content=self.summary(), description="receipt")))]
 
     def summary(self) -> dict[str, Any]:
-        """To whom the request was sent, and how large it was."""
+        """The fields of a bare receipt: the provider, the model, and the sizes."""
         receipt = self.context.receipt
         known = {"reserve": receipt.reserve, "error": receipt.error}
         return {
@@ -455,68 +469,69 @@ class SentRequest(NamedTuple):
 
 
 def quotes_in(context: Context) -> dict[str, SelectedQuotes]:
-    """What was selected of quotes for a context, by section."""
+    """The selections of quotes in a context, by section."""
     selections = context.receipt.selections.items()
-    return {name: one for name, one in selections if isinstance(one, SelectedQuotes)}
+    return {name: selection for name, selection in selections if isinstance(selection, SelectedQuotes)}
 
 
 def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent beside a payload, as JSON; of a mapping that is in both, the fields that differ.
+    """The parameters that differ from the payload, as JSON, without those that are not in the body.
 
-    What is not in the body of a request is left out.
+    Of a mapping that is in both, only the fields that differ are kept.
     """
     extra: Mapping[str, Any] = given.get("extra_body") or {}
-    sent = {**given, **extra}
-    sent = {name: value for name, value in sent.items() if name not in _NOT_IN_BODY}
-    found = msgspec.to_builtins(_changed(sent, payload), enc_hook=_as_json, str_keys=True)
-    return dict(found)
+    return dict(msgspec.to_builtins(_changed({**given, **extra}, payload), enc_hook=_as_json, str_keys=True))
 
 
 def _changed(sent: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for name, value in sent.items():
+        if name in _NOT_IN_BODY:
+            continue
         if _are_mappings(payload, name, value):
-            inner = _changed({n: v for n, v in value.items() if n not in _NOT_IN_BODY}, payload[name])
-            found |= {name: inner} if inner else {}
+            if inner := _changed(value, payload[name]):
+                changed[name] = inner
         elif name not in payload or (payload[name] is not value and payload[name] != value):
-            found[name] = value
-    return found
+            changed[name] = value
+    return changed
 
 
 def _as_json(value: Any) -> Any:
-    """A value of an SDK as JSON: a model's fields, else the name of its type."""
+    """A value of an SDK as JSON: the fields of a model; of any other object its `repr`, cut short."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump is not None and not isinstance(value, type) else f"<{value!r:.200}>"
 
 
-class _Keeping:
-    """Makes the entries of one receipt, and of the items that it names and that were not kept before."""
+class _ReceiptWriter:
+    """Makes the entries of one receipt: the parts that are not stored yet, then the receipt."""
 
     def __init__(self, request: SentRequest, state: State) -> None:
         self._request, self._state = request, state
         self._selected = quotes_in(request.context)
         self._quoted = {
-            one.items[0].id: self._names(one.quotes) for one in self._selected.values() if one.items
+            selection.items[0].id: self._names(selection.quotes)
+            for selection in self._selected.values()
+            if selection.items
         }
-        # By mark; the candidates of a section, which have none, by the name of the section.
+        # By digest; the candidates of a section by the name of the section.
         self._new: dict[bytes, Item] = {}
 
     def _names(self, quotes: Iterable[Quote]) -> list[str]:
         return names_of(quotes, self._request.conversation)
 
     def entries(self, parameters: Mapping[str, Any] | None) -> Entries:
-        """The receipt, and before it what it names."""
+        """The new receipt parts, then the receipt."""
         request, context = self._request, self._request.context
         receipt, lines = context.receipt, context.receipt.lines()
         scroll, plan = context.items, request.plan
         source = None if scroll.view is None else request.sources.get(id(scroll.view.log))
-        if scroll.view is not None and source is None:  # it is in no log of ours
+        if scroll.view is not None and source is None:  # the view is of no transcript of this session
             scroll = Scroll(tuple(scroll[: scroll.stable_length]), after=scroll.after)
         content: dict[str, Any] = {
             **request.summary(),
             "plan": msgspec.to_builtins(plan),
-            "before": [self._name(item, n < plan.static) for n, item in enumerate(scroll.before)],
-            "after": [self._name(item) for item in scroll.after],
+            "before": [self._reference(item, n < plan.static) for n, item in enumerate(scroll.before)],
+            "after": [self._reference(item) for item in scroll.after],
             "start": scroll.start,
             "parts": [self._part(part, line) for part, line in zip(receipt.parts(), lines, strict=True)],
             "beside": dict(receipt.beside),
@@ -537,7 +552,7 @@ class _Keeping:
         return [*(Written(RECEIPT_PARTS, item) for item in self._new.values()), Written(RECEIPTS, note)]
 
     def _part(self, part: Part, line: Line) -> dict[str, Any]:
-        """What explains a section: a history by its view, others by their candidates that are not shown."""
+        """The row of a section. A history refers to its view; others list the candidates left out."""
         row: dict[str, Any] = {"name": part.name, "shown": part.length, "line": [*line[2:]]}
         source = None if part.view is None else self._request.sources.get(id(part.view.log))
         rows, is_foreign = part.rows, part.view is not None and source is None
@@ -545,7 +560,7 @@ class _Keeping:
             rows = list(part.explained(self._request.context.receipt.counter))
         elif part.view is not None:
             row["of"] = [source, part.view.revision]
-        kept = {
+        optional = {
             "rule": part.rule,
             "is_filtered": part.is_filtered and not is_foreign,
             "cut": list(part.cut) if part.cut else None,
@@ -553,46 +568,47 @@ class _Keeping:
             "is_in_rows": is_foreign or len(part.shown) < part.length,
             "rows": self._keep_rows(part.name, rows) if rows else 0,
         }
-        return row | {name: value for name, value in kept.items() if value}
+        return row | {name: value for name, value in optional.items() if value}
 
     def _keep_rows(self, name: str, rows: Sequence[Explained]) -> int:
-        """Keep the entries of candidates; what they have in common is kept once."""
+        """Store the entries of candidates in one compact part; return the version it will have."""
         kinds: dict[tuple[str, ...], int] = {}
-        found: list[list[Any]] = []
+        encoded: list[list[Any]] = []
         for created_at, entry in rows:
             kind = (entry.kind, entry.fate, entry.rule, entry.reason, entry.source, entry.origin)
-            found.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
-        content = zlib.compress(encode({"kinds": list(kinds), "rows": found}))  # as values it would take long
+            encoded.append([entry.item_id, created_at, entry.tokens, kinds.setdefault(kind, len(kinds))])
+        # Compressed JSON is much faster to write here than values of the item codec.
+        content = zlib.compress(encode({"kinds": list(kinds), "rows": encoded}))
         selected = self._selected.get(name)
-        others = () if selected is None else selected.all_quotes
-        elsewhere = self._names(one for one in others if one.source != self._request.conversation)
-        self._new[name.encode()] = candidates(content, [ALL, *elsewhere])
+        quotes = () if selected is None else selected.all_quotes
+        foreign = self._names(quote for quote in quotes if quote.source != self._request.conversation)
+        self._new[name.encode()] = candidates_note(content, [ALL, *foreign])
         return self._state.version + len(self._new)
 
     def _keep_detail(self, content: Any, sources: Sequence[str] = ()) -> int:
         plain = msgspec.json.decode(encode(content))
-        return self._keep(detail(plain, sources))
+        return self._keep(detail_note(plain, sources))
 
     def _keep(self, item: Item) -> int:
-        """The version under which an item is kept, from now on if it was not."""
-        mark, state = mark_of(item), self._state
-        if mark not in state.receipt_parts:
-            self._new.setdefault(mark, item)
-        return state.receipt_parts.get(mark) or state.version + 1 + list(self._new).index(mark)
+        """The version of a part, which is added to the entries if it is not stored yet."""
+        digest, state = item_digest(item), self._state
+        if digest not in state.receipt_parts:
+            self._new.setdefault(digest, item)
+        return state.receipt_parts.get(digest) or state.version + 1 + list(self._new).index(digest)
 
-    def _name(self, item: Item, is_static: bool = False) -> str | int:
-        """The id of an item that is in the log as it is, else the version under which it is kept."""
+    def _reference(self, item: Item, is_static: bool = False) -> str | int:
+        """The id of an item that the log has unchanged, or the version of a receipt part."""
         transcripts = self._state.transcripts.values()
-        view = next((one.view for one in transcripts if item.id in one), None)
+        view = next((transcript.view for transcript in transcripts if item.id in transcript), None)
         if is_in(view, item):
             return item.id
-        made = self._with_sources(item, is_static)
-        return self._keep(made if view is None else _as_copy(made))
+        sourced = self._with_sources(item, is_static)
+        return self._keep(sourced if view is None else _as_copy(sourced))
 
     def _with_sources(self, item: Item, is_static: bool) -> Item:
-        """An item that names its sources.
+        """The item with its sources in `extras`.
 
-        What a section made without naming them may be made of all that was there, unless it is static.
+        If a section did not list them, any item of the conversation may be a source, unless it is static.
         """
         if isinstance(item, Unknown | Note):
             return item
@@ -601,7 +617,7 @@ class _Keeping:
 
 
 def _as_copy(item: Item) -> Item:
-    """A changed copy of an item of the log, under an id of its own: it may be forgotten, and the item not."""
+    """A changed item of the log under an id of its own, so that it can be forgotten by itself."""
     if isinstance(item, Unknown):
         return item
     return replace(
@@ -610,20 +626,20 @@ def _as_copy(item: Item) -> Item:
 
 
 def _original(item: Item) -> Item:
-    """A copy of an item of the log under the id of that item; any other item as it is."""
+    """Undo `_as_copy`: give a copy the id of its item; return any other item as it is."""
     item_id = item.id.removesuffix(_COPY)
     is_copy = item_id != item.id and (is_tombstone(item) or item_id in sources_of(item))
     return replace(item, id=item_id) if is_copy and not isinstance(item, Unknown) else item
 
 
 def renumbered(entry: Written, versions: Mapping[int, int]) -> Written:
-    """A receipt of a draft that names other versions; any other entry as it is."""
+    """A receipt of a draft with the new versions of its parts; any other entry as it is."""
     stream, item = entry
     if stream != RECEIPTS or not isinstance(item, Note) or item.content.get("is_bare"):
         return entry
     content = dict(item.content)
     for part in ("before", "after"):
-        content[part] = [versions[name] if isinstance(name, int) else name for name in content[part]]
+        content[part] = [versions[ref] if isinstance(ref, int) else ref for ref in content[part]]
     for name in ("tools", "parameters"):
         if name in content:
             content[name] = versions[content[name]]
@@ -634,26 +650,26 @@ def renumbered(entry: Written, versions: Mapping[int, int]) -> Written:
 
 
 def bare(receipt: Note) -> Note:
-    """A receipt that says that something was sent, to whom and how much, but not what."""
+    """A bare receipt: the provider, the model and the sizes of a request, without its content."""
     content = {name: receipt.content[name] for name in _SUMMARY if name in receipt.content}
     return replace(receipt, content={**content, "is_bare": True})
 
 
-_DIGESTED_ANEW = 8
-"""Messages at the end that are digested each time: they are often rendered anew."""
+_VOLATILE_TAIL = 8
+"""How many messages at the end are hashed again each time, because they often change."""
 
 
 class Digests:
-    """SHA-256 of the JSON of payloads, each continued from the one before it on the same wire.
+    """SHA-256 of the JSON of payloads. Each digest continues the previous one of the same wire.
 
-    So the work per turn grows with what changed, and not with the length of the conversation.
+    So the work per turn depends on the number of new messages, and not on the length of the conversation.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Digested] = {}
+        self._prefix_by_wire: dict[str, _Prefix] = {}
 
     def of(self, payload: Mapping[str, Any], wire: str) -> Callable[[], str]:
-        """Returns the digest of a payload as it is now, which is computed when it is asked for first."""
+        """A function that returns the digest of a payload; the first call computes it."""
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
             return hashlib.sha256(encode(payload)).hexdigest
@@ -666,23 +682,27 @@ class Digests:
         return cache(lambda: self._continued(wire, head, messages, tail))
 
     def _continued(self, wire: str, head: bytes, messages: list[Any], tail: bytes) -> str:
-        known, done, digest = self._known.get(wire), 0, hashlib.sha256(head)
-        if known is not None and known.head == head and _begin_alike(known.messages, messages, known.done):
-            done, digest = known.done, known.digest.copy()
-        fixed = max(len(messages) - _DIGESTED_ANEW, done)
-        _update(digest, messages[done:fixed], is_first=not done)
-        self._known[wire] = _Digested(head, messages, fixed, digest.copy())
-        _update(digest, messages[fixed:], is_first=not fixed)
+        done, digest, prefix = 0, hashlib.sha256(head), self._prefix_by_wire.get(wire)
+        if (
+            prefix is not None
+            and prefix.head == head
+            and _begin_alike(prefix.messages, messages, prefix.length)
+        ):
+            done, digest = prefix.length, prefix.digest.copy()
+        length = max(len(messages) - _VOLATILE_TAIL, done)
+        _update(digest, messages[done:length], is_first=not done)
+        self._prefix_by_wire[wire] = _Prefix(head, messages, length, digest.copy())
+        _update(digest, messages[length:], is_first=not length)
         digest.update(tail)
         return str(digest.hexdigest())
 
 
-class _Digested(NamedTuple):
-    """The beginning of a payload and its messages, and the digest up to some of them."""
+class _Prefix(NamedTuple):
+    """A payload, and the digest of its head and its first `length` messages."""
 
     head: bytes
     messages: Sequence[Any]
-    done: int
+    length: int
     digest: Any
 
 
@@ -691,7 +711,7 @@ def _update(digest: Any, messages: Sequence[Any], *, is_first: bool) -> None:
         digest.update((b"" if is_first else b",") + encode(messages)[1:-1])
 
 
-def _begin_alike(known: Sequence[Any], messages: Sequence[Any], count: int) -> bool:
-    """Whether so many messages are the same; nearly all are the same objects, some are rendered anew."""
-    changed = compress(range(count), map(is_not, known, messages))
-    return len(messages) >= count and all(encode(known[at]) == encode(messages[at]) for at in changed)
+def _begin_alike(earlier: Sequence[Any], messages: Sequence[Any], count: int) -> bool:
+    """Whether the first `count` messages are equal. Messages that are the same object are not encoded."""
+    changed = compress(range(count), map(is_not, earlier, messages))
+    return len(messages) >= count and all(encode(earlier[at]) == encode(messages[at]) for at in changed)

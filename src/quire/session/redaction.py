@@ -1,6 +1,6 @@
-"""Redaction: items are changed before they are kept, and what sections bring before it is sent.
+"""Redaction: a function changes items before they are stored, and content of sections before it is sent.
 
-Items that are in the log were looked at when they were written, if their session had a redaction.
+Items of the log are not redacted again: that was done when they were written.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,21 +14,21 @@ from quire.session.state import is_in
 from quire.state import View
 
 Redact = Callable[[Item], Item]
-"""Is called with an item before it is stored or sent, and returns the same item with other content."""
+"""Given an item that will be stored or sent, returns the same item with other content."""
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
 def redacted(redact: Redact, item: I) -> I:
-    """The item as it may be kept or sent."""
-    found = redact(item)
-    if type(found) is not type(item) or found.id != item.id:
+    """Redact an item, and check that only its content has changed."""
+    changed = redact(item)
+    if type(changed) is not type(item) or changed.id != item.id:
         raise WrongType("redaction returns the same item, with other content")
-    return found
+    return changed
 
 
 def redacted_pieces(redact: Redact, pieces: Iterable[Piece], views: Iterable[View]) -> tuple[Piece, ...]:
-    """Pieces as they may be sent: the items of the views stay as they are."""
+    """Redact pieces, except for the items of the views."""
     logs = {id(view.log) for view in views}
     return tuple(_redacted_piece(redact, piece, logs) for piece in pieces)
 

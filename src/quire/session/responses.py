@@ -1,4 +1,4 @@
-"""Responses of clients: how they are read, and the events of a stream for callers that cannot await."""
+"""Reading the responses of clients, and iterating over the events of a stream without `await`."""
 
 import json
 import logging
@@ -13,14 +13,14 @@ logger = logging.getLogger("quire.session")
 
 
 def is_stream(response: Any) -> bool:
-    """Whether a response comes in pieces: it can be iterated, and is no mapping or object itself."""
+    """Whether a response is a stream: it can be iterated, and is no mapping or model object."""
     if isinstance(response, Mapping) or hasattr(response, "model_dump"):
         return False
     return hasattr(response, "__iter__") or hasattr(response, "__aiter__")
 
 
 def decoded(response: Any) -> Any:
-    """A response as it is, or decoded if it is JSON text."""
+    """Decode a response that is JSON text; return any other as it is."""
     if not isinstance(response, str | bytes | bytearray):
         return response
     try:
@@ -41,10 +41,10 @@ def log_refusal(refusal: Exception) -> None:
 
 
 class Listening(Iterator[Any]):
-    """The events of a stream, one by one. Its `with` block ends with the response recorded."""
+    """The events of a stream, one by one. The end of its `with` block records the response."""
 
     def __init__(self, events: AsyncGenerator[Any, None]) -> None:
-        """The events are those of a plain stream, so that nothing is waited for."""
+        """`events` must be those of a plain stream: then no step of the generator waits."""
         self._events = events
 
     def __next__(self) -> Any:
@@ -54,7 +54,7 @@ class Listening(Iterator[Any]):
             raise StopIteration from None
 
     def close(self) -> None:
-        """Record the part that has come, now."""
+        """Record the part that has come."""
         run(self._events.aclose())
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Changing what a conversation shows of its past: an item is hidden, an answer retracted, a message edited.
+"""Rewrites of the visible past: hide items, retract an answer, or edit a message.
 
-Each is an edit that is recorded like any other. Nothing leaves the log, and `undo` takes an edit back. What
-tools have done is not undone, and a call that waits for its result cannot be hidden.
+Each rewrite is recorded as edits. Nothing leaves the log, and `undo` takes an edit back. Effects of tools are
+not undone, and a call that waits for its result cannot be hidden.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,27 +21,27 @@ from quire.state import (
 )
 
 Rewrite = Callable[[View], Sequence[Item]]
-"""Returns what to record after a view. It may be called several times, and returns equal items each time."""
+"""Given a view, returns the items to record. It may be called again, and then returns equal items."""
 
 
 def hiding(ids: Sequence[str]) -> Rewrite:
     """The rewrite that hides items with their groups."""
     if not ids:
         raise InvalidValue("Session.hide: give the ids of the items to hide")
-    hide = _made_once()
+    hide = _cached_hide()
 
     def rewrite(view: View) -> list[Item]:
         items = [item for item_id in ids for item in _group_of(view, item_id)]
         for item in items:
-            _check_may_go(view, item)
+            _check_can_be_hidden(view, item)
         return [hide(spans_over(view, items))]
 
     return rewrite
 
 
 def retracting() -> Rewrite:
-    """The rewrite that hides the answer to the last user message, or its part after the last tool result."""
-    hide = _made_once()
+    """The rewrite that hides the answer to the last user message, or the part after the last tool result."""
+    hide = _cached_hide()
 
     def rewrite(view: View) -> list[Item]:
         for call in view.pending():
@@ -51,7 +51,7 @@ def retracting() -> Rewrite:
             if is_user_message(item) or isinstance(item, ToolCall | ToolResult):
                 break
             if is_output(item):
-                _check_may_go(view, item)
+                _check_can_be_hidden(view, item)
                 answer.append(item)
         else:
             raise InvalidValue("there is no answer to retract: the user has asked nothing")
@@ -61,12 +61,12 @@ def retracting() -> Rewrite:
 
 
 def editing(message_id: str, message: Message) -> Rewrite:
-    """The rewrite that records a message in place of an earlier one, and hides all after that.
+    """The rewrite that records a new message, and hides an earlier one and all items after it.
 
-    Instructions and configuration stay, and so do pinned items, and groups that began before. A summary of
-    items from before the message and after it is undone.
+    Instructions, configuration, pinned items, and groups that began earlier stay shown. A summary that covers
+    both hidden items and others is undone.
     """
-    hide = _made_once()
+    hide = _cached_hide()
 
     @cache
     def undo(target: str) -> Undo:
@@ -78,21 +78,21 @@ def editing(message_id: str, message: Message) -> Rewrite:
             raise InvalidValue(f"{cut(message_id)!r} is not a message of the user: it cannot be edited")
         if view.fate(message_id).state == "pinned":
             raise EditRefused(f"{cut(message_id)!r} is pinned: undo the pin first")
-        log, now = view.log, view
-        gone = {p for p in range(start, view.end) if _goes(view, p, start)}
-        undone: list[Undo] = []
-        while crossing := [one for one in now.summaries() if _crosses(now, one, gone)]:
-            undone.append(undo(crossing[-1].id))
-            now = view_after(now, undone[-1:])
-        return [message, *undone, hide(spans_over(view, (log.item(position) for position in sorted(gone))))]
+        log, latest = view.log, view
+        hidden = {p for p in range(start, view.end) if _is_replaced(view, p, start)}
+        undos: list[Undo] = []
+        while crossing := [summary for summary in latest.summaries() if _crosses(latest, summary, hidden)]:
+            undos.append(undo(crossing[-1].id))
+            latest = view_after(latest, undos[-1:])
+        return [message, *undos, hide(spans_over(view, (log.item(position) for position in sorted(hidden))))]
 
     return rewrite
 
 
-def _made_once() -> Callable[[tuple[Span, ...]], Hide]:
-    """Makes the edit over some spans once: hooks that hear of it twice must hear of the same.
+def _cached_hide() -> Callable[[tuple[Span, ...]], Hide]:
+    """A function that makes a `Hide` and returns the same one for the same spans, so that ids are stable.
 
-    What it hides is not recalled either.
+    The hidden items are excluded from recall, too.
     """
 
     @cache
@@ -111,23 +111,25 @@ def _group_of(view: View, item_id: str) -> list[Item]:
     return [view.get(item_id)]
 
 
-def _check_may_go(view: View, item: Item) -> None:
+def _check_can_be_hidden(view: View, item: Item) -> None:
     state, by = view.fate(item.id)
     if state == "pinned":
         raise EditRefused(f"{cut(item.id)!r} is pinned: undo the pin first")
     if state == "summarised":
-        raise EditRefused(f"the summary {cut(str(by))!r} tells of {cut(item.id)!r}: hide or undo the summary")
+        raise EditRefused(f"{cut(item.id)!r} is summarised by {cut(str(by))!r}: hide or undo the summary")
 
 
-def _goes(view: View, position: int, start: int) -> bool:
-    """Whether an item goes with all that followed a message at `start`."""
+def _is_replaced(view: View, position: int, start: int) -> bool:
+    """Whether an edit of the message at `start` hides the item at a position."""
     item, head = view.log.item(position), view.log.head(position)
     is_kept = is_instruction(item) or isinstance(item, ConfigChange)
     return head != EDIT and head >= start and not is_kept
 
 
-def _crosses(view: View, summary: Summary, gone: set[int]) -> bool:
-    """Whether a summary tells of items that go, and of others."""
+def _crosses(view: View, summary: Summary, hidden: set[int]) -> bool:
+    """Whether a summary covers both hidden items and others."""
     area = view.log.area(summary, view.end)
     heads = {p: view.log.head(p) for start, stop in area for p in range(start, stop)}
-    return any(p in gone for p in heads) and any(p not in gone for p, head in heads.items() if head != EDIT)
+    return any(p in hidden for p in heads) and any(
+        p not in hidden for p, head in heads.items() if head != EDIT
+    )

@@ -1,4 +1,4 @@
-"""Erasing a scope: all that is kept of a person or a tenant, in the files of the store too, and the name."""
+"""Erasing scopes: everything that a store has of a person or a tenant, in its files too."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,12 +10,12 @@ from quire.memory import KNOWLEDGE, Knowledge, Memory, is_reserved
 from quire.session.jobs import open_jobs
 from quire.stores import Place, Store, named_scope
 
-_ROUNDS = 3
-"""How often a scope is emptied: others may begin conversations meanwhile."""
+_PASSES = 3
+"""How often a scope is emptied, because others may begin conversations meanwhile."""
 
 
 class ScopeContents(msgspec.Struct, frozen=True):
-    """What a store keeps of a scope: users' conversations, all entries, documents, and jobs that are open."""
+    """How many conversations of users, entries, documents and open jobs a store has of a scope."""
 
     scope: str
     conversations: int
@@ -25,20 +25,20 @@ class ScopeContents(msgspec.Struct, frozen=True):
 
 
 def survey_scopes(store: Store, scope: str) -> list[ScopeContents]:
-    """Return what there is of a scope and of those nested in it: `shop/ana` is nested in `shop`."""
+    """Survey a scope and those nested in it: `shop/ana` is nested in `shop`."""
     name, scopes = named_scope(scope), store.scopes()
-    found = [one for one in scopes if one == name or one.startswith(f"{name}/")]
-    if not found:
-        alike = [one for one in scopes if one.endswith(f"/{name}")] or scopes
-        more = f"; there is {', '.join(repr(cut(one)) for one in alike[:10])}" if alike else ""
-        raise UnknownId(f"there is no scope {cut(name)!r} in this store{more}")
-    return [_contents(store, one) for one in found]
+    matching = [each for each in scopes if each == name or each.startswith(f"{name}/")]
+    if not matching:
+        similar = [each for each in scopes if each.endswith(f"/{name}")] or scopes
+        hint = f"; there is {', '.join(repr(cut(each)) for each in similar[:10])}" if similar else ""
+        raise UnknownId(f"there is no scope {cut(name)!r} in this store{hint}")
+    return [_contents(store, each) for each in matching]
 
 
 def _contents(store: Store, scope: str) -> ScopeContents:
     names = store.conversations(scope)
     documents = jobs = 0
-    with suppress(InvalidValue):  # sealed with a key that is lost: it can be erased all the same
+    with suppress(InvalidValue):  # encrypted with another key: it can be erased, but not counted
         jobs = len(open_jobs(store, scope))
         documents = len(Knowledge(store, scope).sources()) if KNOWLEDGE in names else 0
     return ScopeContents(
@@ -53,17 +53,17 @@ def _contents(store: Store, scope: str) -> ScopeContents:
 def erase_scopes(store: Store, scopes: Sequence[str]) -> Iterator[Place]:
     """Erase scopes: conversations, forks, documents, indexes, receipts and jobs; yields each place.
 
-    What others begin meanwhile is erased too. The files of the store are scrubbed at the end. Nothing outside
-    of a scope names it; keys of a service, its logs and backups are the affair of the operator.
+    Conversations that others begin meanwhile are erased too. The files of the store are scrubbed at the end.
+    The operator has to remove keys of a service, logs and backups.
     """
     try:
         for scope in scopes:
-            for _ in range(_ROUNDS):
+            for _ in range(_PASSES):
                 for name in sorted(store.conversations(scope), reverse=True):  # a fork before its parent
                     place = Place(scope, name)
                     store.remove(place)
                     yield place
-            with suppress(InvalidValue):  # within a sealed store
+            with suppress(InvalidValue):  # encrypted with another key
                 Memory.remove_forgotten(store, scope)
     finally:
         store.scrub()

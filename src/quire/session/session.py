@@ -1,6 +1,6 @@
-"""The session: the workspace of one conversation, through which everything is written.
+"""The session: the workspace of one conversation. Everything is written through it.
 
-`AioSession` has the verbs. `Session` has the same verbs as plain functions, and what there is to read.
+`AioSession` has the verbs as coroutines. `Session` has them as plain functions, and the properties to read.
 """
 
 import re
@@ -33,14 +33,14 @@ from quire.memory import Memory
 from quire.models import AnyModel, model_of
 from quire.providers import Parsed
 from quire.session.aio import AWAITED, BLOCKING, INLINE, IO, Change, Writer, check_names, checked_type, plain
-from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, take_name
+from quire.session.branches import Draft, Keep, Merge, begin_fork, labelled, merged_by_time, reserve_name
 from quire.session.calls import AioCalls, Calls
 from quire.session.compaction import AioCompaction, Compaction, Compactions
 from quire.session.erasure import find, finish_erasing, forget
-from quire.session.heard import Metered
 from quire.session.hooks import Hook, HookFailure, Hooks
 from quire.session.jobs import Jobs
 from quire.session.log import Log, follow, open_log, open_store
+from quire.session.metering import Metered
 from quire.session.pool import AioPool, SessionPool
 from quire.session.receipts import Receipts
 from quire.session.redaction import Redact
@@ -62,39 +62,39 @@ I = TypeVar("I", bound=Item)  # noqa: E741
 
 @hint_attributes
 class AioSession:
-    """The verbs of a session to be awaited. Work with the store runs in a thread, and hooks may be async.
+    """The verbs of a session as coroutines. Store access runs in a thread, and hooks may be async.
 
-    A cancellation does not take back what had begun to be written.
+    Cancelling a verb does not undo a write that had begun.
     """
 
     def __init__(self, parts: "Parts", io: IO) -> None:
         self._writer, self._compaction, self._turns = parts
         self._log, self._io = parts.writer.log, io
         self.pool, self.calls = AioPool(self._writer, io), AioCalls(self._writer, io)
-        """The verbs of the pool, and those of calls, to be awaited."""
+        """The verbs of the pool and of calls, as coroutines."""
         self.compaction = AioCompaction(self._compaction)
-        """The verbs of compaction, to be awaited."""
+        """The verbs of compaction, as coroutines."""
 
     async def append(self, *items: Item, to: str = MAIN, expected: int | None = None) -> tuple[Item, ...]:
         """Record items, all or none, and return them as they were recorded.
 
-        Items that others wrote meanwhile come before them. With an `expected` version, others must not have
-        written since that version: otherwise `Conflict` is raised, and nothing is recorded.
+        They come after items that others wrote meanwhile. With an `expected` version, `Conflict` is raised
+        if others wrote after that version, and nothing is recorded.
         """
         return await self._writer.append(self._io, items, to, expected)
 
     async def user(self, /, content: Content, *, to: str = MAIN, **fields: Any) -> Message:
         """Record a message of the user."""
-        return await self._one(_made(Message, "user", content, **fields), to)
+        return await self._append_one(_new_item(Message, "user", content, **fields), to)
 
     async def assistant(
         self, /, content: Content = "", *, calls: Iterable[ToolCall] = (), to: str = MAIN, **fields: Any
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
-        said = [_made(Message, "assistant", content, **fields)] if content else []
-        made = checked_type(calls, Iterable, "the calls of the assistant are items")
-        kept = await self._writer.append(self._io, in_one_reply([*said, *made]), to)
-        return cast(Message, kept[0]) if said else None
+        messages = [_new_item(Message, "assistant", content, **fields)] if content else []
+        checked_type(calls, Iterable, "the calls of the assistant are items")
+        recorded = await self._writer.append(self._io, in_one_reply([*messages, *calls]), to)
+        return cast(Message, recorded[0]) if messages else None
 
     async def tool(
         self, /, content: Content, *, call_id: str, name: str | None = None, to: str = MAIN, **fields: Any
@@ -104,61 +104,60 @@ class AioSession:
         call = await self._do(lambda: _open_call(self._log, call_id, to, has_name))
         if call is not None:
             call_id, name = call.call_id, name or call.name
-        return await self._one(_made(ToolResult, call_id, name or "", content, **fields), to)
+        return await self._append_one(_new_item(ToolResult, call_id, name or "", content, **fields), to)
 
     async def pin(self, item: Item | str, *, to: str = MAIN, origin: Origin | None = None) -> Pin:
-        """Show an item, given by itself or its id, in every request, whatever else is cut or summarised.
+        """Show an item in every request, even when items around it are cut or summarised.
 
-        The pin is the user's, unless another `origin` is given.
+        `item` is the item or its id. The origin of the pin is "user", unless another one is given.
         """
-        return await self._one(Pin(_id_of(item), origin=origin), to)
+        return await self._append_one(Pin(_id_of(item), origin=origin), to)
 
     async def distrust(self, item: Item | str, *, to: str = MAIN) -> Distrust:
-        """Trust an item, and all that is made of it, no more than text from outside; `undo` takes it back.
+        """Trust an item, and all that is made of it, no more than text from outside, until an `undo`.
 
         A message is then shown as a quotation.
         """
-        return await self._one(Distrust(_id_of(item)), to)
+        return await self._append_one(Distrust(_id_of(item)), to)
 
     async def undo(self, edit_id: str | None = None, *, to: str = MAIN, origin: Origin | None = None) -> Undo:
         """Undo an edit; without an id, the last one that still applies.
 
-        What the edit hid is shown again. What was recorded after the edit stays shown. The undo is the
-        user's, unless another `origin` is given: one below the user's undoes nothing that a person did.
+        Items that the edit hid are shown again, and items recorded after the edit stay shown. The origin of
+        the undo is "user", unless another one is given: a lower one cannot undo the edits of a person.
         """
         if edit_id is None:
-            await self._do(self._log.catch_up)  # the last edit may be another's
-        return await self._one(Undo(edit_id or _last_edit(_view(self._log, to)), origin=origin), to)
+            await self._do(self._log.catch_up)  # another writer may have made the last edit
+        return await self._append_one(Undo(edit_id or _last_edit(_view(self._log, to)), origin=origin), to)
 
     async def hide(self, *items: Item | str, to: str = MAIN) -> Hide:
-        """Hide items from now on, each with its group, from recall too; `undo` shows them again.
+        """Hide items, each with its group, from requests and from recall; `undo` shows them again.
 
-        A call that waits for its result is refused (`CallPending`), and so are the last message of the user
-        (`edit` replaces it), pinned items, and items that are summarised.
+        A call that waits for its result cannot be hidden (`CallPending`). Nor can the last message of the
+        user (`edit` replaces it), pinned items, and items that are summarised.
         """
         return cast(Hide, (await self._rewrite(hiding([*map(_id_of, items)]), to))[0])
 
     async def retract(self, *, to: str = MAIN) -> Hide | None:
         """Hide the last answer, so that the question can be answered again; `None` if there is none yet.
 
-        Calls and results of the turn stay shown: what tools have done is not done again.
+        Calls and results of the turn stay shown, so that no tool runs again.
         """
-        made = await self._rewrite(retracting(), to)
-        return cast(Hide, made[0]) if made else None
+        recorded = await self._rewrite(retracting(), to)
+        return cast(Hide, recorded[0]) if recorded else None
 
     async def edit(
         self, /, message: Item | str, content: Content, *, to: str = MAIN, **fields: Any
     ) -> Message:
-        """Record another message of the user in place of one, and hide that one and all after it.
+        """Replace a message of the user: record the new one, and hide the old one and all items after it.
 
-        `undo` shows them again, before the new message; `fork(at=...)` returns to the time before. Tools that
-        ran are not undone. Instructions, configuration and pinned items stay. A call that waits for its
-        result is refused (`CallPending`), and so is an edit while an agent answers in this process
-        (`TurnBusy`).
+        Instructions, configuration and pinned items stay shown. `undo` shows the hidden items again, before
+        the new message. `fork(at=...)` returns to an earlier time. Effects of tools are not undone.
+        `CallPending` if a call still waits for its result, `TurnBusy` while an agent answers in this process.
         """
-        if self._log.at_work is not None:
+        if self._log.running_turn is not None:
             raise TurnBusy(f"a turn is running in {self._log.place}: interrupt it first")
-        edit = editing(_id_of(message), _made(Message, "user", content, **fields))
+        edit = editing(_id_of(message), _new_item(Message, "user", content, **fields))
         return cast(Message, (await self._rewrite(edit, to))[0])
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
@@ -180,17 +179,17 @@ class AioSession:
     ) -> Parsed:
         """Record the response of a provider's client: an object, its JSON, a stream, or a `Parsed`.
 
-        `sent` is the context that it answers, or a rendering of it: by default, what this task, or this
-        thread outside of one, rendered last, or rendered last for `provider`. If that was answered, and
-        another task waits for a response, `InvalidValue` is raised. If this task has rendered nothing,
-        `provider` says how to read the response to a request that no session rendered. The receipt of the
-        request is kept with the response, if `context.sent` did not keep it. `parameters` are what was sent
-        beside the rendering, such as the model and the temperature; without them the receipt marks the
-        parameters as unknown.
+        `sent` is the context that the response answers, or a rendering of it. The default is the last
+        rendering of this task (outside of a task, of this thread), or its last one for `provider`. If that
+        one has its answer already, and another task waits for one, `InvalidValue` is raised. If this task has
+        rendered nothing, the request was not rendered by a session: then `provider` says how to read the
+        response. The receipt of the request is kept with the response, unless `context.sent` kept it before.
+        `parameters` are what was sent beside the rendering, such as the model and the temperature; without
+        them the receipt marks the parameters as unknown.
 
         The usage is added to the spending, and calibrates the token counter. A response that is only an error
-        raises `ModelFailed`. If a stream breaks, what came is recorded as interrupted, and its error is
-        raised.
+        raises `ModelFailed`. If a stream breaks, the part that came is recorded as interrupted, and the error
+        of the stream is raised.
         """
         return await self._turns.record(self._io, response, provider, to, sent, parameters)
 
@@ -217,21 +216,21 @@ class AioSession:
     ) -> "Session":
         """Begin another conversation at `conversation/name` with the past of this one. Nothing is copied.
 
-        The past ends now, or `at` an earlier version, or with the item of that id. It can be narrowed to the
-        last so many turns of the user, and to some tools. Open calls are closed in it. It has the notes of
-        the pool as they were, and the options of this session, compaction included.
+        The past ends now, or `at` an earlier version, or with the item whose id is given as `at`. `turns`
+        narrows it to the last turns of the user, and `tools` to these tools. Open calls are closed in it. The
+        fork has the notes of the pool as they were then, and the options of this session with its compactor.
         """
         checked_type(at, int | str | None, "a fork begins at a version, or at an item by its id")
         self._writer.check_open()
         _view(self._log, of)
-        only = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
-        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, only, of, at))
+        kept = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
+        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, kept, of, at))
         return self._like(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
         """Open the conversation at `conversation/name`: a fork of this one, or one that begins empty."""
-        here = self._log.place
-        place = here._replace(conversation=f"{here.conversation}/{checked_name(name)}")
+        parent = self._log.place
+        place = parent._replace(conversation=f"{parent.conversation}/{checked_name(name)}")
         log = await self._do(lambda: _opened(self._log.root.store, place))
         return self._like(log, is_fork=log.state.origin is not None)
 
@@ -243,21 +242,21 @@ class AioSession:
         model: AnyModel | str | None = None,
         agent_id: str | None = None,
     ) -> tuple[Item, ...]:
-        """Record here what a fork did: all of it, its final answer ("result"), or a "summary" by a model.
+        """Record here what a fork did: "all" items, its final answer ("result"), or a "summary" by a model.
 
-        The child may be any conversation of the same scope and store. Returns what was recorded here.
+        The child may be any conversation of the same scope and store. Returns the items recorded here.
         """
         checked_type(child, Session, "a session merges a session")
-        writes = None
+        summarizer = None
         if keep == "summary" or model is not None:
-            writes = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
-        return await Merge(self._writer, log_of(child), keep, writes, agent_id).run(self._io)
+            summarizer = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
+        return await Merge(self._writer, log_of(child), keep, summarizer, agent_id).run(self._io)
 
     async def forget(self, *ids: str) -> None:
-        """Erase the content of items, and of all that names them as its source; a tombstone stays.
+        """Erase the content of items, and of everything that was made of them; tombstones stay.
 
-        Summaries, quotes, offloaded outputs, receipts, indexes, forks and conversations that quoted them are
-        included, in the files of the store as well. Without ids, all items and notes are erased.
+        This includes summaries, quotes, offloaded outputs, receipts, indexes, forks, and conversations that
+        quoted them, in the files of the store as well. Without ids, all items and notes are erased.
         """
         for item_id in ids:
             checked_type(item_id, str, "items are forgotten by their ids, such as item.id")
@@ -265,7 +264,7 @@ class AioSession:
         await self._do(lambda: forget(self._log, ids))
 
     async def refresh(self) -> list[Written]:
-        """Read what other processes have written, and return it."""
+        """Read the new entries of other processes, and return them."""
         root = self._log.root
         written = await self._io.write(self._log, root.catch_up)
         if root.state.is_erasing:
@@ -273,15 +272,15 @@ class AioSession:
         return written
 
     async def close(self, timeout: float | None = None) -> None:
-        """Wait for a compaction that is running, and write no more.
+        """Wait for a compaction that is running, and refuse writes from then on.
 
-        What takes longer than `timeout` seconds is left to the next session; with 0, that is done at once. A
-        closed session can be read. Its forks, and other sessions of the conversation, stay open.
+        A compaction that takes longer than `timeout` seconds is left to the next session. A closed session
+        can be read. Its forks, and other sessions of the conversation, stay open.
         """
         checked_type(timeout, int | float | None, "a timeout is a number of seconds")
         try:
             await self._compaction.close(timeout)
-            await self._io.do(self._log, self._log.let_go)
+            await self._io.do(self._log, self._log.save_checkpoint_if_grown)
         finally:
             with self._log.lock:
                 self._writer.is_closed = True
@@ -296,7 +295,7 @@ class AioSession:
         return Draft(self._writer, make)
 
     def _like(self, log: Log, hooks: Hooks | None = None, *, is_fork: bool = False) -> "Session":
-        """A session of another log with the same options; a fork has the compactor, too."""
+        """A session of another log with the options of this one; only a fork gets the compactor."""
         return Session(
             log,
             hooks=hooks or self._writer.hooks.all,
@@ -309,7 +308,7 @@ class AioSession:
         )
 
     async def _rewrite(self, rewrite: Rewrite, to: str) -> tuple[Item, ...]:
-        """Record what changes the past, computed on what the transcript shows by then."""
+        """Record the edits of a rewrite, computed from the latest view of the transcript."""
         _view(self._log, to)
 
         def decide(state: State) -> Change:
@@ -319,10 +318,10 @@ class AioSession:
         await self._do(self._log.catch_up)
         return tuple(item for _, item in (await self._writer.write_change(self._io, decide)).entries)
 
-    async def _one(self, item: I, to: str) -> I:
+    async def _append_one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_seen = writer.redact is not None or writer.hooks.hear_records or type(item) in EDITS
-        if self._io is INLINE and not is_seen and to in self._log.state.transcripts:
+        is_plain = writer.redact is None and not writer.hooks.hear_records and type(item) not in EDITS
+        if self._io is INLINE and is_plain and to in self._log.state.transcripts:
             with self._log.lock:
                 writer.check_open()
                 return self._log.append(to, item)
@@ -332,9 +331,9 @@ class AioSession:
         return await self._io.do(self._log, work)
 
 
-def _made(kind: type[I], *given: Any, **fields: Any) -> I:
+def _new_item(kind: type[I], *values: Any, **fields: Any) -> I:
     try:
-        return kind(*given, **fields)
+        return kind(*values, **fields)
     except QuireError:
         raise
     except TypeError as fault:
@@ -352,25 +351,26 @@ class Options(TypedDict, total=False):
     hooks: Iterable[Hook] | Hooks
     """Functions that are called for events."""
     redact: Redact | None
-    """Changes each item before it is recorded or sent."""
+    """Changes each item before it is recorded or sent, such as to remove names."""
     caps: Caps | None
     """What the conversation may spend; a request over it is not sent."""
     prices: Mapping[str, Prices]
-    """Prices of models that the list of models does not have."""
+    """Prices of models that the built-in list does not have."""
     pool_limit: int | None
-    """How many notes the pool keeps; more evict the oldest."""
+    """How many notes the pool keeps; a further note evicts the oldest one."""
     compactor: Compactor | None
     """Keeps the main transcript small."""
     model: AnyModel | str | None
-    """Writes summaries, for the compactor and of forks."""
+    """The model that writes summaries, for the compactor and for `merge`."""
 
 
 @hint_attributes
 class Session(metaclass=HintedType):
-    """One conversation at an address: transcripts by name, a pool of notes, and all that was sent and spent.
+    """One conversation at an address: its transcripts, a pool of notes, and the record of its requests.
 
-    A verb that returned is stored. Every verb may be called from any thread, and other sessions and processes
-    may write to the same conversation: nothing is lost. `session.aio` has the same verbs to be awaited.
+    When a verb returns, what it wrote is stored. Verbs may be called from any thread. Other sessions and
+    processes may write to the same conversation, and no write is lost. `session.aio` has the same verbs as
+    coroutines.
     """
 
     append = plain(AioSession.append)
@@ -414,10 +414,10 @@ class Session(metaclass=HintedType):
         self.calls = Calls(writer)
         """Tool calls that have no result yet."""
         self.jobs = Jobs(writer)
-        """Work that was accepted, and is answered once."""
+        """The jobs of the conversation."""
         self._plain = AioSession(self._parts, INLINE)
         self.aio = self._verbs(AWAITED)
-        """The same verbs to be awaited."""
+        """The same verbs as coroutines."""
         model, compactor = options.get("model"), options.get("compactor")
         compactions.model = None if model is None else model_of(model, "Session.open(model=…)")
         if compactor is not None:
@@ -437,9 +437,9 @@ class Session(metaclass=HintedType):
     ) -> "Session":
         """Open the conversation at `"scope/conversation"`; a new one begins with its first item.
 
-        Without a scope it is a scope of its own: recall finds nothing but what it and its forks have.
-        `store` is a store or its address, `durable` what an append survives ("process" or "power"), `key`
-        encrypts what is stored. See `Options` for the rest.
+        Without a scope, recall finds only items of the conversation and its forks. `store` is a store or its
+        address. `durable` says what an append survives: the end of the "process", or a loss of "power". `key`
+        encrypts the stored content. See `Options` for the rest.
         """
         check_names(options, Options, "Session.open", option_names(Session.open))
         place = place_at(address, scope=scope, conversation=conversation)
@@ -458,7 +458,7 @@ class Session(metaclass=HintedType):
 
     @property
     def version(self) -> int:
-        """How many entries the conversation has, as far as it was read."""
+        """How many entries the conversation has, as far as this process has read them."""
         return self._log.version
 
     @property
@@ -473,7 +473,7 @@ class Session(metaclass=HintedType):
 
     @property
     def hook_failures(self) -> Sequence[HookFailure]:
-        """The hooks that failed after the fact, the newest last."""
+        """Errors of hooks of something done, the newest last."""
         return self._parts.writer.hooks.failures
 
     @property
@@ -487,13 +487,13 @@ class Session(metaclass=HintedType):
         return self._log.spending
 
     def view(self, name: str = MAIN, *, at: int | None = None) -> View:
-        """What a transcript shows now, or showed `at` an earlier version of the conversation.
+        """The view of a transcript now, or `at` an earlier version of the conversation.
 
-        `view().recorded()` are all items, edits and hidden ones included.
+        `view().recorded()` returns all items, edits and hidden ones included.
         """
         if at is None:
             return _view(self._log, name)
-        views = self._log.look(lambda state: state.at(at))
+        views = self._log.read_state(lambda state: state.at(at))
         if name not in views:
             raise UnknownKey(f"there was no transcript {cut(name)!r} at version {at:,}")
         return views[name]
@@ -509,21 +509,21 @@ class Session(metaclass=HintedType):
     ) -> Listening:
         """Pass on the events of a stream one by one, and record the response when it ends.
 
-        It is also recorded if the stream breaks, at the end of a `with` block, and when the iterator is
-        dropped. See `record`.
+        The part that has come is recorded if the stream breaks, at the end of a `with` block, and when the
+        iterator is dropped. See `record`.
         """
         return Listening(self._parts.turns.listen(INLINE, events, provider, to, sent, parameters))
 
     def draft(self) -> "Draft[Session]":
-        """A fork that is merged all at once when its block ends well, and forgotten if it raises.
+        """Begin a draft: a fork that is merged as a whole when its block ends, and discarded if it raises.
 
-        What it spent is spent either way. Hooks hear what it recorded when it is merged, and may refuse it.
-        The block is `with`, or `async with` if hooks are async.
+        Its spending is recorded either way. Hooks hear of its items when it is merged, and may refuse them.
+        Use `with`, or `async with` if hooks are async.
         """
         return self.aio.draft()
 
     def follow(self, after: int | None = None) -> AsyncIterator[Written]:
-        """Yield what any process appends, from now on or after a version."""
+        """Yield the entries that any process appends, from now on or after a version."""
         return follow(self._log, self.version if after is None else after)
 
     def __enter__(self) -> Self:
@@ -533,7 +533,7 @@ class Session(metaclass=HintedType):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._leave():
-            # After a failure nobody waits for a model: the next session takes the compaction up.
+            # After a failure, do not wait for a model: the next session continues the compaction.
             self.close(None if kind is None else 0)
 
     async def __aenter__(self) -> Self:
@@ -554,7 +554,7 @@ class Session(metaclass=HintedType):
 
 
 class Parts(NamedTuple):
-    """What a session is made of, for the packages that work on it."""
+    """The objects that a session consists of, for other packages of this library."""
 
     writer: Writer
     compactions: Compactions
@@ -562,8 +562,8 @@ class Parts(NamedTuple):
 
 
 def parts_of(session: Session) -> Parts:
-    """What a session is made of."""
-    return session._parts  # pyright: ignore[reportPrivateUsage]  # it is no name for users
+    """The objects that a session consists of."""
+    return session._parts  # pyright: ignore[reportPrivateUsage]  # it is private for users
 
 
 def log_of(session: Session) -> Log:
@@ -577,18 +577,18 @@ def hooks_of(session: Session) -> Hooks:
 
 
 def turn_of(session: Session) -> Turn:
-    """A turn of an agent in a session."""
+    """A new turn of an agent in a session."""
     writer, _, turns = parts_of(session)
     return Turn(writer, turns)
 
 
 async def rewrite_with(session: Session, rewrite: Rewrite) -> tuple[Item, ...]:
-    """Record what changes the past of the main transcript, computed on what it shows by then."""
+    """Record the edits of a rewrite of the main transcript, computed from its latest view."""
     return await session.aio._rewrite(rewrite, MAIN)  # pyright: ignore[reportPrivateUsage]
 
 
 async def beside_loop(session: Session, work: Callable[[], T]) -> T:
-    """The result of work that may wait for the store of a session; it does not block the event loop."""
+    """Run work that may wait for the store of a session, without blocking the event loop."""
     return await AWAITED.do(log_of(session), work)
 
 
@@ -604,16 +604,16 @@ def current_session() -> Session:
 
 
 def timeline(session: Session, labels: str | Iterable[str] | None = None) -> list[Item]:
-    """What several transcripts show, merged by time, each item once.
+    """The visible items of several transcripts, merged by time, each item once.
 
-    A label stands for the transcript of that name, and for all whose names begin with it and an underscore.
+    The label `a` selects the transcript `a` and all transcripts whose names begin with `a_`.
     """
     return merged_by_time([session.view(name) for name in labelled(session.transcripts, labels)])
 
 
 def new_transcript(session: Session, label: str) -> str:
-    """Reserve a name for another transcript: `label_a`, `label_b`, … the first that is free."""
-    return take_name(parts_of(session).writer, label)
+    """Reserve the first free name of `label_a`, `label_b` and so on for a new transcript."""
+    return reserve_name(parts_of(session).writer, label)
 
 
 def find_items(session: Session, text: str) -> list[str]:
@@ -622,7 +622,7 @@ def find_items(session: Session, text: str) -> list[str]:
 
 
 def transcript_with(session: Session, item_id: str) -> str | None:
-    """The first transcript that has an item, shown or not; `None` if none has it."""
+    """The name of the first transcript that has an item, visible or not; `None` if none has it."""
     views = ((name, session.view(name)) for name in session.transcripts)
     return next((name for name, view in views if view.log.find(item_id, view.end) is not None), None)
 
@@ -642,19 +642,22 @@ def _view(log: Log, name: str) -> View:
 
 
 def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:
-    """The open call that a provider's id means: of the newest reply, the first with this id.
+    """The open call that a provider means by a call id: the first one of the newest reply that has calls so.
 
-    A call whose id was in use is recorded under a longer one: `a_2` for `a`. A call that is not known here
-    may be another's; a result that has a name needs none.
+    A call is recorded as `a_2` if the id `a` was in use. If no call matches, a result with the name of its
+    tool (`has_name`) is recorded without one; otherwise the log is read again before an error is raised.
     """
-    alike = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
-    for catch_up in (list, log.catch_up):
-        catch_up()
+    matches = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
+    for attempt in range(2):
+        if attempt:
+            log.catch_up()
         view = log.state.transcripts.get(to, Transcript()).view
         heads = map(view.log.head, view.open_calls())
-        found = [pair for pair in zip(heads, view.pending(), strict=True) if alike(pair[1].call_id)]
-        if found:
-            newest = [call for head, call in found if head == found[-1][0]]
+        matching = [
+            (head, call) for head, call in zip(heads, view.pending(), strict=True) if matches(call.call_id)
+        ]
+        if matching:
+            newest = [call for head, call in matching if head == matching[-1][0]]
             return next((call for call in newest if call.call_id == call_id), newest[0])
         if has_name:
             return None
@@ -664,7 +667,7 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
 
 
 def _last_edit(view: View) -> str:
-    """The id of the last edit of a transcript that is in force."""
+    """The id of the last edit that is in force; pins by the library itself are passed over."""
     undone: set[str] = set()
     for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
         is_automatic = isinstance(edit, Pin) and is_below(own_origin(edit), "user")

@@ -1,4 +1,4 @@
-"""What a conversation and its scope have used and cost, and what they may."""
+"""The spending of a conversation in tokens and USD, and caps for it."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,10 +15,11 @@ PricesByName = Mapping[str, Prices]
 
 
 class Caps(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
-    """What a conversation may spend before a turn is stopped: tokens, and USD."""
+    """How much a conversation may spend: once a cap is reached, no request is built."""
 
     tokens: int | None = None
     cost: float | None = None
+    """In USD."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -28,37 +29,35 @@ class Caps(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What requests used together. It never changes. `cost` is in USD.
-
-    `unknown` counts the requests that have no price, by the name of the model; the name is empty if it was
-    not reported.
-    """
+    """The sum of the usage and cost of several requests; immutable."""
 
     usage: Usage = Usage()
     cost: float = 0.0
+    """In USD, without the requests in `unknown`."""
     requests: int = 0
     unknown: Mapping[str, int] = {}
+    """How many requests have no known price, by model; the name is empty if it was not reported."""
 
     def __repr__(self) -> str:
         return f"<Spending of {self.requests} requests, {self.tokens:,} tokens, {self.cost:.4f} USD>"
 
     @property
     def tokens(self) -> int:
-        """All tokens, read and written."""
+        """All tokens of input and output."""
         return self.usage.input + self.usage.output
 
     @property
     def unpriced(self) -> int:
-        """How many requests have no price."""
+        """How many requests have no known price."""
         return sum(self.unknown.values())
 
     @property
     def cached(self) -> float | None:
-        """The share of the input that was served from a cache; None if no input was reported."""
+        """The share of the input that was served from a cache; `None` if no input was reported."""
         return self.usage.cache_read / self.usage.input if self.usage.input else None
 
     def __add__(self, other: "Spending") -> "Spending":
-        """The sum of two."""
+        """The sum of two spendings."""
         usage, requests = self.usage + other.usage, self.requests + other.requests
         unknown = Counter(self.unknown) + Counter(other.unknown)
         return Spending(usage, self.cost + other.cost, requests, dict(unknown))
@@ -75,14 +74,14 @@ class Spending(msgspec.Struct, frozen=True):
         )
 
     def with_usage(self, content: Mapping[str, Any]) -> "Spending":
-        """The sum with one entry of the stream of usage."""
+        """The sum with one entry of the stream `USAGE`."""
         usage, price = msgspec.convert(content.get("usage", {}), Usage), content.get("cost")
         unknown = {str(content.get("model") or ""): 1} if price is None else {}
         return self + Spending(usage, price or 0.0, 1, unknown)
 
 
 def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
-    """Prices by the names of models as the list of models spells them."""
+    """Prices by the normalized names of the models."""
     for price in prices.values():
         if not isinstance(price, Prices):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"the price of a model is given as Prices, not as {type(price).__name__}")
@@ -90,12 +89,12 @@ def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
 
 
 def price_of(usage: Usage, model: str, prices: PricesByName) -> float | None:
-    """USD for what a model used, or `None` if its price is not known."""
+    """The price of some usage in USD, or `None` if the price of the model is not known."""
     return cost(_facts(model, prices), usage) if model else None
 
 
 def usage_note(usage: Usage, model: str | None, prices: PricesByName, receipt: str | None = None) -> Note:
-    """The item that records what one request used, with the id of the receipt of the request."""
+    """The note that records the usage of one request, with the id of its receipt."""
     content: dict[str, Any] = {"usage": msgspec.to_builtins(usage), "model": model}
     price = price_of(usage, model or "", prices)
     if price is not None:
@@ -106,7 +105,7 @@ def usage_note(usage: Usage, model: str | None, prices: PricesByName, receipt: s
 
 
 def check_priced(model: str, prices: PricesByName) -> None:
-    """Raise `InvalidValue` if the price of a model is not known: then a cap in USD could not be held."""
+    """Raise `InvalidValue` if the price of a model is not known: a cap in USD could not be enforced."""
     rates = _facts(model, prices).prices if model else Prices()
     missing = [name for name in ("input", "output") if getattr(rates, name) is None]
     if missing:
@@ -119,21 +118,21 @@ def check_priced(model: str, prices: PricesByName) -> None:
 
 
 def _facts(model: str, prices: PricesByName) -> ModelFacts:
-    """What is known of a model; of a price of the caller and one of the list, that for the longer name."""
+    """The facts of a model. Of a price of the caller and a built-in one, the longer name wins."""
     known, name = facts_for(model), model_named(model)
-    own = max((one for one in prices if _is_of(name, one)), key=len, default="")
+    own = max((own_name for own_name in prices if _is_of(name, own_name)), key=len, default="")
     is_own = len(own) >= max(len(known.prefix), 1)
     return replace(known, prices=(prices[own] if is_own else known.prices).for_all_input())
 
 
 def _is_of(name: str, own: str) -> bool:
-    """Whether a model is meant by a name: a vendor may stand before it, a release after it."""
-    before, found, behind = name.rpartition(own)
-    return bool(found) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
+    """Whether the name of a model is `own`, with a vendor before it or a release after it."""
+    before, match, behind = name.rpartition(own)
+    return bool(match) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
 
 
 def check_caps(caps: Caps, spent: Spending, prices: PricesByName, model: str | None) -> None:
-    """Raise `CapReached` if a cap is reached, and `InvalidValue` if a cap in USD cannot be held."""
+    """Raise `CapReached` if a cap is reached, and `InvalidValue` if a cap in USD cannot be enforced."""
     if caps.cost is not None and model:
         check_priced(model, prices)
     for name in spent.unknown if caps.cost is not None else ():

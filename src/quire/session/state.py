@@ -1,4 +1,4 @@
-"""The state of a conversation, computed from the entries of its log. Nothing else changes it."""
+"""The state of a conversation, computed from the entries of its log and from nothing else."""
 
 from array import array
 from bisect import bisect_right
@@ -19,11 +19,11 @@ from quire.session.entries import (
     ApprovedCalls,
     BegunCalls,
     CancelledJob,
+    ClaimedJob,
     EndedJob,
     JobEntry,
     Lease,
     OwnedCalls,
-    TakenJob,
     call_entry,
     job_entry,
     note_of,
@@ -51,43 +51,43 @@ from quire.stores.streams import (
 from quire.tokens import whole
 
 _DETAIL, _CANDIDATES = "receipt detail", "receipt candidates"
-"""Descriptions of notes that receipts name."""
+"""The descriptions of the two kinds of notes that receipts refer to."""
 
 SKIMMED = frozenset((RECEIPTS, RECEIPT_PARTS))
-"""The streams of which few fields are read: their entries may be large."""
+"""Streams with large entries: the state decodes only a few of their fields."""
 
 
 ITEM_WEIGHT = 900
 """Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
 
 _TRACKED = frozenset((ORIGIN, POOL, PLANS, CALLS, JOBS))
-"""The streams of which some entries are needed later by their versions."""
+"""Streams whose entries are looked up by version later: `State.versions_by_id` has them."""
 
 
 class Written(NamedTuple):
-    """One item, and the stream it is in."""
+    """One item and the name of its stream: a decoded entry of the log."""
 
     stream: str
     item: Item
 
 
 def weight_of(entry: Entry | Stored) -> int:
-    """About how many bytes of memory an entry takes whose item is kept, and rendered for requests."""
+    """Estimate the bytes of memory for an entry whose item is kept in memory and rendered for requests."""
     return len(entry.body) + ITEM_WEIGHT
 
 
-def detail(content: Any, sources: Sequence[str]) -> Note:
-    """A note for receipts to name; notes of the same content have the same mark."""
+def detail_note(content: Any, sources: Sequence[str]) -> Note:
+    """A note that several receipts may refer to: equal contents have equal digests, and are stored once."""
     return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
 
 
-def candidates(content: bytes, sources: Sequence[str]) -> Note:
-    """A note for one receipt to name."""
+def candidates_note(content: bytes, sources: Sequence[str]) -> Note:
+    """A note that one receipt refers to: what became of the candidates of a section."""
     return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
 
 
 class _SkimmedPart(msgspec.Struct):
-    """A part of a receipt, of which little is read."""
+    """The fields of a note of `RECEIPT_PARTS` that its digest needs, the larger ones not decoded."""
 
     description: str | None = None
     content: msgspec.Raw = msgspec.Raw()
@@ -95,7 +95,7 @@ class _SkimmedPart(msgspec.Struct):
 
 
 class _SectionCut(msgspec.Struct):
-    """A section in a receipt, and where it was cut."""
+    """A section in a receipt, and where its history was cut."""
 
     name: str
     cut: Cut | None = None
@@ -106,7 +106,7 @@ class _Sections(msgspec.Struct):
 
 
 class _SkimmedReceipt(msgspec.Struct):
-    """A receipt, of which the cuts are read."""
+    """The only fields of a receipt that the state needs: the cuts."""
 
     content: _Sections
 
@@ -116,28 +116,30 @@ _skim_receipt = msgspec.json.Decoder(_SkimmedReceipt).decode
 
 
 def is_in(view: View | None, item: Item) -> bool:
-    """Whether an item is in the log of a view as it is."""
-    position = None if view is None else view.log.find(item.id, view.end)
-    return view is not None and position is not None and view.log.item(position) == item
+    """Whether the log of a view has exactly this item, unchanged."""
+    if view is None:
+        return False
+    position = view.log.find(item.id, view.end)
+    return position is not None and view.log.item(position) == item
 
 
-def mark_of(item: Item) -> bytes:
-    """A digest that is equal for equal items, and for details with equal content."""
+def item_digest(item: Item) -> bytes:
+    """A digest of an item; of a `detail_note` only its content counts, and not its id or time."""
     body = JSON.encode_item(item)
-    return _mark(body, _skim_part(body))
+    return _part_digest(body, _skim_part(body))
 
 
-def _mark(body: bytes, skimmed: _SkimmedPart) -> bytes:
+def _part_digest(body: bytes, skimmed: _SkimmedPart) -> bytes:
     if skimmed.description == _DETAIL:
         body = b"%b %b" % (skimmed.content, skimmed.extras)
     return blake2b(body, digest_size=16).digest()
 
 
 def sources_of(item: Item) -> Collection[str]:
-    """The names of the items that an item says it was made of; what its spans cover is not included.
+    """The names of the items that an item lists as its sources. Items that its spans cover are not included.
 
-    An item of this conversation, its forks and relatives is named by its id, one of another conversation by
-    `digest/id`, with the digest of its conversation.
+    The name of an item of this conversation, its forks and relatives is its id. The name of an item of
+    another conversation is `digest/id`, with the digest of that conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
@@ -145,86 +147,88 @@ def sources_of(item: Item) -> Collection[str]:
     return extras.get(OF, ()) if extras else ()
 
 
-Past = Callable[[Note], tuple[Transcript, int]]
-"""Returns the past of a fork, given its note of origin, and how often something was forgotten there."""
+ReadPast = Callable[[Note], tuple[Transcript, int]]
+"""Given the origin note of a fork, returns its inherited transcript and the parent's `forget_count`."""
 
-_MAX_ENDED = 32
-"""How many of the latest jobs that ended are known without reading: one of them that comes again is known.
+_MAX_ENDED_JOBS = 32
+"""How many of the latest ended jobs stay in the state, so that a repeated submission is recognized.
 
-All that were cancelled are, too: the message of one that never began is nowhere else on the record.
+Cancelled jobs do not count, and all stay: nothing else in the log shows the message of one that never began.
 """
 
 _MAX_RECEIPT_PARTS = 512
-"""How many of the latest items that receipts name are known by their marks, to be kept once."""
+"""How many of the latest receipt parts stay in the state, so that an equal part is not stored again."""
 
 
 class Versions:
-    """The versions of the items of a transcript, in order. Those of an archive are read page by page."""
+    """The versions of the items of a transcript, in order. Versions of archived items are loaded by page."""
 
     def __init__(
         self,
         outline: Outline | None = None,
         firsts: Sequence[int] = (),
-        of_page: Callable[[int], Sequence[int]] = lambda _: (),
+        load_page: Callable[[int], Sequence[int]] = lambda _: (),
     ) -> None:
+        """`firsts` has the first version of each archived page."""
         self._start = 0 if outline is None else outline.start
-        self._length = 0 if outline is None else outline.end - outline.start
-        self._firsts, self._of_page = firsts, of_page  # the first version of each page
-        self._own = array("Q")
+        self._archived = 0 if outline is None else outline.end - outline.start
+        self._firsts, self._load_page = firsts, load_page
+        self._recent = array("Q")
 
     def __len__(self) -> int:
-        return self._length + len(self._own)
+        return self._archived + len(self._recent)
 
     def __getitem__(self, index: int) -> int:
         return self.between(index, index + 1)[0]
 
     def append(self, version: int) -> None:
         """Add the version of one more item."""
-        self._own.append(version)
+        self._recent.append(version)
 
     def extend(self, versions: Iterable[int]) -> None:
         """Add the versions of more items."""
-        self._own.extend(versions)
+        self._recent.extend(versions)
 
     def between(self, first: int, last: int) -> list[int]:
-        """The versions of the items from an index to before another."""
-        found: list[int] = []
-        while first < min(last, self._length):
+        """The versions of the items from the index `first` to before `last`."""
+        versions: list[int] = []
+        archived_last = min(last, self._archived)
+        while first < archived_last:
             number = (self._start + first) // PAGE
             begin = max(number * PAGE - self._start, 0)
-            page = self._of_page(number)[first - begin : min(last, self._length) - begin]
-            found += page
+            page = self._load_page(number)[first - begin : archived_last - begin]
+            versions += page
             first += len(page)
-        return [*found, *self._own[max(first - self._length, 0) : max(last - self._length, 0)]]
+        return [*versions, *self._recent[max(first - self._archived, 0) : max(last - self._archived, 0)]]
 
     def count_until(self, version: int) -> int:
-        """How many items were recorded up to a version."""
-        if self._own and version >= self._own[0]:
-            return self._length + bisect_right(self._own, version)
+        """How many items have this version or a lower one."""
+        if self._recent and version >= self._recent[0]:
+            return self._archived + bisect_right(self._recent, version)
         index = bisect_right(self._firsts, version) - 1
         if index < 0:
             return 0
         number = self._start // PAGE + index
         begin = max(number * PAGE - self._start, 0)
-        return min(begin + bisect_right(self._of_page(number), version), self._length)
+        return min(begin + bisect_right(self._load_page(number), version), self._archived)
 
 
 class CallsState:
-    """The calls without a result: which were begun, are of the turn of an agent, and are approved.
+    """Calls without a result: which of them have begun, belong to the turn of an agent, or are approved.
 
-    All of it is by the ids of the items of calls, because call ids may repeat.
+    Each is kept by the id of its `ToolCall` item, because call ids may repeat.
     """
 
     def __init__(self) -> None:
         self.begun: dict[str, tuple[str, BegunCalls]] = {}
-        """The calls that were about to be run, each with the id of the note that says so and what it says."""
+        """Calls that were about to run: the id of the note that records it, and its entry."""
         self.owned: dict[str, str] = {}
-        """The calls that the turn of an agent made, each with the id of the note that says so."""
+        """Calls that the turn of an agent made: the id of the note that records it."""
         self.approved: dict[str, str] = {}
-        """The calls that a person lets run, likewise."""
+        """Calls that a person approved: the id of the note that records it."""
 
-    def take(self, items: Iterable[Item], pending: Sequence[ToolCall]) -> None:
-        """Apply items of the stream of calls. Nothing is kept of calls that were answered."""
+    def apply(self, items: Iterable[Item], pending: Sequence[ToolCall]) -> None:
+        """Apply items of the stream `CALLS`. Calls that are not pending any more are removed."""
         for item in items:
             match call_entry(item):
                 case BegunCalls() as begun:
@@ -233,131 +237,140 @@ class CallsState:
                     self.owned |= dict.fromkeys(calls, item.id)
                 case ApprovedCalls(calls):
                     self.approved |= dict.fromkeys(calls, item.id)
-        waiting = {call.id for call in pending}
-        self.begun = {call: entry for call, entry in self.begun.items() if call in waiting}
-        self.owned = {call: note for call, note in self.owned.items() if call in waiting}
-        self.approved = {call: note for call, note in self.approved.items() if call in waiting}
+        open_ids = {call.id for call in pending}
+        self.begun = {call: entry for call, entry in self.begun.items() if call in open_ids}
+        self.owned = {call: note for call, note in self.owned.items() if call in open_ids}
+        self.approved = {call: note for call, note in self.approved.items() if call in open_ids}
 
     def entries(self) -> set[str]:
-        """The ids of the notes that have to be applied again to arrive at the same."""
+        """The ids of the notes from which a checkpoint can restore this state."""
         return {note for note, _ in self.begun.values()}.union(self.owned.values(), self.approved.values())
 
 
 class JobsState:
-    """The jobs that were accepted and have not ended, and who has taken one last."""
+    """The jobs that were accepted and have not ended, and the latest claim on one of them."""
 
     def __init__(self) -> None:
         self.pending: dict[str, PendingJob] = {}
-        """By the ids of jobs, in order."""
-        self.taken: TakenJob | None = None
-        """The last entry of a job that was taken."""
-        self.begun: dict[str, TakenJob] = {}
-        """The last such entry of each pending job that was ever taken."""
+        """Jobs by id, in the order in which they were accepted."""
+        self.last_claimed: ClaimedJob | None = None
+        """The latest entry that claims a job, or renews a claim."""
+        self.begun: dict[str, ClaimedJob] = {}
+        """The latest claim of each pending job that was ever claimed."""
         self.ended: dict[str, tuple[str, EndedJob]] = {}
         """The latest jobs that ended, each with the id of its note."""
         self.cancelled: dict[str, str] = {}
-        """The pending jobs that are to end at their next safe point, each with the id of the note."""
-        self._notes: dict[str, str] = {}  # by job, the note of the entry in `begun`
-        self._taken_note = ""
-        self._latest: list[Item] = []  # the items of the job that those which follow belong to
-        self._before = 0  # how many more of them come before its message, notes among them
+        """Pending jobs that must end at their next safe point, each with the id of its note."""
+        self._claim_notes: dict[str, str] = {}  # by job, the note of its entry in `begun`
+        self._last_claim_note = ""
+        # Items that follow the entry of a job belong to it: they are collected here.
+        self._items_of_job: list[Item] = []
+        self._items_before_message = 0  # how many more of them come before its message; they may be notes
 
     def copy(self) -> "JobsState":
-        """The same jobs; what is applied to one is not seen by the other."""
+        """An independent copy."""
         copied = copy(self)
-        for name in ("pending", "begun", "ended", "cancelled", "_notes"):
+        for name in ("pending", "begun", "ended", "cancelled", "_claim_notes"):
             setattr(copied, name, dict(getattr(self, name)))
         return copied
 
     @property
     def claim(self) -> str | None:
-        """The claim under which a job was taken last: nobody else may write a turn."""
-        return None if self.taken is None else self.taken.lease.claim
+        """The latest claim on a job: only its holder may write a turn."""
+        return None if self.last_claimed is None else self.last_claimed.lease.claim
 
     @property
-    def holder(self) -> TakenJob | None:
-        """The entry of the job that is being done."""
-        return None if self.taken is None else self.begun.get(self.taken.job)
+    def holder(self) -> ClaimedJob | None:
+        """The latest claim, unless its job has ended: the job that is being done."""
+        return None if self.last_claimed is None else self.begun.get(self.last_claimed.job)
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the job that is being done is to end."""
-        return self.taken is not None and self.taken.job in self.cancelled
+        """Whether the job that is being done was cancelled."""
+        return self.last_claimed is not None and self.last_claimed.job in self.cancelled
 
-    def before(self, job_id: str) -> str | None:
-        """The job that was begun and has not ended, and goes first; `None` if it is this one."""
+    def job_ahead_of(self, job_id: str) -> str | None:
+        """The begun job that has to be finished before this one may start; `None` if there is none."""
         return None if job_id in self.begun else next(iter(self.begun), None)
 
     def steering(self) -> "list[PendingJob]":
-        """The jobs whose messages are shown to the turn that runs."""
+        """The due jobs whose messages go to the running turn instead of starting one."""
         due = [job for job in self.pending.values() if job.entry.not_before <= now()]
         return [job for job in due if job.entry.steers and job.entry.job not in self.begun]
 
     def are_settled_by(self, written: Iterable[Written]) -> bool:
-        """Whether no job is pending once some entries were applied."""
+        """Whether no job would be pending after these entries."""
         entries = [job_entry(item) for stream, item in written if stream == JOBS]
-        left = {*self.pending, *(entry.job for entry in entries if isinstance(entry, AcceptedJob))}
-        return left <= {entry.job for entry in entries if isinstance(entry, EndedJob)}
+        accepted = {entry.job for entry in entries if isinstance(entry, AcceptedJob)}
+        ended = {entry.job for entry in entries if isinstance(entry, EndedJob)}
+        return {*self.pending, *accepted} <= ended
 
-    def take(self, items: Iterable[Item]) -> None:
-        """Apply items of the stream of jobs."""
+    def apply(self, items: Iterable[Item]) -> None:
+        """Apply items of the stream `JOBS`."""
         for item in items:
-            entry = None if self._before else job_entry(item)
+            entry = None if self._items_before_message else job_entry(item)
             match entry:
                 case AcceptedJob(job, before):
-                    self._latest, self._before = [], before
-                    self.pending[job] = PendingJob(item.id, entry, self._latest)
-                case TakenJob(job):
-                    self.taken, self._taken_note = entry, item.id
+                    self._items_of_job, self._items_before_message = [], before
+                    self.pending[job] = PendingJob(item.id, entry, self._items_of_job)
+                case ClaimedJob(job):
+                    self.last_claimed, self._last_claim_note = entry, item.id
                     if job in self.pending:
-                        self.begun[job], self._notes[job] = entry, item.id
+                        self.begun[job], self._claim_notes[job] = entry, item.id
                 case CancelledJob(job):
-                    self.cancelled |= {job: item.id} if job in self.pending else {}
+                    if job in self.pending:
+                        self.cancelled[job] = item.id
                 case EndedJob(job):
-                    for known in (self.pending, self.begun, self.cancelled, self._notes):
-                        known.pop(job, None)
-                    self.ended[job] = item.id, entry
-                    ended = [name for name, (_, end) in self.ended.items() if end.stop != "cancelled"]
-                    for job_id in ended[:-_MAX_ENDED]:
-                        del self.ended[job_id]
+                    self._end(item.id, entry)
                 case None:
-                    self._take_brought(item)
+                    self._collect(item)
 
-    def _take_brought(self, item: Item) -> None:
-        if self._before or not isinstance(item, Note):
-            self._before -= bool(self._before)
-            self._latest.append(item)
-        else:  # a job that was forgotten
-            self._latest = []
+    def _end(self, note_id: str, entry: EndedJob) -> None:
+        for jobs in (self.pending, self.begun, self.cancelled, self._claim_notes):
+            jobs.pop(entry.job, None)
+        self.ended[entry.job] = note_id, entry
+        done = [job for job, (_, ended) in self.ended.items() if ended.stop != "cancelled"]
+        for job in done[:-_MAX_ENDED_JOBS]:
+            del self.ended[job]
+
+    def _collect(self, item: Item) -> None:
+        if self._items_before_message:
+            self._items_before_message -= 1
+        elif isinstance(item, Note):  # the tombstone of a job: what follows belongs to no pending job
+            self._items_of_job = []
+            return
+        self._items_of_job.append(item)
 
     def entries(self) -> set[str]:
-        """The ids of the items that have to be applied again to arrive at the same."""
-        taken = [self._taken_note] if self._taken_note else []
-        pending = {item.id for job in self.pending.values() for item in job.items}
+        """The ids of the items from which a checkpoint can restore this state."""
+        last_claim = [self._last_claim_note] if self._last_claim_note else []
+        items = {item.id for job in self.pending.values() for item in job.items}
         accepted = [job.note for job in self.pending.values()]
         ended = [note for note, _ in self.ended.values()]
-        return pending.union(accepted, taken, self.cancelled.values(), self._notes.values(), ended)
+        return items.union(accepted, last_claim, self.cancelled.values(), self._claim_notes.values(), ended)
 
 
 class PendingJob(NamedTuple):
-    """A job that has not ended: the id of the note that accepts it, what that says, and what it brings."""
+    """A job that has not ended."""
 
     note: str
+    """The id of the note that accepts the job."""
     entry: AcceptedJob
     items: list[Item]
+    """The items that follow the note: the message or results of the job."""
 
 
-def is_job(item: Item) -> TypeGuard[Note]:
-    """Whether an item of the stream of jobs is the note that one was accepted."""
+def is_accepted_job(item: Item) -> TypeGuard[Note]:
+    """Whether an item of the stream `JOBS` is the note that accepts a job."""
     return isinstance(job_entry(item), AcceptedJob)
 
 
-def ended_plan(note: Note) -> str | None:
-    """The id of the compaction that a note of the stream of plans ends; `None` if it begins one.
+def ended_plan_id(note: Note) -> str | None:
+    """The id of the compaction that a note of the stream `PLANS` ends; `None` if the note begins one.
 
-    A compaction that is about to ask a model has a note, under a lease, which is written again, with the same
-    id, to renew the lease. Then a note with `of`, the id of the first, says what became of it. `of` is empty
-    where no model was asked.
+    Before a compaction asks a model, it writes a note with a lease, and writes it again with the same id to
+    renew the lease. A second note, whose field `of` is the id of the first, records the outcome. `of` is
+    empty if no model was asked.
     """
     of: str | None = note.content.get("of")
     return of
@@ -366,58 +379,58 @@ def ended_plan(note: Note) -> str | None:
 class State:
     """The state of a conversation at a version. Entries are applied in order."""
 
-    def __init__(self, past: Past | None = None) -> None:
-        self._past = past
+    def __init__(self, read_past: ReadPast | None = None) -> None:
+        self._read_past = read_past
         self.version = 0
         self.origin: Note | None = None
-        """Of a fork: where it began."""
+        """The note that says where a fork began; `None` if the conversation is no fork."""
         self.transcripts: dict[str, Transcript] = {MAIN: Transcript()}
-        self.named: set[str] = set()
-        """Names that were reserved for transcripts."""
+        self.reserved_names: set[str] = set()
+        """Names reserved for new transcripts."""
         self.pool = Pool()
         self.spending = Spending()
         self.calls = CallsState()
         self.jobs = JobsState()
         self.plans: dict[str, Note] = {}
-        """Compactions that were begun and not finished, by id."""
+        """Unfinished compactions, by id."""
         self.receipt_parts: dict[bytes, int] = {}
-        """The versions of what was kept for receipts, by mark."""
+        """The versions of the latest receipt parts, by digest."""
         self.cuts: dict[str, Cut] = {}
-        """Where sections were cut in the last request that was sent."""
-        self.quoting: set[tuple[str, str]] = set()
-        """Of the conversation of links: pairs of digests, of a conversation and of one that quoted it."""
+        """Where each section was cut in the last request that was sent."""
+        self.quote_links: set[tuple[str, str]] = set()
+        """Pairs of digests: a conversation and one that quoted it. Only the conversation `LINKS` has any."""
         self.forgetting: dict[str, Note] = {}
-        """Intents to forget that are not finished, by id."""
+        """Unfinished erasures, by id: each note says what is to be forgotten."""
         self.unwiped: set[str] = set()
-        """Marks of what was forgotten and may still be in the files of the store."""
+        """Ids of erasures whose content may still be in the files of the store."""
         self.erased_names: set[str] = set()
-        """Names of all that was ever forgotten: what names one of these is a tombstone when it is written."""
-        self.forgotten = 0
-        """How often something was forgotten."""
-        self.past_forgotten = 0
-        """Of a fork: how often something was forgotten where it began."""
-        self.latest: dict[str, int] = {}
-        """The version of the last entry of each stream."""
+        """Names of all items ever forgotten. A new item with one of them as a source becomes a tombstone."""
+        self.forget_count = 0
+        """How many entries of the stream `FORGOTTEN` there are: it changes with every erasure."""
+        self.past_forget_count = 0
+        """The `forget_count` of the conversation that a fork began from, as it was when the fork was read."""
+        self.last_versions: dict[str, int] = {}
+        """The version of the last entry of each stream, by stream."""
         self.own_versions: defaultdict[str, Versions] = defaultdict(Versions)
-        """The versions of the items of each transcript that are in this log."""
+        """By transcript, the versions of its items in this log; inherited items are in another log."""
         self.versions_by_id: dict[str, int] = {}
-        """The versions of entries of the session's own, by the ids of their items, as far as they matter."""
-        self._inherited: dict[str, int] = {}  # how many items of a transcript are from before this log
+        """The versions of entries of the tracked streams, by the ids of their items."""
+        self._inherited: dict[str, int] = {}  # by transcript, how many items it has of a parent
 
     def apply(self, written: Sequence[Written]) -> None:
-        """Apply the next entries, each run of one stream at once."""
+        """Apply the next entries. Consecutive entries of one stream are applied together."""
         for stream, run in groupby(written, key=attrgetter("stream")):
             self._apply(stream, [entry.item for entry in run])
 
-    def take(self, name: str, item: Item) -> None:
-        """Apply one item of a known transcript: the common case."""
+    def apply_item(self, name: str, item: Item) -> None:
+        """Apply one item of a known transcript, as `apply` would, but faster: this is the common case."""
         self.version += 1
         self.own_versions[name].append(self.version)
-        self.latest[name] = self.version
+        self.last_versions[name] = self.version
         self.transcripts[name].append(item)
 
     def check(self, written: Sequence[Written]) -> None:
-        """Raise an error if the entries could not be applied; nothing is changed."""
+        """Raise an error if the entries cannot be applied. The state does not change."""
         transcripts: Mapping[str, Transcript] = self.transcripts
         by_stream: dict[str, list[Item]] = {}
         for stream, item in written:
@@ -433,34 +446,40 @@ class State:
         return self.versions_by_id[self.jobs.pending[job_id].note] - 1
 
     def drop_jobs(self) -> list[Written]:
-        """Entries that end all pending jobs; whoever does one can write no more of it."""
+        """Entries that end all pending jobs. A worker that runs one loses its claim and cannot write."""
         holder = self.jobs.holder
-        lost = [] if holder is None else [TakenJob(holder.job, Lease(new_id()))]
-        dropped = [EndedJob(one, "removed", self.version_before_job(one)) for one in self.jobs.pending]
-        entries: list[JobEntry] = [*lost, *dropped]
+        revoked = [] if holder is None else [ClaimedJob(holder.job, Lease(new_id()))]
+        ended = [EndedJob(job, "removed", self.version_before_job(job)) for job in self.jobs.pending]
+        entries: list[JobEntry] = [*revoked, *ended]
         return [Written(JOBS, note_of(entry)) for entry in entries]
 
     def counted_items(self) -> int:
-        """How many items of this log were counted, by all counters."""
-        views = ((one.view, self.inherited_length(name)) for name, one in self.transcripts.items())
-        pieces = (piece for view, start in views for piece in view.log.pieces(start, view.end))
-        return sum(segment.counted_items() for segment, _, _ in pieces)
+        """How many token counts of items of this log are cached, of all counters."""
+        total = 0
+        for name, transcript in self.transcripts.items():
+            view = transcript.view
+            pieces = view.log.pieces(self.inherited_length(name), view.end)
+            total += sum(segment.counted_items() for segment, _, _ in pieces)
+        return total
 
     def inherited_length(self, name: str) -> int:
-        """How many items of a transcript are from before this log."""
+        """How many items of a transcript a fork or draft has from its parent."""
         return self._inherited.get(name, 0)
 
     @property
     def is_erasing(self) -> bool:
-        """Whether something is being forgotten, or may still be in the files of the store."""
+        """Whether an erasure is unfinished, or forgotten content may still be in the files of the store."""
         return bool(self.forgetting or self.unwiped)
 
     def at(self, version: int) -> dict[str, View]:
-        """What each transcript showed at an earlier version; one without items then is left out."""
+        """The view of each transcript at an earlier version, without transcripts that had no items yet."""
         self.check_version(version)
         revisions = {name: self.revision_at(version, name) for name in self.transcripts}
-        shown = {name: revision for name, revision in revisions.items() if revision or name == MAIN}
-        return {name: self.transcripts[name].at(revision) for name, revision in shown.items()}
+        return {
+            name: self.transcripts[name].at(revision)
+            for name, revision in revisions.items()
+            if revision or name == MAIN
+        }
 
     def revision_at(self, version: int, name: str) -> int:
         """How many items a transcript had at a version."""
@@ -472,16 +491,16 @@ class State:
             raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
 
     def version_of(self, item_id: str, name: str) -> int:
-        """The version with which an item of a transcript was recorded here."""
-        own = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
-        if own < 0:
+        """The version of an item of a transcript; `OutOfRange` if the item is inherited."""
+        index = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
+        if index < 0:
             raise OutOfRange(
                 f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
             )
-        return self.own_versions[name][own]
+        return self.own_versions[name][index]
 
     def inherited(self, item_id: str) -> Iterator[Item]:
-        """The item of an id from before this log began, in each transcript that has one."""
+        """The inherited item with an id, from each transcript that has one."""
         for name, end in self._inherited.items():
             log = self.transcripts[name].view.log
             position = log.find(item_id, end)
@@ -492,13 +511,13 @@ class State:
         """The open calls of all transcripts."""
         return [call for transcript in self.transcripts.values() for call in transcript.view.pending()]
 
-    def waiting(self) -> frozenset[str]:
-        """The call ids of all open calls."""
+    def open_call_ids(self) -> frozenset[str]:
+        """The call ids of the open calls of all transcripts."""
         return frozenset(call.call_id for call in self.pending())
 
-    def child(self) -> "State":
-        """The state of a log that begins where this one stands."""
-        child = State(self._past)
+    def fork(self) -> "State":
+        """The first state of a draft's log: it inherits the transcripts, the pool and the jobs."""
+        child = State(self._read_past)
         child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}
         child._inherited = {name: len(transcript) for name, transcript in child.transcripts.items()}
         child.pool = self.pool.fork()
@@ -506,14 +525,14 @@ class State:
         child.erased_names = set(self.erased_names)
         child.cuts = dict(self.cuts)
         child.jobs = self.jobs.copy()
-        child.versions_by_id = {one: self.versions_by_id[one] for one in self.jobs.entries()}
+        child.versions_by_id = {item_id: self.versions_by_id[item_id] for item_id in self.jobs.entries()}
         return child
 
-    def names_erased(self, item: Item) -> bool:
-        """Whether an item that is about to be written was forgotten, or names what was."""
-        return bool(self.erased_names) and (
-            item.id in self.erased_names or not self.erased_names.isdisjoint(sources_of(item))
-        )
+    def mentions_erased(self, item: Item) -> bool:
+        """Whether an item is forgotten, or has a forgotten item among its sources."""
+        if not self.erased_names:
+            return False
+        return item.id in self.erased_names or not self.erased_names.isdisjoint(sources_of(item))
 
     def _apply(self, stream: str, items: list[Item]) -> None:
         if stream in SKIMMED:
@@ -521,7 +540,7 @@ class State:
             return
         first = self.version + 1
         self.version += len(items)
-        self.latest[stream] = self.version
+        self.last_versions[stream] = self.version
         if stream in _TRACKED:
             self.versions_by_id.update(zip((item.id for item in items), count(first), strict=False))
         if not is_own(stream):
@@ -532,48 +551,49 @@ class State:
         elif stream == POOL:
             self._apply_to_pool(items)
         elif stream == CALLS:
-            self.calls.take(items, self.pending())
+            self.calls.apply(items, self.pending())
         elif stream == JOBS:
-            self.jobs.take(items)
+            self.jobs.apply(items)
         else:
-            self.forgotten += len(items) if stream == FORGOTTEN else 0
+            if stream == FORGOTTEN:
+                self.forget_count += len(items)
             for item in items:
                 if not is_tombstone(item):
-                    self._note(stream, item)
+                    self._apply_record(stream, item)
 
     def skim(self, stream: str, bodies: Iterable[bytes]) -> None:
-        """Apply receipts, of which the cuts are read, or parts of them, of which the marks are."""
+        """Apply encoded receipts or receipt parts: only the cuts or digests are read from them."""
         for body in bodies:
             self.version += 1
             if stream == RECEIPTS:
                 parts = _skim_receipt(body).content.parts
                 self.cuts |= {part.name: part.cut for part in parts if part.cut}
             elif (skimmed := _skim_part(body)).description != _CANDIDATES:
-                mark = _mark(body, skimmed)
-                self.receipt_parts.pop(mark, None)
-                self.receipt_parts[mark] = self.version
-        self.latest[stream] = self.version
-        for mark in list(self.receipt_parts)[:-_MAX_RECEIPT_PARTS]:
-            del self.receipt_parts[mark]
+                digest = _part_digest(body, skimmed)
+                self.receipt_parts.pop(digest, None)  # the latest are at the end
+                self.receipt_parts[digest] = self.version
+        self.last_versions[stream] = self.version
+        for digest in list(self.receipt_parts)[:-_MAX_RECEIPT_PARTS]:
+            del self.receipt_parts[digest]
 
-    def _note(self, stream: str, item: Item) -> None:
-        """Apply an entry of one of the session's own streams."""
+    def _apply_record(self, stream: str, item: Item) -> None:
+        """Apply one entry of a stream that neither transcripts, pool, calls nor jobs are in."""
         if stream == ORIGIN:
-            self.transcripts[MAIN], self.past_forgotten = self._past_of(item)
+            self.transcripts[MAIN], self.past_forget_count = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])
             self.origin = item if isinstance(item, Note) else None
         elif not isinstance(item, Note):
             return
-        elif stream == PLANS and (ended := ended_plan(item)) is not None:
+        elif stream == PLANS and (ended := ended_plan_id(item)) is not None:
             self.plans.pop(ended, None)
         elif stream == PLANS:
             self.plans[item.id] = item
         elif stream == USAGE:
             self.spending = self.spending.with_usage(item.content)
         elif stream == RECALLED:
-            self.quoting.add((item.content["from"], item.content["by"]))
+            self.quote_links.add((item.content["from"], item.content["by"]))
         elif stream == NAMED:
-            self.named.add(item.content["name"])
+            self.reserved_names.add(item.content["name"])
         elif stream == WIPED:
             self.unwiped.difference_update(item.content["of"])
         elif stream == FORGOTTEN and item.content.get("of") is not None:
@@ -586,25 +606,25 @@ class State:
     def _apply_to_pool(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Note) and is_tombstone(item):
-                self._drop(str(item.extras.get("instead_of", "")))
+                self._drop_note(str(item.extras.get("instead_of", "")))
             elif isinstance(item, Note):
                 self.pool.add(item)
             elif isinstance(item, Hide):
-                self._drop(item.spans[0].first)
+                self._drop_note(item.spans[0].first)
 
-    def _drop(self, note_id: str) -> None:
-        """Drop a note, unless it is not there: two writers may have dropped it."""
+    def _drop_note(self, note_id: str) -> None:
+        """Remove a note from the pool, if it is still there: two writers may have dropped it."""
         for key in [str(note.key) for note in self.pool if note.id == note_id]:
             self.pool.remove(key)
 
     def _past_of(self, origin: Item) -> tuple[Transcript, int]:
-        if self._past is None or not isinstance(origin, Note):
+        if self._read_past is None or not isinstance(origin, Note):
             raise StoreDamaged("the conversation that this one was forked from is not known")
-        return self._past(origin)
+        return self._read_past(origin)
 
 
 def _check(transcript: Transcript | None, items: list[Item]) -> None:
-    """Raise an error if a transcript would not take the items. Only edits have to be tried."""
+    """Raise an error if a transcript would refuse the items. Edits are tried out on a copy of it."""
     if any(type(item) in EDITS for item in items):
         (Transcript() if transcript is None else transcript.copy()).extend(items)
         return

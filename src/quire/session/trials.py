@@ -1,4 +1,4 @@
-"""Trials: a request that was sent, or the next one, under other settings. Nothing is sent or written."""
+"""Trials: build a request that was sent, or the next one, with other settings. Nothing is sent or written."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,18 +12,18 @@ from quire.tokens import Budget, Definition, counter_for
 
 
 class Trial(NamedTuple):
-    """What the sections of a request had to show, and its tools: `Trial(kept.pieces(), kept.tools)`.
+    """The content of the sections of a request, and its tools: `Trial(kept.pieces(), kept.tools)`.
 
-    With a compactor, a trial begins with the log without its edits; without one, the edits are as they were.
+    With a compactor, a trial starts from the history without its edits; otherwise the edits stay.
     """
 
     pieces: tuple[Piece, ...]
     tools: Sequence[Definition] = ()
 
     def fit(self, budget: Budget, model: str, compactor: Compactor | None = None) -> Context:
-        """Build what the model would see. What the compactor plans is carried out, once."""
+        """Build the context that the model would see. One plan of the compactor is carried out."""
         template, ask = Template(budget=budget, model=model), Ask(tools=self.tools)
-        at = self._place
+        at = self._history_index
         if compactor is None:
             return template.fit(self.pieces, ask)
         log = Transcript(_unedited(self.recorded))
@@ -34,12 +34,12 @@ class Trial(NamedTuple):
     def replay(
         self, budget: Budget, model: str, compactor: Compactor | None = None, *, most: int = 10_000
     ) -> Replay:
-        """Build every request so far again, with the one that waits for a reply, in the first `most` items.
+        """Build again each request of the first `most` items, and the one that waits for a reply.
 
-        What stands before the history is in each of them; what stands behind it is taken for as many tokens
-        that differ in each.
+        The pieces before the history are in each request. Those after it are replaced by a block of as many
+        tokens, which differs in each request.
         """
-        at, counter = self._place, counter_for(model)
+        at, counter = self._history_index, counter_for(model)
         recorded = self.recorded
         items = recorded[:most]
         if len(items) == len(recorded) and not all(map(is_output, _unedited(items)[-1:])):
@@ -59,13 +59,13 @@ class Trial(NamedTuple):
 
     @property
     def recorded(self) -> list[Item]:
-        """Everything in the history, with its edits."""
-        view = self.pieces[self._place].origin if self.pieces else None
+        """All items of the history, with its edits."""
+        view = self.pieces[self._history_index].origin if self.pieces else None
         return [] if view is None else view.recorded()
 
     @property
-    def _place(self) -> int:
-        """The place of the history among the pieces: the last one."""
+    def _history_index(self) -> int:
+        """The index of the last piece that is a history."""
         return max((at for at, piece in enumerate(self.pieces) if piece.origin is not None), default=0)
 
     def _with(self, at: int, view: View) -> tuple[Piece, ...]:

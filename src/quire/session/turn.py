@@ -1,21 +1,22 @@
-"""A turn of an agent as a unit of work: what it claims, asks and records is stored together.
+"""A turn of an agent as a unit of work: it stages entries, and stores them together.
 
-What a turn need not store at once is staged. All that waits is stored, in one append,
+All staged entries are stored in one append
 
 1. before a request is sent, with its receipt;
 2. before tools run, with the entry that their calls begin;
 3. when a result arrives, unless it is the last that the turn waits for;
-4. before anything else is waited for: hooks, approvals, sections that ask others, a compaction;
+4. before the turn waits for anything else: hooks, approvals, sections that ask others, a compaction;
 5. at the end of the turn, with the end of its job;
-6. before the reader of a stream is told of it;
+6. before the reader of a stream sees an event about them;
 7. when anybody writes to the conversation, or catches up with it.
 
-A process that is killed loses what is staged, and nothing else: the model is asked again, and a call whose
-result was staged is uncertain. A turn that does a job stages its claim, too: the first append of the turn
-takes the job, or finds that others went on since the conversation was read: then it is begun anew.
+A process that is killed loses only what is staged: the model is asked again, and it is unknown whether a call
+ran whose result was staged. A turn that works on a job stages its claim, too. The first append of the turn
+then claims the job, or fails because others have written since the conversation was read: the job is begun
+again.
 
-If others wrote first, what is staged is computed again on what they wrote; a request that was built before is
-not sent, because what they wrote may belong in it.
+If others wrote first, staged entries are computed again on top of theirs. A request that was built before is
+not sent, because the new entries may belong in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,11 +39,11 @@ from quire.session.turns import BuildOptions, Request, Turns
 from quire.stores.store import checked_name
 from quire.stores.streams import JOBS, MAIN
 
-_AT_ONCE = (Catalogue, History, Inbox, Input, Instructions)
-"""Sections that wait for nothing."""
+_IMMEDIATE = (Catalogue, History, Inbox, Input, Instructions)
+"""Sections that never wait for anything."""
 
 
-_MOST_OUTDATED = 8
+_MAX_REBUILDS = 8
 """How often a request is built again because others wrote meanwhile."""
 
 
@@ -51,12 +52,12 @@ class Outdated(Conflict):
 
 
 class Turn:
-    """One turn of an agent. Its code, in the task that enters it, sees what it has staged."""
+    """One turn of an agent. The task that enters it, and the tasks it starts, see what is staged."""
 
     def __init__(self, writer: Writer, turns: Turns) -> None:
         self._writer, self._log, self._turns = writer, writer.log, turns
         self._fault: QuireError | None = None
-        self._tries_left = _MOST_OUTDATED
+        self._rebuilds_left = _MAX_REBUILDS
 
     def enter(self) -> None:
         """Let the current task, and those that it starts, see what is staged."""
@@ -64,16 +65,16 @@ class Turn:
 
     @property
     def is_of_job(self) -> bool:
-        """Whether the turn does a job, whose end is stored with the end of the turn."""
+        """Whether the turn works on a job; the end of the job is stored with the end of the turn."""
         return self._log.place in CLAIMS.get() and self._log.root is self._log
 
     @property
     def may_stage(self) -> bool:
-        """Whether anything may be staged: hooks that hear of records are told only of what is stored."""
+        """Whether entries may be staged: not if a hook hears of records, which are stored first."""
         return not self._writer.hooks.hear_records
 
     async def flush(self) -> None:
-        """Store what is staged. Raises what has made it impossible."""
+        """Store what is staged; raise the error that discarded some of it."""
         if self._log.has_staged:
             await AWAITED.write(self._log, self._log.flush)
         self._check()
@@ -87,10 +88,9 @@ class Turn:
         self._fault = self._fault or fault
 
     async def check_claims(self) -> None:
-        """Raise `TurnLost` if another took over the job for which this turn of a sub-agent is done.
+        """Raise `TurnLost` if this is the turn of a sub-agent, and another worker has claimed the job.
 
-        It is called before a request and before tools run: what a worker that lost a job still does for it
-        ends there.
+        It is called before a request and before tools run, so that a worker that lost a job stops there.
         """
         if CLAIMS.get().keys() - {self._log.place}:
             await AWAITED.do(self._log.root, partial(check_claims_of_others, self._log.root))
@@ -98,9 +98,9 @@ class Turn:
     # Requests
 
     async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
-        """The context of the next request. What is staged is stored before anything is waited for."""
-        waits = any(map(_may_wait, template.sections))
-        if waits or self._writer.hooks.all or self._turns.has_compactor:
+        """Build the context of the next request. If that may wait, what is staged is stored before."""
+        may_wait = any(map(_may_wait, template.sections))
+        if may_wait or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
         self._check()
         return await self._turns.build(AWAITED, template, is_own=True, **asked)
@@ -108,23 +108,23 @@ class Turn:
     async def keep(self, request: Request, parameters: Mapping[str, Any]) -> None:
         """Store the receipt of a request that is about to be sent, with all that is staged.
 
-        `Outdated` if others wrote since it was built: then it is not sent. Where others keep writing, it is
-        sent as it is.
+        `Outdated` if others wrote since it was built: then do not send it. After several such errors in a row
+        the request is accepted as it is.
         """
         self._check()
-        keep = partial(self._turns.keep_receipt, request, parameters, rebases=self._tries_left <= 0)
+        keep = partial(self._turns.keep_receipt, request, parameters, rebases=self._rebuilds_left <= 0)
         try:
             await AWAITED.write(self._log, keep)
         except TurnLost:
             raise
         except Conflict as conflict:
             self._check()
-            self._tries_left -= 1
+            self._rebuilds_left -= 1
             raise Outdated(str(conflict)) from conflict
-        self._tries_left = _MOST_OUTDATED
+        self._rebuilds_left = _MAX_REBUILDS
 
     async def render(self, context: Context, render: Callable[[], Rendered]) -> Rendered:
-        """A rendering of a context that this turn has built."""
+        """Render a context that this turn has built."""
         return await self._turns.render(AWAITED, context, render)
 
     def request_of(self, context: Context, rendered: Rendered) -> Request | None:
@@ -134,7 +134,7 @@ class Turn:
     # Records
 
     async def record(self, parsed: Parsed, request: Request | None) -> Parsed:
-        """Record the response to a request, and that this turn runs its calls."""
+        """Record the response to a request, and note that this turn runs its calls."""
         self._check()
         stage = self._stage if self.may_stage else None
         return await self._turns.record_parsed(AWAITED, parsed, MAIN, request, stage=stage, owns_calls=True)
@@ -149,10 +149,10 @@ class Turn:
         asks_hooks: bool = True,
         stages: bool = False,
     ) -> tuple[Item, ...]:
-        """Record what answers open calls, and put notes into the pool, all or none; `stages` if that may be.
+        """Record items that answer open calls, and put notes into the pool, all or none.
 
-        `Conflict` if one of the calls is not open any more, and, with `if_unclaimed`, if somebody runs one of
-        them.
+        With `stages` they may be staged. `Conflict` if one of the calls is not open any more, or, with
+        `if_unclaimed`, if somebody runs one of them.
         """
         name, notes, place = checked_name(to), ready_notes(self._writer, pooled), self._log.place
         ready = self._writer.ready(items)
@@ -174,7 +174,7 @@ class Turn:
         return self.is_of_job and self._log.state.jobs.is_cancelled
 
     async def steer(self, messages: Sequence[Message]) -> tuple[Item, ...]:
-        """Record messages, which are ready, for the next request, with those of jobs that steer the turn."""
+        """Record messages for the next request, and those of jobs that steer the turn; end these jobs."""
         if not messages and not self._log.state.jobs.steering():
             return ()
 
@@ -188,15 +188,14 @@ class Turn:
                 )
                 for job in jobs
             ]
-            brought = (item for job in jobs for item in job.items if not job.entry.is_forgotten)
-            said = (*messages, *brought)
-            ended = Change([Written(JOBS, note_of(end)) for end in ends])
-            return Change.joined([Change.adding(self._log.place, MAIN, said), ended])
+            of_jobs = (item for job in jobs for item in job.items if not job.entry.is_forgotten)
+            added = Change.adding(self._log.place, MAIN, (*messages, *of_jobs))
+            return Change.joined([added, Change([Written(JOBS, note_of(end)) for end in ends])])
 
         return tuple(item for stream, item in await self._write(decide, stages=True) if stream == MAIN)
 
     async def _write(self, decide: Callable[[State], Change], stages: bool) -> Entries:
-        """Store a change, or stage it where that may be."""
+        """Store a change, or stage it if both the caller and the hooks allow that."""
         if stages and self.may_stage:
             self._check()
             stage = partial(self._stage, lambda state: decide(state).entries)
@@ -208,4 +207,4 @@ class Turn:
 
 
 def _may_wait(section: Section) -> bool:
-    return section.reads_scope if isinstance(section, Wishes) else type(section) not in _AT_ONCE
+    return section.reads_scope if isinstance(section, Wishes) else type(section) not in _IMMEDIATE

@@ -1,4 +1,4 @@
-"""A turn: the context that the model is sent, and the response that answers it."""
+"""Builds the contexts of a session, keeps track of what was rendered of them, and records the responses."""
 
 import asyncio
 import logging
@@ -55,19 +55,19 @@ class BuildOptions(TypedDict, total=False):
     """The options of `Session.build`."""
 
     input: Item | str | None
-    """The message to be answered, or its id."""
+    """The message to answer, or its id."""
     tools: Sequence[Definition]
     """Definitions of tools."""
     model: str | None
     """The model to count for; by default, that of the template."""
     counter: Counter | None
-    """Counts tokens in place of the model's counter."""
+    """Counts tokens instead of the counter of the model."""
     inbox: Sequence[Message]
     """Direct messages for the section `Inbox`."""
     parameters: Mapping[str, Any] | None
-    """Values that the sections share."""
+    """Values that all sections can read."""
     output: Mapping[str, Any] | None
-    """The schema of the answer; its tokens are counted with the rest."""
+    """The JSON schema of the answer; its tokens are counted too."""
 
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -82,27 +82,26 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 @dataclass(eq=False)
 class Request:
-    """One rendering, which may be sent and answered.
-
-    `sent` is what a receipt says of it; None if it is not of a context of this session. `receipt_id` and
-    `parameters` are those of the last receipt that was kept of it.
-    """
+    """One rendering of a context, which may be sent and answered."""
 
     rendered: Rendered
     sent: SentRequest | None = None
+    """What its receipt will say; `None` if the rendering is not of a context of this session."""
     guard: Guard | None = None
     receipt_id: str | None = None
+    """The last receipt that was kept of it, with these parameters."""
     parameters: Mapping[str, Any] | None = None
     is_learned: bool = False
+    """Whether the counter was calibrated by its answer."""
     is_answered: bool = False
     owner: "ReferenceType[Any] | None" = None
-    """The task or thread that `record` finds it for without being told."""
+    """The task or thread that rendered it: `record` without `sent` finds the requests of its own task."""
 
     def learn(self, model: str | None, reported: int) -> None:
-        """Calibrate the counter by the tokens that the model asked reported, once for each request."""
+        """Calibrate the counter by the reported input tokens, once, and not if another model answered."""
         asked = self.rendered.model
-        is_asked = asked is None or model is None or _is_same_model(asked, model)
-        if self.sent is None or self.is_learned or not is_asked:
+        is_same = asked is None or model is None or _is_same_model(asked, model)
+        if self.sent is None or self.is_learned or not is_same:
             return
         receipt = self.sent.context.receipt
         if receipt.counted and reported and isinstance(receipt.counter, Calibrated):
@@ -110,32 +109,32 @@ class Request:
             receipt.counter.learn(receipt.counted, reported)
 
     def receipt(self, parameters: Mapping[str, Any] | None, state: State) -> Entries:
-        """The entries of the receipt; if something was forgotten since, it does not say what was sent."""
+        """The entries of the receipt; a bare one if something was forgotten since the context was built."""
         if self.sent is None or self.guard is None:
             return []
         return self.sent.entries(state, parameters) if self.guard.is_intact else self.sent.bare_entries()
 
-    def mark_receipt(self, kept: Entries, parameters: Mapping[str, Any] | None) -> None:
-        """Remember that a receipt was kept, by the entries that were written."""
-        self.receipt_id, self.parameters = _receipt_in(kept) or "", parameters
+    def mark_receipt(self, written: Entries, parameters: Mapping[str, Any] | None) -> None:
+        """Remember the receipt that was written, and its parameters."""
+        self.receipt_id, self.parameters = _receipt_in(written) or "", parameters
 
 
 class _Requests(Observer):
-    """The requests that are rendered from one context, by provider, the last one at the end."""
+    """The requests rendered from one context, by provider, the latest at the end."""
 
     def __init__(
         self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool, continues: bool
     ) -> None:
-        """With `is_own`, the caller says what its requests are answered by: `record` finds none of them.
+        """With `is_own`, the caller passes the request of each response: `record` never searches for them.
 
-        `continues` says whether only some items are new since the last request.
+        `continues` says whether only a few items are new since the last request.
         """
         self.turns, self._sources, self._guard, self._is_own = turns, sources, guard, is_own
         self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
-        """Remember a rendering. `Forgotten` if something was forgotten since the context was built."""
+        """Remember a rendering; `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._is_own)
         sent = SentRequest(
             context, rendered.wire, rendered.model, digest, plan, self._sources, self.turns.conversation
@@ -153,12 +152,12 @@ class _Requests(Observer):
         self.turns.keep_receipt(request, parameters)
 
     def find(self, provider: str | None) -> Request | None:
-        """The last request, or the last one for a provider."""
+        """The latest request, or the latest one for a provider."""
         return _newest(self.all, provider)
 
 
 class _RenderedRequests:
-    """The requests of all renderings that somebody holds, and the newest ones of each task or thread."""
+    """The requests of all renderings still in use, and the newest requests of each task or thread."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -167,11 +166,11 @@ class _RenderedRequests:
         self._last: Request | None = None
 
     def add(self, rendered: Rendered, sent: SentRequest, guard: Guard, *, is_own: bool) -> Request:
-        """The request of a rendering; unless it `is_own`, it is the newest of this task."""
-        request = Request(copy(rendered), sent, guard)  # it does not keep the rendering of the caller alive
-        key, known = id(rendered), self._by_rendering
+        """Make the request of a rendering; unless it `is_own`, it becomes the newest of this task."""
+        request = Request(copy(rendered), sent, guard)  # a copy, so that the rendering of the caller can go
+        key, requests = id(rendered), self._by_rendering
         with self._lock:
-            known[key] = ref(rendered, lambda _: known.pop(key, None)), request
+            requests[key] = ref(rendered, lambda _: requests.pop(key, None)), request
             if not is_own:
                 task = _current_task()
                 request.owner, own = ref(task), self._by_owner.setdefault(task, {})
@@ -180,36 +179,37 @@ class _RenderedRequests:
         return request
 
     def newest(self, provider: str | None) -> Request | None:
-        """The newest request of this task, of a provider if one is named.
+        """The newest request of this task, or its newest one for a provider.
 
-        `InvalidValue` if none of this task waits for its answer, and one of another task does. A task that
-        names a provider, and has rendered nothing for it, answers what no session has rendered.
+        `InvalidValue` if no request of this task waits for an answer, and a request of another task does.
+        `None` if the caller names a provider, and this task has rendered nothing for it: then the response
+        answers a request that no session has rendered.
         """
         task = _current_task()
         with self._lock:
-            found = _newest(self._by_owner.get(task, {}), provider)
-            if (provider and found is None) or (found is not None and not found.is_answered):
-                return found
-            newest = [one for own in self._by_owner.values() for one in own.values()]
+            own = _newest(self._by_owner.get(task, {}), provider)
+            if (provider and own is None) or (own is not None and not own.is_answered):
+                return own
+            newest = [request for requests in self._by_owner.values() for request in requests.values()]
             held = [request for _, request in [*self._by_rendering.values()]]
             others = [*held, *newest, *([self._last] if self._last else [])]
         for other in others:
-            is_open = other.owner is not None and other.owner() is not task and not other.is_answered
-            if is_open and provider in (None, other.rendered.wire):
+            is_waiting = other.owner is not None and other.owner() is not task and not other.is_answered
+            if is_waiting and provider in (None, other.rendered.wire):
                 raise InvalidValue(
                     "a request that another task or thread rendered waits for its answer: "
                     "name with `sent=` the context or rendering that this response answers"
                 )
-        return found
+        return own
 
     def find(self, rendered: Rendered) -> Request | None:
-        """The request of a rendering, whoever has made it."""
-        found = self._by_rendering.get(id(rendered))
-        return None if found is None else found[1]
+        """The request of a rendering, by any task."""
+        _, request = self._by_rendering.get(id(rendered), (None, None))
+        return request
 
 
 def _current_task() -> Any:
-    """What a request is rendered by: the task, or the thread if no event loop runs in it."""
+    """The running task, or the thread if no event loop runs in it."""
     with suppress(RuntimeError):
         return asyncio.current_task() or current_thread()
     return current_thread()
@@ -225,28 +225,28 @@ def _receipt_in(entries: Entries) -> str | None:
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
-    """Whether a model may have answered by this name: with a date, without the name of a vendor."""
-    one, other = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
-    return one.startswith(other) or other.startswith(one)
+    """Whether two names mean one model: either may have a date at the end, or the name of a vendor before."""
+    first, second = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
+    return first.startswith(second) or second.startswith(first)
 
 
 class _Build(NamedTuple):
-    """What a context is built of, and how."""
+    """The arguments of one build."""
 
     io: IO
     template: Template
-    asked: BuildOptions
+    options: BuildOptions
     is_own: bool
-    """Whether the caller says what its requests are answered by, and catches up itself."""
+    """Whether the caller passes the request of each response itself, and catches up itself."""
 
     @property
     def model(self) -> str | None:
-        """The model to count for; None if nobody named one."""
-        return self.asked.get("model") or self.template.model
+        """The model to count for; `None` if no model was named."""
+        return self.options.get("model") or self.template.model
 
 
 class _Gathered(NamedTuple):
-    """The input and the output of the sections, and whether something was forgotten since."""
+    """The input and the output of the sections. The guard was made before they read anything."""
 
     ask: Ask
     pieces: tuple[Piece, ...]
@@ -254,12 +254,14 @@ class _Gathered(NamedTuple):
 
     @property
     def history(self) -> Piece | None:
-        """The first piece that shows the main transcript, all or in part."""
-        log = self.ask.views[MAIN].log
-        return next((one for one in self.pieces if one.origin is not None and one.origin.log is log), None)
+        """The first piece that shows the main transcript or a part of it."""
+        for piece in self.pieces:
+            if piece.origin is not None and piece.origin.log is self.ask.views[MAIN].log:
+                return piece
+        return None
 
     def room_for_history(self, over: OverBudget, counter: Counter) -> Room | None:
-        """The room that the history has if the turn is over its budget; `None` if there is none."""
+        """The room for the history if the context is over its budget; `None` if there is none."""
         if self.history is None:
             return None
         tokens = counter.total(sum(map(counter.count, self.history.protected()))) - over.over
@@ -267,7 +269,7 @@ class _Gathered(NamedTuple):
 
 
 class Turns:
-    """Builds contexts, remembers what was rendered of them, and records the responses."""
+    """Builds contexts, keeps the requests rendered from them, and records the responses."""
 
     def __init__(
         self, writer: Writer, compaction: Compactions, caps: Caps | None, prices: PricesByName
@@ -283,17 +285,17 @@ class Turns:
     # Contexts
 
     async def build(
-        self, io: IO, template: Template, *, is_own: bool = False, **asked: Unpack[BuildOptions]
+        self, io: IO, template: Template, *, is_own: bool = False, **options: Unpack[BuildOptions]
     ) -> Context:
         """The body of `Session.build`. With `is_own`, see `_Build`."""
         checked_type(template, Template, "a context is built from a Template(History(), budget=8_000)")
-        check_names(asked, BuildOptions, "Session.build")
+        check_names(options, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
-            if asked.get(name) is not None:
-                checked_type(asked.get(name), kind, f"Session.build({name}=…) is {words}")
+            if options.get(name) is not None:
+                checked_type(options.get(name), kind, f"Session.build({name}=…) is {words}")
         building = Building(self._log.place, template)
         async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
-            context = await self._built(_Build(io, template, asked, is_own))
+            context = await self._built(_Build(io, template, options, is_own))
             await done(Built(self._log.place, context))
         root = self._log.root
         if root.is_checkpoint_due:  # all items were counted for the first time
@@ -314,10 +316,10 @@ class Turns:
         return context
 
     async def _compacted(self, build: _Build, gathered: _Gathered, context: Context) -> Context:
-        """Begin a compaction if one is due; returns the context with what its receipt says about it.
+        """Begin a compaction if one is due, and return the context with notes about it in the receipt.
 
-        A plain verb and a draft wait for the compaction and show what it left: the event loop of the one does
-        not run between verbs, and the other is soon over.
+        A plain verb and a draft wait for the compaction, and return a context built after it: the event loop
+        of a plain verb does not run between verbs, and a draft ends soon.
         """
         compaction, view = self._compaction, gathered.ask.views[MAIN]
         waits = not build.io.is_offloaded or self._log.root is not self._log
@@ -334,7 +336,7 @@ class Turns:
         return context
 
     async def _catch_up(self, build: _Build) -> None:
-        """Take in what others wrote and forgot before anything is read."""
+        """Apply what others wrote, and finish their erasures, before anything is read."""
         root = self._log.root
         if not build.is_own:
             await build.io.write(root, root.catch_up)
@@ -343,18 +345,20 @@ class Turns:
         self._log.check_not_forgotten()
 
     async def _fitted(self, build: _Build) -> tuple[_Gathered, Context]:
-        """What the sections show, fitted; the conversations that it quotes know of it."""
+        """Gather and fit. It is repeated until all quoted conversations are linked to this one."""
         gathered, context = await self._fit_or_compact(build)
         while not await self._linked(build.io, context):
             gathered, context = await self._fit_or_compact(build)
         return gathered, context
 
     async def _fit_or_compact(self, build: _Build) -> tuple[_Gathered, Context]:
-        """What the sections show, fitted; the main transcript is compacted if it does not fit otherwise."""
+        """Gather and fit; if the context is over budget, compact the main transcript first."""
         gathered = await self._gathered(build)
-        shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)  # an agent moves results
+        # An agent moves new results that are too long into the pool itself.
+        fit_shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)
         try:
-            fit = partial(self._fit, gathered, build) if self._compaction.compactor is not None else shorter
+            has_compactor = self._compaction.compactor is not None
+            fit = partial(self._fit, gathered, build) if has_compactor else fit_shorter
             return gathered, fit() if self._continues(build) else await build.io.do(self._log, fit)
         except OverBudget as over:
             room = gathered.room_for_history(over, self._counter(build))
@@ -366,44 +370,44 @@ class Turns:
                 if outcome is not None:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
                 with suppress(OverBudget):
-                    return gathered, await build.io.do(self._log, shorter)
+                    return gathered, await build.io.do(self._log, fit_shorter)
                 raise
         gathered = await self._gathered(build)
         fit = partial(self._fit, gathered, build, shortens_new=not build.is_own)
         return gathered, await build.io.do(self._log, fit)
 
     async def _gathered(self, build: _Build) -> _Gathered:
-        guard, ask, redact = Guard(self._log), self._ask(build.asked), self._writer.redact
+        guard, ask, redact = Guard(self._log), self._ask(build.options), self._writer.redact
         pieces = await _gather(build.template.sections, ask, self._read)
         if redact is not None:
             pieces = redacted_pieces(redact, pieces, ask.views.values())
         return _Gathered(ask, pieces, guard)
 
     async def _read(self, section: Section, ask: Ask) -> Content:
-        """What a section gives; hooks hear of what is recalled."""
+        """The content of a section; a section `Recall` fires hooks."""
         hooks, place = self._writer.hooks, self._log.place
         if not (hooks.all and isinstance(section, Recall)):
             return await section.items(ask)
         question = section.question(ask)
         async with hooks.around(Recalling(place, question)) as done:
-            found = await section.items(ask)
-            await done(Recalled(place, question, found.quotes))
-            return found
+            content = await section.items(ask)
+            await done(Recalled(place, question, content.quotes))
+            return content
 
-    def _ask(self, asked: BuildOptions) -> Ask:
+    def _ask(self, options: BuildOptions) -> Ask:
         with self._log.applying:
             views, pool = self._log.views(), self._log.pool.fork()
-        given, place, root = asked.get("input"), self._log.place, self._log.root
+        message, place, root = options.get("input"), self._log.place, self._log.root
         return Ask(
             views=views,
             pool=pool,
-            tools=tuple(asked.get("tools") or ()),
+            tools=tuple(options.get("tools") or ()),
             scope=place.scope,
             conversation=place.conversation,
-            input=_item_of(given, views[MAIN]) if isinstance(given, str) else given,
-            inbox=tuple(asked.get("inbox") or ()),
+            input=_item_of(message, views[MAIN]) if isinstance(message, str) else message,
+            inbox=tuple(options.get("inbox") or ()),
             now=now(),
-            parameters=dict(asked.get("parameters") or {}),
+            parameters=dict(options.get("parameters") or {}),
             memory=lambda: Memory.of(root.store, place.scope),
         )
 
@@ -423,12 +427,12 @@ class Turns:
             observer=_Requests(
                 self, sources, gathered.guard, is_own=build.is_own, continues=self._continues(build)
             ),
-            output=build.asked.get("output"),
+            output=build.options.get("output"),
             shortens_new=shortens_new,
         )
 
     def _selected(self, pieces: Sequence[Piece]) -> Selected:
-        """What was selected for the request that was sent last, if something is to be selected."""
+        """The selection of the last request that was sent, if a section has candidates to select from."""
         if not any(isinstance(piece.content, Candidates) for piece in pieces):
             return {}
         last = Receipts(self._log)[-1:]
@@ -440,9 +444,9 @@ class Turns:
         return len(self._log.state.transcripts[MAIN])
 
     def _continues(self, build: _Build) -> bool:
-        """Whether the last request was like this one, few items are new, and none is read from the store.
+        """Whether this build only adds a few items to the last one, and reads none from the store.
 
-        Then no thread is used: only what is new is counted and rendered.
+        Then no thread is used: only the new items are counted and rendered.
         """
         if self._previous is None:
             return False
@@ -455,26 +459,28 @@ class Turns:
         return not any(segment.is_lazy for segment, _, _ in view.log.pieces(0, view.end))
 
     async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
-        """A rendering of a context; in a thread where it takes long."""
+        """Render a context, in a thread if that may take long."""
         requests = context.observer
         is_quick = isinstance(requests, _Requests) and requests.continues
         return render() if is_quick else await io.do(self._log, render)
 
     def _counter(self, build: _Build) -> Counter:
-        name, given = build.model or DEFAULT_MODEL, build.asked.get("counter")
-        if given is None and name not in self._counters:
+        name, counter = build.model or DEFAULT_MODEL, build.options.get("counter")
+        if counter is not None:
+            return checked_counter(counter)
+        if name not in self._counters:
             self._counters[name] = Calibrated(counter_for(name))
-        return self._counters[name] if given is None else checked_counter(given)
+        return self._counters[name]
 
     async def _linked(self, io: IO, context: Context) -> bool:
-        """Whether the conversations that a context quotes know of it; if not, they do from now on."""
+        """Link the conversations that a context quotes to this one; return whether all were linked before."""
         quotes = [quote for selection in quotes_in(context).values() for quote in selection.all_quotes]
         return not quotes or await io.do(self._log, lambda: link_sources(self._log, quotes))
 
     # Receipts
 
     def digest_of(self, rendered: Rendered, guard: Guard, *, catches_up: bool) -> Callable[[], str]:
-        """Returns the digest of a payload. `Forgotten` if something was forgotten since it was built."""
+        """A function that returns the digest of a payload; `Forgotten` if something was forgotten since."""
         if catches_up:
             self._log.root.catch_up()
         guard.check("the context was built")
@@ -488,13 +494,13 @@ class Turns:
     def keep_receipt(
         self, request: Request, parameters: Mapping[str, Any] | None, *, rebases: bool = True
     ) -> None:
-        """Keep a receipt of a request that is sent; without `rebases`, `Conflict` if others wrote first."""
+        """Keep the receipt of a request that is sent; without `rebases`, `Conflict` if others wrote first."""
         if parameters is not None:
             parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
-            self._log.root.catch_up()  # what a draft shows is forgotten there
-        kept = self._writer.commit(partial(request.receipt, parameters), rebases=rebases)
-        request.mark_receipt(kept, parameters)
+            self._log.root.catch_up()  # erasures are noted in the stored log
+        written = self._writer.commit(partial(request.receipt, parameters), rebases=rebases)
+        request.mark_receipt(written, parameters)
 
     # Responses
 
@@ -517,13 +523,13 @@ class Turns:
     def listen(
         self, io: IO, events: Any, provider: str | None, to: str, sent: Any, parameters: Any = None
     ) -> AsyncGenerator[Any, None]:
-        """Pass on the events of a stream; at its end, or when this is closed, the response is recorded."""
+        """Pass on the events of a stream; record the response at its end, or when the generator is closed."""
         self._writer.check_open()
         checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
         return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
     def request_for(self, sent: Any, provider: str | None) -> Request | None:
-        """The request that a response answers: `sent`, or the newest that this task has rendered."""
+        """The request that a response answers: that of `sent`, or the newest one of this task."""
         if isinstance(sent, Rendered):
             return self.rendered.find(sent) or Request(sent)
         if sent is None:
@@ -532,7 +538,7 @@ class Turns:
             raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
         requests = sent.observer
         if not isinstance(requests, _Requests) or requests.turns is not self or not requests.all:
-            raise InvalidValue("this session has rendered nothing of the context that is given as sent")
+            raise InvalidValue("this session has rendered nothing of the context that was given as `sent`")
         return requests.find(provider)
 
     async def record_parsed(
@@ -546,31 +552,33 @@ class Turns:
         owns_calls: bool = False,
         stage: Callable[[Compute], Entries] | None = None,
     ) -> Parsed:
-        """Record the items of a response and what it used; if it is refused, what it used.
+        """Record the items and the usage of a response; if a hook refuses the items, only the usage.
 
-        The receipt of the request comes first, if it was not kept yet. With `owns_calls` a note follows that
-        the turn of an agent runs the calls. `stage` stages it all.
+        The receipt of the request comes first, unless it was kept before. With `owns_calls`, a note says that
+        the turn of an agent runs the calls. With `stage`, the entries are staged instead of written.
         """
         model = parsed.model or (None if request is None else request.rendered.model)
         if request is not None:
             request.is_answered = True
-        first: list[Item] = []
+        staged: list[Item] = []
         unkept = request if request is not None and request.receipt_id is None else None
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
                 receipt = [] if unkept is None else unkept.receipt(parameters, state)
-                kept = _with_unique_calls(items, state.waiting())
-                if first and kept != first:  # whoever staged them runs them by the ids that they had
+                unique = _with_unique_calls(items, state.open_call_ids())
+                if staged and unique != staged:  # the turn that staged them has begun to use their ids
                     raise Conflict("others recorded a call of the same id first")
-                first[:] = kept if stage is not None else []
-                written = [Written(to, item) for item in kept]
-                calls = [item.id for _, item in written if isinstance(item, ToolCall)]
-                steps = [Written(CALLS, note_of(OwnedCalls(calls)))] if owns_calls and calls else []
-                answered = None if request is None else request.receipt_id or _receipt_in(receipt)
-                usage = parsed.usage
-                used = [] if usage is None else [usage_note(usage, model, self.prices, answered)]
-                return [*receipt, *written, *steps, *(Written(USAGE, note) for note in used)]
+                staged[:] = unique if stage is not None else []
+                result = [*receipt, *(Written(to, item) for item in unique)]
+                calls = [item.id for item in unique if isinstance(item, ToolCall)]
+                if owns_calls and calls:
+                    result.append(Written(CALLS, note_of(OwnedCalls(calls))))
+                if parsed.usage is not None:
+                    receipt_id = None if request is None else request.receipt_id or _receipt_in(receipt)
+                    note = usage_note(parsed.usage, model, self.prices, receipt_id)
+                    result.append(Written(USAGE, note))
+                return result
 
             committed = self._writer.commit(entries) if stage is None else stage(entries)
             if unkept is not None:
@@ -608,9 +616,9 @@ def _item_of(item_id: str, view: View) -> Item:
 
 
 async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Piece, ...]:
-    """What the sections show: those that are independent side by side, the rest in order."""
+    """The pieces of the sections. Independent sections run concurrently, the others in order."""
     shown = enabled_sections(sections)
-    beside = {
+    concurrent = {
         index: asyncio.ensure_future(gather_section(section, ask, read))
         for index, section in enumerate(shown)
         if settings_of(section).independent
@@ -619,17 +627,17 @@ async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Pi
         in_order = {
             index: await gather_section(section, ask, read)
             for index, section in enumerate(shown)
-            if index not in beside
+            if index not in concurrent
         }
-        return tuple([in_order[i] if i in in_order else await beside[i] for i in range(len(shown))])
+        return tuple([in_order[i] if i in in_order else await concurrent[i] for i in range(len(shown))])
     finally:
-        for task in beside.values():
+        for task in concurrent.values():
             task.cancel()
-        await asyncio.gather(*beside.values(), return_exceptions=True)
+        await asyncio.gather(*concurrent.values(), return_exceptions=True)
 
 
 def _parameters_with(request: Request | None, given: Any) -> Mapping[str, Any] | None:
-    """The parameters that come with a response, for a receipt that was not kept yet."""
+    """Check the parameters that come with a response, and return those for its receipt."""
     checked_type(given, Mapping | None, "the parameters of a request are a mapping")
     if given is None:
         return None
@@ -666,11 +674,11 @@ class _Reply:
 
     @property
     def rendered(self) -> Rendered | None:
-        """What the response answers."""
+        """The rendering that the response answers."""
         return None if self._request is None else self._request.rendered
 
     async def pass_on(self, events: Any) -> AsyncGenerator[Any, None]:
-        """Pass on events, and then record the response; one that breaks off is recorded as interrupted."""
+        """Pass on events, then record the response. If they break off, it is recorded as interrupted."""
         reader = self.wire.stream(sent=self.rendered)
         try:
             if hasattr(events, "__aiter__"):
@@ -687,7 +695,7 @@ class _Reply:
             except Exception as refusal:
                 if isinstance(fault, Exception | GeneratorExit):
                     raise
-                log_refusal(refusal)  # a cancellation stays one
+                log_refusal(refusal)  # a cancellation is raised instead of this error
             raise
         await self.record(reader.close())
 
@@ -701,7 +709,7 @@ class _Reply:
 def _check_response(parsed: Parsed) -> None:
     """Raise `ModelFailed` for a response that is only an error."""
     if parsed.error is not None and not parsed.items:
-        # The words of a provider may quote what was sent: they are for the caller alone.
+        # The text of the provider may quote the request: only the caller may see it, and no log.
         fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
         fault.add_note(parsed.error)
         raise fault
@@ -709,17 +717,17 @@ def _check_response(parsed: Parsed) -> None:
         logger.warning("a response of %d items ended in an error", len(parsed.items))
 
 
-def _with_unique_calls(items: Sequence[Item], waiting: Collection[str]) -> list[Item]:
-    """Items with other call ids for calls whose id an open call has: `a_2` for `a`.
+def _with_unique_calls(items: Sequence[Item], open_ids: Collection[str]) -> list[Item]:
+    """The items, with a new call id for each call whose id an open call has: `a_2` for `a`.
 
-    Some endpoints count the calls of each reply anew, or repeat an id within one.
+    Some endpoints number the calls of each reply from the start, or repeat an id within one reply.
     """
-    taken, found = set(waiting), list[Item]()
+    used, unique = set(open_ids), list[Item]()
     for item in items:
         if isinstance(item, ToolCall):
-            if item.call_id in taken:
+            if item.call_id in used:
                 names = (f"{item.call_id}_{number}" for number in count(2))
-                item = replace(item, call_id=next(name for name in names if name not in taken))
-            taken.add(item.call_id)
-        found.append(item)
-    return found
+                item = replace(item, call_id=next(name for name in names if name not in used))
+            used.add(item.call_id)
+        unique.append(item)
+    return unique

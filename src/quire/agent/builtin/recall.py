@@ -12,7 +12,7 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
 from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalled
-from quire.session import Session, handle_of, heard_recall, hooks_of, link_quotes, log_of, trace
+from quire.session import Session, handle_of, hooked_recall, hooks_of, link_quotes, log_of, trace
 from quire.tokens import counter_for, whole
 
 _TOKENS, _READ_TOKENS = 1_024, 2_000
@@ -95,7 +95,7 @@ class _RecallTools:
         self, question: str, find: Callable[..., Sequence[Quote]], session: Session, limit: int
     ) -> str:
         while True:
-            found = heard_recall(hooks_of(session), session.place, question, partial(find, limit=limit))
+            found = hooked_recall(hooks_of(session), session.place, question, partial(find, limit=limit))
             selected = self._select(found, limit)
             if link_quotes(log_of(session), [quote for quote in found if quote.key in selected.keys]):
                 break  # otherwise a quote was forgotten meanwhile

@@ -1,4 +1,4 @@
-"""Requests to models and searches in memory, with the hooks that hear of them."""
+"""Requests to models and searches in memory that fire hooks, and a model whose usage is counted."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,37 +16,38 @@ from quire.stores import Place
 
 
 @asynccontextmanager
-async def heard_request(hooks: Hooks, request: Requesting) -> AsyncGenerator[Callable[[Parsed], None], None]:
-    """Let hooks hear of the request that the block makes. The block calls what it is given with the answer.
+async def hooked_request(hooks: Hooks, request: Requesting) -> AsyncGenerator[Callable[[Parsed], None], None]:
+    """Fire `Requesting` before the block and `Requested` after it.
 
-    A hook of `Requesting` may refuse it; then the block does not run.
+    The block makes the request, and passes the answer to the function that it is given. A hook of
+    `Requesting` may refuse the request: then the block does not run.
     """
     answer = Parsed(())
     fault: str | None = None
 
-    def take(parsed: Parsed) -> None:
+    def set_answer(parsed: Parsed) -> None:
         nonlocal answer
         answer = parsed
 
     if not hooks.all:
-        yield take
+        yield set_answer
         return
     async with hooks.around(request) as done:
-        begun = monotonic()
+        began_at = monotonic()
         with noting_retries() as retries:
             try:
-                yield take
+                yield set_answer
             except BaseException as error:
                 fault = type(error).__name__
                 raise
             finally:
-                seconds = monotonic() - begun
+                seconds = monotonic() - began_at
                 place, provider, model = request[:3]
                 await done(Requested(place, provider, model, answer, tuple(retries), seconds, fault))
 
 
 class Metered:
-    """A model that writes beside the conversation. What its answers used is counted, and hooks hear of it."""
+    """A model for work beside the conversation, such as summaries: it fires hooks and notes its usage."""
 
     def __init__(self, model: AnyModel, prices: PricesByName, writer: Writer) -> None:
         self.model = model
@@ -55,29 +56,29 @@ class Metered:
 
     @property
     def name(self) -> str:
-        """The model's own."""
+        """The name of the model."""
         return self.model.name
 
     async def ask(self, items: Sequence[Item], **options: Any) -> Parsed:
-        """The model's answer."""
+        """Ask the model, fire the hooks, and note the usage."""
         request = Requesting(self._writer.place, self.model.wire, self.name, items)
-        async with heard_request(self._writer.hooks, request) as answered:
+        async with hooked_request(self._writer.hooks, request) as set_answer:
             parsed = await self.model.ask(items, **options)
-            answered(parsed)
+            set_answer(parsed)
         if parsed.usage is not None:
             self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
         return parsed
 
     def used(self) -> list[Note]:
-        """What was used since this was called last."""
+        """The usage notes since the last call of this method."""
         used, self._used = self._used, []
         return used
 
 
-def heard_recall(
+def hooked_recall(
     hooks: Hooks, place: Place, question: str, find: Callable[[], Sequence[Quote]]
 ) -> Sequence[Quote]:
-    """What is found for a question, for code that cannot await; hooks hear of the search."""
+    """Run a search, and fire `Recalling` and `Recalled` around it; for code that cannot await."""
 
     async def search() -> Sequence[Quote]:
         async with hooks.around(Recalling(place, question)) as done:
