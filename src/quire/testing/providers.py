@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import Downgraded
-from quire.items import JSON, Image, Item, Message, Reasoning, ToolCall, ToolResult
-from quire.items.frames import escape
+from quire.items import JSON, Image, Item, Message, Reasoning, ToolCall, ToolResult, escape
 from quire.providers import HARMLESS, CachePlan, Parsed, Provider, pack
 from quire.state import Transcript, View, memos
 from quire.testing.conversations import MODELS, PNG, STEPS, TOOLS, TOOLSETS, Step, Talk, view_after
