@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from quire import Budget, Session, Template
 from quire.compactors import Summarize
@@ -207,6 +207,7 @@ _OPERATION = st.one_of(
 
 @pytest.mark.laws
 @given(st.lists(_OPERATION, max_size=8))
+@example([[*NATIVE[:1], user("And 8?")], ("pop", 2), "reopen", [*NATIVE[:1], user("And 8?")], "reopen"])
 def test_a_session_is_a_list_and_its_log_only_grows(operations: list[Any]) -> None:
     store, expected = MemoryStore(), list[Json]()
     session, recorded = session_of(store), 0

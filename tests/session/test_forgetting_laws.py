@@ -9,6 +9,7 @@ its writes.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ class World:
     sessions: list[Session] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)  # by id: what only this item says
     sources: dict[str, set[str]] = field(default_factory=dict)  # by id: what it was made of
+    numbers: Iterator[int] = field(default_factory=count)
 
     def open(self, name: str) -> Session:
         self.sessions.append(Session.open(scope="ana", conversation=name, store=self.store))
@@ -64,7 +66,7 @@ class World:
     def word(self, *sources: str) -> tuple[str, str]:
         """An id and a word for a new item that was made of others."""
         item_id = new_id()
-        self.words[item_id] = f"qz{len(self.words):04d}xk"
+        self.words[item_id] = f"qz{next(self.numbers):04d}xk"
         self.sources[item_id] = set(sources)
         return item_id, self.words[item_id]
 

@@ -278,8 +278,10 @@ class Mirror(Generic[M]):
         """How many messages of the list are recorded, and the recorded items that are not in the list."""
         view, known = self.session.view(), 0
         removed: list[int] = []  # positions
-        for position, _, mark in _marked(view):
-            if self._is_current(mark.message, mark.digest):
+        for position, item, mark in _marked(view):
+            if self._is_current(mark.message, mark.digest) and not (
+                is_user_message(item) and self._is_after_hidden(view, position, mark.message)
+            ):
                 known = mark.message + 1
                 break
             removed.append(position)
@@ -294,6 +296,16 @@ class Mirror(Generic[M]):
     def _is_current(self, number: int, digest: str) -> bool:
         """Whether a message of the list has this number and digest."""
         return number < len(self._digests) and digest == self._digests[number]
+
+    def _is_after_hidden(self, view: View, position: int, number: int) -> bool:
+        """Whether the message before a user message is hidden: then the user's was removed with it, and only
+        stays because the user's last message cannot be hidden."""
+        for earlier in range(position - 1, -1, -1):
+            item = view.log.item(earlier)
+            mark = _mark_of(item)
+            if mark is not None and mark.message < number and self._is_current(mark.message, mark.digest):
+                return view.fate(item.id).state == "hidden"
+        return False
 
     def _hide(self, items: Sequence[Item]) -> None:
         """Hide items, and undo the summaries that cover them.
