@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
 from quire.memory import ranking
@@ -95,6 +95,12 @@ def narrow(patched: pytest.MonkeyPatch, *, few: int, read: int, chosen: int) -> 
 
 @pytest.mark.laws
 @given(put=st.lists(leaves, max_size=20), question=questions, only=onlys, limit=st.integers(0, 9))
+@example(  # a reply that matches nothing does not stand in for the message that is not allowed
+    put=[said("a car", kind="done"), said("yes", 1, after=1)],
+    question=Question.of("the car", NOW + 1),
+    only=LeafFilter(kinds=frozenset({"said"})),
+    limit=1,
+)
 def test_filter_removes_what_is_not_allowed_and_nothing_else(
     put: list[Leaf], question: Question, only: LeafFilter, limit: int
 ) -> None:

@@ -573,19 +573,17 @@ class _Search:
 
     def _first_and_replies(self, exchange: int) -> tuple[list[int], list[int]]:
         """The leaves of an exchange to show first, and the replies to show later."""
-        allowed, asked_in = self._allowed, self._asked_in
-        leaves = [
-            leaf
-            for leaf in self._postings.members(exchange)
-            if leaf not in asked_in and (allowed is None or leaf in allowed)
-        ]
-        if len(leaves) < 2:
-            return leaves, []
-        worth = {leaf: sum(self._matches(leaf).values()) for leaf in leaves}
-        replies = sorted(leaves[1:], key=lambda leaf: -worth[leaf])
-        is_better = worth[replies[0]] > _BETTER * worth[leaves[0]]
-        first = [leaves[0], replies.pop(0)] if is_better else leaves[:1]
-        return first, [leaf for leaf in replies if worth[leaf]]
+        members = [leaf for leaf in self._postings.members(exchange) if leaf not in self._asked_in]
+        if len(members) < 2:
+            return self._only_allowed(members), []
+        worth = {leaf: sum(self._matches(leaf).values()) for leaf in members}
+        replies = sorted(members[1:], key=lambda leaf: -worth[leaf])
+        is_better = worth[replies[0]] > _BETTER * worth[members[0]]
+        first = [members[0], replies.pop(0)] if is_better else members[:1]
+        return self._only_allowed(first), self._only_allowed(leaf for leaf in replies if worth[leaf])
+
+    def _only_allowed(self, leaves: Iterable[int]) -> list[int]:
+        return [leaf for leaf in leaves if self._allowed is None or leaf in self._allowed]
 
     def _candidates(self) -> set[int]:
         index = self._index
