@@ -69,6 +69,7 @@ screenshots: .venv/.test ## make the pictures of the inspector in docs/images; n
 	@$(BIN)/python tools/screenshots.py
 
 docs: .venv/.docs ## build the documentation into site/; a warning or a broken link fails
+	@$(BIN)/python tools/api_names.py
 	@$(BIN)/zensical build --clean --strict && echo "documentation: site/index.html; for its search: $(PYTHON) -m http.server --directory site"
 
 release-check: .venv/.release .venv/.check ## build the package, install it as users would; nothing is uploaded

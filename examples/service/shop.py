@@ -29,14 +29,14 @@ def order(lamp: str) -> str:
     return f"Ordered {lamp} as number {call.id[-6:]}."
 
 
-def clerk(sent: Any) -> str | ToolCall:
+def clerk(request: Any) -> str | ToolCall:
     """What the script says: a call for a message, and the result for a call."""
-    last = sent.payload["messages"][-1]
+    last = request["messages"][-1]
     text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
     if last["role"] == "tool":
         return str(text)
     lamp = text.split()[-1].strip(".!?")
-    return ToolCall(f"order-{len(sent.payload['messages'])}", "order", json.dumps({"lamp": lamp}))
+    return ToolCall(f"order-{len(request['messages'])}", "order", json.dumps({"lamp": lamp}))
 
 
 def seller(session: Session) -> Agent:

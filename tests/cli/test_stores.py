@@ -244,7 +244,10 @@ def test_why_a_model_saw_it(tmp_path: Path) -> None:
     (seen,) = ran_json("why", "Question 8", "--store", store, "--scope", "ana")
     assert (seen["seen_in"], seen["requests"], seen["since"]) == (1, 1, None)
     (later,) = ran_json("why", "And then", "--store", store, "--scope", "ana")
-    assert (later["requests"], later["fault"]) == (0, f"it was recorded after request {kept.version}")
+    assert (later["requests"], later["fault"]) == (
+        0,
+        f"it was recorded after the request at version {kept.version}",
+    )
     assert ran_json("why", later["item"]["id"], "--store", store, "--scope", "ana") == [later]
     assert "nothing here has 'x'" in refused(1, "why", "x", *asked)
     assert "nothing in the scope 'eve'" in refused(1, "why", "x", "--store", store, "--scope", "eve")

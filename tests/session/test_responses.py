@@ -267,6 +267,14 @@ def test_what_was_sent_says_which_request_is_answered(is_awaited: bool, is_rende
     assert called(one) == OWN and goes_back(one)
 
 
+def test_a_context_that_was_not_rendered_is_refused_as_sent() -> None:
+    one = Session.open("ana/q3", store=MemoryStore())
+    one.user("Hello.")
+    context = one.build(Template(History(), budget=Budget(window=500)))
+    with pytest.raises(InvalidValue, match=r"call context\.render\(…\) first"):
+        one.record(WHOLE["openai"], sent=context)
+
+
 @pytest.mark.parametrize("rendered", ["before another", "twice", "in a task that has ended"])
 def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
     async def first(context: Context) -> Rendered:

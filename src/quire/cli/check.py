@@ -36,7 +36,7 @@ def check(
     """Validate a history against a provider's rules, or verify a store.
 
     Without --provider, a .json file is a history of the provider that it looks like, and any other file is a
-    store. The exit status is 1 if anything is found.
+    store. The exit status is 1 if anything is found, or with --fix if a fault is left.
     """
     if provider is None and not file.endswith(".json") and not is_log(file):
         check_store(file, key_file, salvage, json)

@@ -58,11 +58,11 @@ def _print(row: Why) -> None:
     if row.since is not None:
         say(f"  not seen since {_name(row.since)}")
     if row.entry is not None and row.request is not None:
-        say(f"  in {_name(row.request)} it is {row.entry['fate']}: {row.entry['reason']}")
+        say(f"  at {_name(row.request)} it is {row.entry['fate']}: {row.entry['reason']}")
     elif row.fault is not None:
         say(f"  {row.fault}")
     say()
 
 
 def _name(asked: Asked) -> str:
-    return f"request {asked.version:,} ({beginning(asked.question, 40)})"
+    return f"version {asked.version:,} ({beginning(asked.question, 40)})"

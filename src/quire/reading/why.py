@@ -93,7 +93,7 @@ def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
     if kept is None:
         return None, "no request was sent since it was recorded"
     if not kept.is_bare and kept.shows(item) is None:
-        return None, f"it was recorded after request {kept.version:,}"
+        return None, f"it was recorded after the request at version {kept.version:,}"
     try:
         return kept.explain(item)._asdict(), None
     except LookupError as fault:  # it was no candidate, or its entry was forgotten

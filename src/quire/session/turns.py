@@ -538,7 +538,9 @@ class Turns:
             raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
         requests = sent.observer
         if not isinstance(requests, _Requests) or requests.turns is not self or not requests.all:
-            raise InvalidValue("this session has rendered nothing of the context that was given as `sent`")
+            raise InvalidValue(
+                "the context given as `sent` was not rendered by this session: call context.render(…) first"
+            )
         return requests.find(provider)
 
     async def record_parsed(
