@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from quire.integrations.logs import Target, Written, read_log, write_conversation
 from quire.items import (
@@ -151,11 +151,15 @@ def test_the_messages_of_claude_code_are_of_the_types_of_the_official_client(
 
 @pytest.mark.laws
 @given(st.sampled_from(WITH_WRITER), OPS)
+@example("claude-code", [(0, 0, 0, 0), (8, 0, 0, 0)])
 def test_what_a_format_carries_comes_back_again_and_again(format: str, ops: list[Op]) -> None:
     items = history(ops)
     if not has_words(items) or not has_order(items):
         return
     once = read_back(write(items, format), format)
+    if any("<late-instructions>" in getattr(item, "text", "") for item in once):
+        # Instructions became words of the user. When these are written, their tag is escaped.
+        once = read_back(write(once, format), format)
     assert rows(read_back(write(once, format), format), format) == rows(once, format)
 
 
