@@ -118,13 +118,14 @@ class _Thread:
             rows:   ("", "b", "a", 2, {})
             writes: those of b, and those of checkpoints that are not put yet
         """
-        rows = [(*key, *row) for key, row in self.rows.items() if key in keys]
+        kept = {key: row for key, row in self.rows.items() if key in keys}
         remaining = [key for key in self.writes if key in keys or key not in self.rows]
         writes = [(*key, *task, *fields) for key in remaining for task, fields in self.writes[key].items()]
         needed = {write[-1] for write in writes}
-        for *_, number, values in rows:
-            needed.update((number, *values.values()))
+        for row in kept.values():
+            needed.update((row.number, *row.values.values()))
         pieces = self.pieces.erased_except(needed)
+        rows = [(*key, *row) for key, row in kept.items()]
         return {"begins": True, "pieces": pieces, "rows": rows, "writes": writes}
 
 

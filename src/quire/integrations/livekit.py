@@ -231,8 +231,8 @@ class _Codec:
                 common |= {"role": item.role, "interrupted": item.interrupted}
                 return llm.ChatMessage(content=content, **common)
             case _:
-                content = list(map(str, parts_for_model(item)))
-                return llm.ChatMessage(role="user", content=content, **common)
+                texts: list[llm.ChatContent] = [*map(str, parts_for_model(item))]
+                return llm.ChatMessage(role="user", content=texts, **common)
 
 
 def _part(content: Any) -> Part | None:
