@@ -28,8 +28,8 @@ PAUSES = (0.1, 0.5, 2.0, 5.0)
 """Seconds before each retry of an exchange that could not be stored."""
 _TEMPORARY = (StoreError, Conflict, BrokenExecutor, OSError)
 """Errors after which a retry may succeed."""
-_NICE = 19
-"""The niceness of the process that records."""
+_NICE = 5
+"""The niceness of the process that records. With more, it would stand still on a busy machine."""
 _DELAY = 0.1
 """Seconds before jobs are sent to it, so that the first bytes of answers have the processor to themselves."""
 _OVERHEAD = 1_000
@@ -115,7 +115,7 @@ class Recorder:
         """The ids of the processes that record: one, once there was something to record."""
         return [] if self._pool is None else [*(self._pool._processes or {})]
 
-    async def close(self, timeout: float = 10.0) -> None:
+    async def close(self, timeout: float = 60.0) -> None:
         """Record the queue, until the timeout."""
         try:
             async with asyncio.timeout(timeout):
