@@ -15,7 +15,7 @@ from quire.models import AnyModel, model_of
 from quire.programs.check import check
 from quire.programs.library import KeptProgram, find_program, path_of, save_program
 from quire.programs.price import Price, estimate
-from quire.programs.prompts import RUN, calls_message, complete_text, fault_message, program_in, prompt_for
+from quire.programs.prompts import NOTICE, calls_message, complete_text, fault_message, program_in, prompt_for
 from quire.programs.replay import PastCall
 from quire.programs.runner import ATTEMPT, Calls, FinishedRun, Runner, ask, begin
 from quire.programs.sandbox import Bounds
@@ -193,7 +193,7 @@ class Attempt:
 
     async def run(self, code: str, values: dict[str, Any]) -> FinishedRun | None:
         """Run the program; None if it failed. The model reads the fault in the next round."""
-        await self.runner.session.aio.append(Message("user", RUN), to=self.name)
+        await self.runner.session.aio.append(Message("user", NOTICE), to=self.name)
         calls = Calls(self.runner, self.task, self.name, self.log)
         try:
             return await self.runner.run_with(calls, self.task, code, values)

@@ -18,7 +18,7 @@ from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
-from quire.programs.prompts import RUN, code_message, fault_message, incomplete
+from quire.programs.prompts import NOTICE, code_message, fault_message, incomplete
 from quire.programs.replay import PastCall, take_match, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
 from quire.programs.schemas import check_schema, read_answer
@@ -301,7 +301,7 @@ class Runner(NamedTuple):
         opening = (
             Message("user", as_text(values), origin="external"),
             code_message(code),
-            Message("user", RUN),
+            Message("user", NOTICE),
         )
         name, _ = await begin(self.session, ATTEMPT, *opening)
         calls = Calls(self, task, name, [])

@@ -305,7 +305,7 @@ class Turns:
     async def _built(self, build: _Build) -> Context:
         await self._catch_up(build)
         if self.caps is not None:
-            spent = self._log.root.state.spending + self._log.spent_apart
+            spent = self._log.root.state.spending + self._log.unmerged_spending
             check_caps(self.caps, spent, self.prices, build.model)
         if self._compaction.compactor is not None:
             await self._compaction.show_again(build.io, self._counter(build), build.template.budget.available)
