@@ -151,7 +151,7 @@ def _checked_verdict(verdict: Any) -> Literal[True] | str | None:
     if verdict is False or isinstance(verdict, str):
         return verdict or NOT_APPROVED
     kind = type(verdict).__name__
-    raise WrongType(f"a call is approved by True, and refused by False or a reason, not by {kind}")
+    raise WrongType(f"a decision on a call must be True, False or a reason, not {kind}")
 
 
 # One call

@@ -52,7 +52,7 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
         checked_size(self.at_least, "at_least")
         checked_size(self.ceiling, "the ceiling")
         if not self.stub.strip():
-            raise InvalidValue("the stub is empty")
+            raise InvalidValue("the stub must not be empty")
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""

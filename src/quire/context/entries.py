@@ -278,7 +278,7 @@ class Explanation:
     def of(self, item: Item | str) -> Entry:
         """Return the entry of a candidate; if several have its id, the first visible one."""
         if not isinstance(item, Item | str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"an item is given itself or by its id, not {type(item).__name__}")
+            raise WrongType(f"an item must be given itself or by its id, not {type(item).__name__}")
         item_id = item if isinstance(item, str) else item.id
         exact = None if isinstance(item, str) else self._by_identity.get((item.id, item.created_at))
         same_id = [entry for entry in self.entries if entry.item_id == item_id]

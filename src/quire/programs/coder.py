@@ -95,9 +95,9 @@ class Coder:
         kept: str | Path | None = None,
         approver: Approver | None = None,
     ) -> None:
-        checked_type(session, Session | None, "Coder(session=…) is a Session")
-        checked_type(bounds, Bounds, "Coder(bounds=…) is Bounds")
-        checked_type(kept, str | Path | None, "Coder(kept=…) is the path of a folder")
+        checked_type(session, Session | None, "Coder(session=…) must be a Session")
+        checked_type(bounds, Bounds, "Coder(bounds=…) must be Bounds")
+        checked_type(kept, str | Path | None, "Coder(kept=…) must be the path of a folder")
         self.model = None if model is None else model_of(model, "Coder(model=…)")
         self.session = session or Session.open(store=MemoryStore())
         main = checked_name(main) if isinstance(main, str) else main
@@ -124,7 +124,7 @@ class Coder:
 
     async def run(self, task: Task, code: str, input: Mapping[str, Any]) -> Answer:
         """Check and run a program of the caller, and return its answer."""
-        checked_type(code, str, "Coder.run: the program is a text")
+        checked_type(code, str, "Coder.run: the program must be a text")
         values = checked_type(task, Task, _TASK).read(input)
         await check(code, task)
         finished = await self._runner.run(task, code, values)

@@ -210,7 +210,7 @@ class Calls:
         values = by_name(MODEL_PARAMETERS, args, given)
         prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
-            raise TypeError("the prompt for a model is a text")
+            raise TypeError("the prompt for a model must be a text")
         entry = self._begin()
         # A prompt may contain whatever the program has read, so it is untrusted.
         question = Message("user", prompt, origin="external")

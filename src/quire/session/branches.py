@@ -181,7 +181,7 @@ class Merge:
         self, writer: Writer, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
     ) -> None:
         if keep not in ("all", "result", "summary"):
-            raise InvalidValue('`keep` is "all", "result" or "summary"')
+            raise InvalidValue('`keep` must be "all", "result" or "summary"')
         self._writer, self._ours, self._theirs = writer, writer.log, child
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:

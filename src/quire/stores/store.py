@@ -116,14 +116,14 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     if address is None:
         name, within = _checked(conversation, "a conversation"), checked_scope(scope)
         if within.startswith("/") or "//" in within:
-            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are reserved")
+            raise InvalidValue("a scope must not begin with a slash or have two in a row: these are reserved")
         own = within + _own_scope(name) if not within or within.endswith("/") else within
         return Place(checked_scope(own), name)
     if scope or conversation:
         raise InvalidValue("name a place by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
     if len(parts) > 2:
-        raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
+        raise InvalidValue("an address must be scope/conversation: a slash within a part is written %2F")
     try:
         *scopes, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
@@ -148,7 +148,7 @@ def checked_stream(name: object, what: str = "the name of a stream") -> str:
     """The name, if a stream may have it."""
     stream = _checked(name, what)
     if not stream:
-        raise InvalidValue(f"{what} is empty")
+        raise InvalidValue(f"{what} must not be empty")
     return stream
 
 
@@ -167,11 +167,11 @@ def is_internal(stream: str) -> bool:
 
 def _checked(name: object, what: str, max_length: int = MAX_NAME) -> str:
     if not isinstance(name, str):
-        raise WrongType(f"{what} is a text, not {type(name).__name__}")
+        raise WrongType(f"{what} must be a text, not {type(name).__name__}")
     if len(name) > max_length:
         raise TooLarge(f"{what} has {len(name):,} characters; the limit is {max_length:,}")
     if not name.isprintable():
-        raise InvalidValue(f"{what} is made of printable characters")
+        raise InvalidValue(f"{what} must have only printable characters")
     return name
 
 
@@ -297,7 +297,7 @@ class Store(ABC):
         waits_for_disk(durable or "process")
         if isinstance(url, Store):
             if key is not None or durable is not None:
-                raise InvalidValue("key and durable are given where a store is opened; this one is open")
+                raise InvalidValue("key and durable must be given where a store is opened; this one is open")
             return url
         store = _opened(url, durable or "process")
         if key is None:
@@ -530,7 +530,7 @@ def checked_path(path: str | os.PathLike[str]) -> str:
         address = os.fspath(path)
         has_nul = "\0" in address
     except TypeError:
-        raise WrongType(f"a store is opened by a text or a path, not {type(path).__name__}") from None
+        raise WrongType(f"a store must be opened by a text or a path, not {type(path).__name__}") from None
     if has_nul:
         raise InvalidValue("the address of a store must not have a NUL character")
     return address
@@ -559,7 +559,7 @@ Row = tuple[int, str, bytes, int]
 def waits_for_disk(durable: str) -> bool:
     """Whether an append is to wait for the disk."""
     if durable not in ("process", "power"):
-        raise InvalidValue("durable is 'process' or 'power'")
+        raise InvalidValue("durable must be 'process' or 'power'")
     return durable == "power"
 
 
@@ -581,7 +581,7 @@ def check_place(place: object) -> None:
     """Refuse anything but a `Place`, such as an address as text."""
     if not isinstance(place, Place) or not _are_texts(*place):
         name = type(place).__name__
-        raise WrongType(f"a place is a Place of two texts, as place_at gives it; this is of type {name}")
+        raise WrongType(f"a place must be a Place of two texts, as place_at gives it; this is of type {name}")
 
 
 def _are_texts(scope: object, conversation: object) -> bool:
@@ -592,7 +592,7 @@ def checked_start(place: object, after: object) -> int:
     """The version after which a read begins, if its arguments are valid."""
     check_place(place)
     if type(after) is not int:
-        raise WrongType(f"a version is a number, not {type(after).__name__}")
+        raise WrongType(f"a version must be a number, not {type(after).__name__}")
     return max(after, 0)
 
 
@@ -601,7 +601,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
     if type(place) is not Place:
         check_place(place)
     if type(expected) is not int:
-        raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
+        raise WrongType(f"the expected version must be a number, not {type(expected).__name__}")
     for stream, _ in entries:
         checked_stream(stream)
     _check_bytes(body for _, body in entries)
@@ -622,7 +622,7 @@ def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
     numbers = list[int]()
     for version in versions:
         if type(version) is not int:
-            raise WrongType(f"a version is a number, not {type(version).__name__}")
+            raise WrongType(f"a version must be a number, not {type(version).__name__}")
         numbers.append(version)
     return sorted(set(numbers))
 
@@ -634,16 +634,16 @@ def checked_checkpoint(
     needed = [at for at in checked_versions(place, needs) if at < version]
     _check_bytes([head, *parts.values()])
     if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
-        raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
+        raise OutOfRange(f"versions and parts of a checkpoint must have numbers from 1 to {MAX_PART:,}")
     rows = [(0, part_stream(version, needed), head)]
     rows += [(part, part_stream(0, []), body) for part, body in parts.items()]
-    return needed, [(*row, checksum_entry(*place, *row)) for row in rows]
+    return needed, [(at, stream, body, checksum_entry(*place, at, stream, body)) for at, stream, body in rows]
 
 
 def _check_bytes(bodies: Iterable[object]) -> None:
     for body in bodies:
         if not isinstance(body, bytes):
-            raise WrongType(f"a body is bytes, not {type(body).__name__}")
+            raise WrongType(f"a body must be bytes, not {type(body).__name__}")
 
 
 def conflict(place: Place, expected: int, found: int) -> Conflict:

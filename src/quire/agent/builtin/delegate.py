@@ -51,7 +51,7 @@ class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         named(self.name, "the name of a role")
         if not callable(self.make):  # pyright: ignore[reportUnnecessaryComparison]
-            raise WrongType(f"a role is made by a function, not {type(self.make).__name__}")
+            raise WrongType(f"a role must be made by a function, not {type(self.make).__name__}")
         if self.sees not in ("brief", "all"):
             whole(self.sees, "the turns that a role sees", least=1)
 

@@ -77,7 +77,7 @@ def _engine_counter(counter: Any) -> Counter:
     if isinstance(counter, TokenCounter) and type(counter).count_messages is TokenCounter.count_messages:
         return counter.counter
     if not callable(getattr(counter, "count_messages", None)):
-        raise WrongType(f"a token counter has count_messages; {type(counter).__name__} has not")
+        raise WrongType(f"a token counter must have count_messages; {type(counter).__name__} has not")
 
     def count(item: Item) -> int:
         message = cast("Message", item)  # the contexts built here have no other items
