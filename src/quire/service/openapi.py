@@ -116,7 +116,7 @@ def _describe(op: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
         schema = msgspec.json.schema(field.type)
         parameters.append({"name": field.name, "in": "query", "schema": schema})
     responses: dict[str, Any] = {}
-    for kind in op.answers:
+    for kind in op.responses:
         status = "202" if kind is Accepted else "204" if kind is NoneType else str(op.status)
         response = responses.setdefault(status, {"description": "Accepted." if kind is Accepted else "Done."})
         if _is_json(kind):
