@@ -109,8 +109,7 @@ class Shrinking:
         head = next((n for n, item in enumerate(base.before) if not structural(item)), len(base.before))
         ledger = () if forms.ledger is None else (forms.ledger,)
         before = (*base.before[:head], *ledger, *base.before[head:], *short)
-        pairs = zip(short, shortenable, strict=True)
-        shortened = frozenset(form.id for form, item in pairs if form is not item)
+        shortened = frozenset(new.id for new, old in zip(short, shortenable, strict=True) if new is not old)
         return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
 
     def cut_again(

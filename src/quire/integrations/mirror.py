@@ -298,7 +298,8 @@ class Mirror(Generic[M]):
         return number < len(self._digests) and digest == self._digests[number]
 
     def _is_after_hidden(self, view: View, position: int, number: int) -> bool:
-        """Whether the message before a user message is hidden: then this one was removed too, but stays."""
+        """Whether the message before a user message is hidden: then the user's was removed with it, and only
+        stays because the user's last message cannot be hidden."""
         for earlier in range(position - 1, -1, -1):
             item = view.log.item(earlier)
             mark = _mark_of(item)
