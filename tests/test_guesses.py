@@ -320,11 +320,14 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda a: a.Template(History, budget=8_000), "use `History()`"),
     (lambda a: a.Template("Be brief.", budget=8_000), 'use `Instructions("…")`'),
     (lambda a: a.History(10), "takes the name of a transcript, or messages=10, not int"),
-    (lambda a: a.Budget(8_000, shares={"history": 0.5}), "Budget.shares['history'] is a Share(weight=…)"),
+    (
+        lambda a: a.Budget(8_000, shares={"history": 0.5}),
+        "Budget.shares['history'] must be a Share(weight=…)",
+    ),
     (lambda a: a.Message("human", "Hello"), "Message.role: not one of system, developer"),
     (lambda a: a.Message("user", [{"type": "text"}]), "Message.content[0]: it is a text, or a list"),
     (lambda _: Session.open("ana/new", store="memory:").receipts[-1], "no request was sent yet"),
-    (lambda a: a.names()["context"].explain(3), "an item is given itself or by its id, not int"),
+    (lambda a: a.names()["context"].explain(3), "an item must be given itself or by its id, not int"),
     (lambda a: a.names()["context"].room("hist"), "there are 'instructions', 'history'"),
 ]
 

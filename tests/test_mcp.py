@@ -235,7 +235,7 @@ def test_pages_have_everything_once() -> None:
     ("tool", "arguments", "reason"),
     [
         ("show", {"address": "ana/nowhere"}, "there is no conversation ana/nowhere here"),
-        ("show", {"address": "a/b/c"}, "an address is scope/conversation"),
+        ("show", {"address": "a/b/c"}, "an address must be scope/conversation"),
         ("show", {"address": "%ff"}, "not UTF-8"),
         ("show", {"address": ADDRESS, "at": 99}, "there are versions 0 to"),
         ("show", {"address": ADDRESS, "at": "soon"}, "at: Input should be a valid integer"),
@@ -249,7 +249,7 @@ def test_pages_have_everything_once() -> None:
         ("why", {"words": "nobody said this"}, "nothing here has 'nobody said this'"),
         ("why", {"words": "zzzz", "within": "ana/"}, "nothing here has 'zzzz'"),
         ("diff", {"address": ADDRESS, "before": -1}, "there are versions 0 to"),
-        ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` is the earlier version"),
+        ("diff", {"address": ADDRESS, "before": 3, "after": 2}, "`before` must be the earlier version"),
         ("check", {"provider": "openai"}, "one of the two"),
         ("check", {"provider": "nobody", "address": ADDRESS}, "'openai', 'openai-responses'"),
         ("fit", {"address": ADDRESS, "budget": 0}, "greater than or equal to 1"),

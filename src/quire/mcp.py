@@ -175,7 +175,7 @@ class _Tools:
         """List items that are no longer shown since a version, then new and changed ones, with the edits."""
         session = self._source.session(address)
         if after is not None and after < before:
-            raise InvalidValue("`before` is the earlier version, and `after` the later")
+            raise InvalidValue("`before` must be the earlier version, and `after` the later")
         old, new = session.view(transcript, at=before), session.view(transcript, at=after)
         then, now = ({item.id: item for item in view} for view in (old, new))
         changed = [item for name, item in then.items() if name not in now]

@@ -170,7 +170,7 @@ def test_the_catalogue_stands_behind_the_instructions() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(InvalidLimit, match=r"a toolbox with the tool '[a-z_]+' takes at least"):
+    with pytest.raises(InvalidLimit, match=r"a toolbox with the tool '[a-z_]+' must have at least"):
         boxed(150)
-    with pytest.raises(InvalidValue, match="has one Toolbox at most"):
+    with pytest.raises(InvalidValue, match="must have one Toolbox at most"):
         Agent(model=Scripted([]), tools=[boxed(), Toolbox([ring])])

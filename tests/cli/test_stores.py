@@ -112,7 +112,7 @@ def test_a_sealed_store_needs_its_key(key: bytes, tmp_path: Path) -> None:
     assert "another key" in refused(2, "show", "ana/q3", "--store", store, "--key-file", "wrong")
     for data in (b"", b"x" * 64, KEY + b"\n"):
         (tmp_path / "no-key").write_bytes(data)
-        assert "neither 32 bytes nor 64" in refused(2, "ls", "--store", store, "--key-file", "no-key")
+        assert "must have 32 bytes or 64" in refused(2, "ls", "--store", store, "--key-file", "no-key")
     assert "cannot be read" in refused(2, "ls", "--store", store, "--key-file", "none")
     ran("forget", "ana/q3", "--store", store, "--all", "--yes")  # also without the key
     assert ran_json("ls", "--store", store) == []

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, strategies as st
 
 from quire import Message, ToolCall, ToolResult, counter_for
-from quire.compactors import Evidence, is_read, is_short_form, ledger_of, short_form
+from quire.compactors import Evidence, is_short_form, ledger_of, only_reads, short_form
 from quire.compactors.fields import fields_of, fields_text
 from quire.items import Image, Item
 
@@ -117,7 +117,7 @@ NAMES = {
 
 def test_the_verbs_in_the_name_of_a_tool_say_whether_it_only_reads() -> None:
     for names, expected in NAMES.items():
-        assert [name for name in names.split() if is_read(name) is not expected] == []
+        assert [name for name in names.split() if only_reads(name) is not expected] == []
 
 
 def test_quoted_text_does_not_leave_its_frame() -> None:

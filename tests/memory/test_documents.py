@@ -125,7 +125,7 @@ def test_odd_documents_are_noted() -> None:
     [
         (b"\x89PNG\r\n\x1a\n\x00", {"name": "a.txt"}, InvalidValue, "a.txt is binary"),
         (7, {}, WrongType, "a path, bytes or a text"),
-        ("x", {"name": "x.pdf"}, WrongType, "a PDF is read from"),
+        ("x", {"name": "x.pdf"}, WrongType, "a PDF must be a file"),
         (b"x" * (MAX_BYTES + 1), {}, TooLarge, "more than 67,108,864 bytes"),
         ("<div>" * 5_000, {"name": "a.html"}, InvalidValue, "more than 4,000 tags"),
         (Path("nowhere"), {}, InvalidValue, "cannot be read: No such file"),

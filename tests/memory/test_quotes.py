@@ -17,7 +17,7 @@ from quire.providers import PROVIDERS, check
 from quire.sections import History, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore
-from quire.stores.streams import OF
+from quire.stores.streams import SOURCES
 from tests.memory.talks import built, opened
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
@@ -49,7 +49,7 @@ def test_a_block_is_within_its_tokens_and_names_what_it_quotes(
     selected = block(quotes(lines), opening, limit).select(most, count)
     assert sum(map(count, selected.items)) <= most or not selected.items
     assert len(selected) <= (len(lines) if limit is None else limit)
-    named = [one for item in selected.items for one in item.extras[OF]]
+    named = [one for item in selected.items for one in item.extras[SOURCES]]
     assert {("", one) for one in named} == selected.keys and len(named) == len(selected)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from quire.memory.hits import Hit
 from quire.memory.index import MAX_TERMS, Index
-from quire.memory.leaf import LETTERS_READ, Leaf
+from quire.memory.leaf import MAX_TEXT_LENGTH, Leaf
 from quire.memory.ranking import Question
 from tests.memory.leaves import DAY, NOW, said
 
@@ -82,7 +82,7 @@ def test_long_text_is_found_by_all_of_it_and_the_longest_by_its_beginning() -> N
     filler = " ".join(f"w{nth}" for nth in range(3 * MAX_TERMS))
     for word in ("alpha", "middle", "omega"):
         assert keys(asked(word, f"alpha {filler} middle {filler} omega")) == ["i0"]
-    text = f"alpha {'so it was ' * (LETTERS_READ // 10)} omega"
+    text = f"alpha {'so it was ' * (MAX_TEXT_LENGTH // 10)} omega"
     assert keys(asked("alpha", text)) == ["i0"] and asked("omega", text) == ()
 
 

@@ -17,7 +17,7 @@ from quire.memory.index import Index
 from quire.sections import History, Input, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore, Store
-from quire.stores.streams import OF
+from quire.stores.streams import SOURCES
 from quire.tokens import counter_for
 from tests.memory.talks import built, opened, quoted, talk, texts
 
@@ -49,7 +49,7 @@ def test_a_block_names_the_items_that_it_quotes() -> None:
     for recall in (Recall(), Recall("episodes", tokens=2_000)):
         context = built(session, HELP, recall, window=4_000)
         (block,) = [item for item in context.items if item.id.startswith("recall/")]
-        assert first.id in block.extras[OF] and known.issuperset(block.extras[OF])
+        assert first.id in block.extras[SOURCES] and known.issuperset(block.extras[SOURCES])
 
 
 def test_a_call_comes_back_with_its_result() -> None:

@@ -96,7 +96,10 @@ async def test_chat() -> None:
     reply = await model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5)
     assert str(reply) == "Good day." and reply.parsed.usage is not None
     assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
-    wrong: list[tuple[Any, str]] = [("Hello", "messages are a list"), (["Hello"], "a message is a mapping")]
+    wrong: list[tuple[Any, str]] = [
+        ("Hello", "messages must be a list"),
+        (["Hello"], "a message must be a mapping"),
+    ]
     for messages, said in wrong:
         with pytest.raises(WrongType, match=said):
             await model.complete_chat(messages)

@@ -75,7 +75,7 @@ async def test_no_scope_reads_the_conversation_of_another_agent() -> None:
     async with Node() as node:
         node.add("s", echoing)
         await node.send("s", "secret", scope="b/c", conversation="one")
-        with pytest.raises(InvalidValue, match="no slash"):
+        with pytest.raises(InvalidValue, match="not have a slash"):
             node.session("s/b", "c", "one")
         assert str(node.session("s", "b/c", "one").place) == "s%2Fb%2Fc/one"
         assert said(node, "b%2Fc", "one", "s") == [] and said(node, "b", "c/one", "s") == []

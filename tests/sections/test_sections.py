@@ -248,7 +248,7 @@ def test_wrong_content_names_the_section_and_the_index() -> None:
         r"section 's', \[0\]: expected an item or a dictionary with a role, not int": [3],
         r"section 's', \[1\]: .* `role`": [Note(1), {"content": "x"}],
         r"\[0\]: content must be a text": [{"role": "user"}],
-        "the content is an empty list": [{"role": "user", "content": []}],
+        "the content must not be an empty list": [{"role": "user", "content": []}],
         "'image_url' must be given as an Image": [{"role": "user", "content": [{"type": "image_url"}]}],
         "Pin is recorded in a transcript": [Pin("x")],
         "only a message of the assistant": [

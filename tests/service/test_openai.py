@@ -21,7 +21,7 @@ from quire.providers import Rendered
 from quire.service import Keys, app
 from quire.service.keys import new_key
 from quire.service.openai_shapes import Response
-from quire.stores.streams import CALLERS
+from quire.stores.streams import RUN_BY_CALLER
 from quire.tokens import Usage
 from tests.service.serving import PATIENCE, Gate, Served, look_up_call, serving, support_node, until
 
@@ -425,7 +425,7 @@ def test_the_events_of_a_response_depend_on_what_is_recorded_alone(
     items: list[Any] = [
         one for text in texts for one in (Reasoning(f"Hm, {text}"), Message("assistant", text))
     ]
-    items += [ToolCall("c1", "look", extras={CALLERS: True})] if has_call else []
+    items += [ToolCall("c1", "look", extras={RUN_BY_CALLER: True})] if has_call else []
     made, replayed = (Response("resp_1", 0, "support", "c", "job") for _ in range(2))
     told, words = made.begin(), "".join(texts)
     for start in range(0, len(words), step) if step else ():

@@ -37,7 +37,7 @@ Step = tuple[int, int, int]
 STEPS: st.SearchStrategy[list[Step]] = st.lists(
     st.tuples(st.integers(0, 11), st.integers(0, 60), st.integers(0, 60)), min_size=4, max_size=40
 )
-OF = "quire.of"
+SOURCES = "quire.of"
 
 
 def played(steps: list[Step]) -> list[Transcript]:
@@ -64,7 +64,7 @@ def play(family: list[Transcript], number: int, code: int, a: int, b: int) -> No
             call = ToolCall(f"c{number}", "look", "{}")
             transcript.extend([call, ToolResult(f"c{number}", "look", "found", origin=origin)])
         case 3:
-            transcript.append(Note(f"note {number}", origin=origin, extras={OF: [one.id, other.id]}))
+            transcript.append(Note(f"note {number}", origin=origin, extras={SOURCES: [one.id, other.id]}))
         case 4 | 5:
             transcript.append(Summary(f"gist {number}", (Span(recorded[first].id, recorded[last].id),)))
         case 6:
@@ -79,7 +79,7 @@ def play(family: list[Transcript], number: int, code: int, a: int, b: int) -> No
         case 10:
             merge_result(transcript, family[b % len(family)])
         case _:
-            quoted = Message("user", f"quotes {number}", extras={OF: [one.id]})
+            quoted = Message("user", f"quotes {number}", extras={SOURCES: [one.id]})
             transcript.append(quoted)
 
 
@@ -87,7 +87,7 @@ def sources_of(transcript: Transcript, item: Item) -> list[Item]:
     """What an item was made of, read in the plainest way."""
     recorded = transcript.recorded()
     places = {one.id: place for place, one in enumerate(recorded)}
-    names = list(item.extras.get(OF, ()))
+    names = list(item.extras.get(SOURCES, ()))
     for span in item.spans if isinstance(item, Summary) else ():
         within = recorded[places[span.first] : places[span.last] + 1]
         names += [one.id for one in within if not isinstance(one, Hide | Mask | Pin | Undo | Distrust)]
@@ -120,7 +120,7 @@ def test_a_distrust_lowers_what_was_made_of_an_item_and_an_undo_takes_it_back() 
     session.user("Go on.")
     ids = [item.id for item in session.view()]
     summary, *_ = session.append(Summary("They met.", (Span(ids[0], ids[1]),)))
-    note = session.pool.keep(Note("n", key="n", extras={OF: [summary.id]}))
+    note = session.pool.keep(Note("n", key="n", extras={SOURCES: [summary.id]}))
     assert [origin_of(session.view(), one) for one in (said, summary, note)] == ["user", "model", "model"]
     edit = session.distrust(said)
     assert {origin_of(session.view(), one) for one in (said, summary, note)} == {"external"}

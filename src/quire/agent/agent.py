@@ -57,14 +57,14 @@ def message_of(input: Input, verb: str = "Agent.ask") -> Message:
     if not isinstance(input, Message):
         content = tuple(input) if isinstance(input, list) else input
         if content in ("", ()):
-            raise InvalidValue(f"{verb}: the input is empty")
+            raise InvalidValue(f"{verb}: the input must not be empty")
         try:
             return Message("user", cast(Content, content))
         except WrongType:
             kind = type(input).__name__
-            raise WrongType(f"{verb}: the input is a text, parts or a Message, not {kind}") from None
+            raise WrongType(f"{verb}: the input must be a text, parts or a Message, not {kind}") from None
     if input.role != "user":
-        raise InvalidValue(f"{verb}: the role of the message is user, not {input.role}")
+        raise InvalidValue(f"{verb}: the role of the message must be user, not {input.role}")
     return input
 
 
@@ -93,14 +93,14 @@ class Agent:
     ) -> None:
         if isinstance(session, str):
             raise WrongType(
-                f"Agent({cut(session)!r}): the first argument is a Session, as in "
+                f"Agent({cut(session)!r}): the first argument must be a Session, as in "
                 "Agent(Session.open(address, store=…)); instructions are given as Agent(instructions=…)"
             )
         session = Session.open(store=MemoryStore()) if session is None else session
-        self.session = checked_type(session, Session, "Agent(...): the first argument is a Session")
+        self.session = checked_type(session, Session, "Agent(...): the first argument must be a Session")
         self.model = model_of(model, "Agent(model=…)")
         self.limits = (
-            checked_type(limits, Limits | None, "Agent(limits=…) is a Limits(requests=10)") or Limits()
+            checked_type(limits, Limits | None, "Agent(limits=…) must be a Limits(requests=10)") or Limits()
         )
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
@@ -249,13 +249,13 @@ class Agent:
     def _new_loop(self, verb: str, asking: Asking) -> Loop:
         check_names(asking, Asking, verb)
         parameters = asking.get("parameters")
-        checked_type(parameters, Mapping | None, f"{verb}: parameters are a mapping")
+        checked_type(parameters, Mapping | None, f"{verb}: parameters must be a mapping")
         limits, output = asking.get("limits"), asking.get("output")
-        checked_type(limits, Limits | None, f"{verb}: limits are a Limits(requests=10)")
+        checked_type(limits, Limits | None, f"{verb}: limits must be a Limits(requests=10)")
         try:
             answer = None if output is None else AnswerType(output)
         except WrongType as fault:
-            raise WrongType(f"{verb}: the output is a type; {fault}") from None
+            raise WrongType(f"{verb}: the output must be a type; {fault}") from None
         meter = Meter(limits or self.limits, self.session)
         tools = asking.get("tools")
         speaker = with_caller_tools(self.speaker, tools, verb) if tools else self.speaker
@@ -266,12 +266,12 @@ def while_busy_of(asking: Asking, default: WhileBusy, *, is_streamed: bool = Fal
     """The option `while_busy`, checked. A steering message is part of a turn, so it has no other options."""
     mode = asking.get("while_busy", default)
     if mode not in get_args(WhileBusy):
-        raise InvalidValue(f"while_busy is one of {', '.join(get_args(WhileBusy))}, not {cut(str(mode))!r}")
+        raise InvalidValue(f"while_busy must be one of {', '.join(get_args(WhileBusy))}, not {mode!r:.80}")
     if mode == "steer" and is_streamed:
-        raise InvalidValue("a message that steers a turn has no stream of its own: use the verb without one")
+        raise InvalidValue("a message that steers a turn must not have a stream: use the verb without one")
     options = ", ".join(name for name, value in asking.items() if name != "while_busy" and value is not None)
     if mode == "steer" and options:
-        raise InvalidValue(f"a message that steers a turn is answered as the turn is: it has no {options}")
+        raise InvalidValue(f"a message that steers a turn is answered as the turn is: leave out {options}")
     return mode
 
 
@@ -279,7 +279,7 @@ def _busy_mode(question: Question, asking: Asking) -> WhileBusy:
     """What a question does to a running turn. Decisions never interrupt one."""
     mode = while_busy_of(asking, "interrupt")
     if mode == "steer" and not isinstance(question, Message):
-        raise InvalidValue("only a message steers a turn")
+        raise InvalidValue("only a message may steer a turn")
     return "refuse" if isinstance(question, Mapping) else mode
 
 
@@ -316,9 +316,9 @@ async def _run_turn(turn: Turn, loop: Loop, question: Question, emit: Emit) -> R
 def _checked_decisions(decisions: Any, verb: str) -> Decisions:
     if not isinstance(decisions, Mapping):
         kind = type(decisions).__name__
-        raise WrongType(f"{verb}: decisions are a mapping of call ids to True, False or a reason, not {kind}")
+        raise WrongType(f"{verb}: decisions must map call ids to True, False or a reason, not be {kind}")
     for decision in decisions.values():  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(decision, bool | str | ToolResult):
             kind = type(cast(object, decision)).__name__
-            raise WrongType(f"{verb}: True approves a call, False or a reason refuses it, not {kind}")
+            raise WrongType(f"{verb}: a decision must be True, False or a reason, not {kind}")
     return cast(Decisions, decisions)

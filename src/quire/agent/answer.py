@@ -31,7 +31,7 @@ class AnswerType:
             self.name, self.schema, self._kind, self._is_object = "JSON", dict(cast(Any, kind)), Any, True
             return
         if not isinstance(kind, Hashable):
-            raise WrongType(f"the output of an answer is a type, such as a dataclass, not {kind!r:.80}")
+            raise WrongType(f"the output of an answer must be a type, such as a dataclass, not {kind!r:.80}")
         schema = schema_of(kind)
         self._is_object = schema.get("type") == "object" and "properties" in schema
         self.schema = schema if self._is_object else _wrap(schema)

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from quire.agent.repeats import Earlier, copied_result, earlier_call, may_repeat, repeated_result
+from quire.agent.repeats import Earlier, copied_result, earlier_call, must_report_repeats, repeated_result
 from quire.agent.reply import Began, Ended
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
@@ -53,7 +53,7 @@ from quire.session import (
     tracing,
 )
 from quire.stores.store import is_tombstone
-from quire.stores.streams import CALLERS, MAIN, OF, OUTPUTS, UNTRUSTED
+from quire.stores.streams import MAIN, OUTPUTS, RUN_BY_CALLER, SOURCES, UNTRUSTED
 from quire.tokens import MAY_HAVE_RUN
 
 logger = logging.getLogger("quire.agent")
@@ -86,13 +86,13 @@ def _refused_result(result: ToolResult, fault: Exception) -> ToolResult:
 
 def is_run_by_caller(call: ToolCall) -> bool:
     """Whether the caller of the agent runs a call, and gives its result."""
-    return CALLERS in call.extras
+    return RUN_BY_CALLER in call.extras
 
 
 def mark_caller_calls(items: Iterable[Item], names: Collection[str]) -> tuple[Item, ...]:
     """The items of a response, with calls of the named tools marked as calls that the caller runs."""
     return tuple(
-        replace(item, extras={**item.extras, CALLERS: True})
+        replace(item, extras={**item.extras, RUN_BY_CALLER: True})
         if isinstance(item, ToolCall) and item.name in names
         else item
         for item in items
@@ -151,7 +151,7 @@ def _checked_verdict(verdict: Any) -> Literal[True] | str | None:
     if verdict is False or isinstance(verdict, str):
         return verdict or NOT_APPROVED
     kind = type(verdict).__name__
-    raise WrongType(f"a call is approved by True, and refused by False or a reason, not by {kind}")
+    raise WrongType(f"a decision on a call must be True, False or a reason, not {kind}")
 
 
 # One call
@@ -265,7 +265,7 @@ def _is_forgotten(session: Session, call: ToolCall, transcript: str) -> bool:
 def _ended_call(call: ToolCall, outcome: Outcome, sources: Iterable[str], trust: Origin) -> EndedCall:
     handles = dict.fromkeys(filter(None, map(handle_of, outcome.notes)))
     found_tools = outcome.value.names if isinstance(outcome.value, FoundTools) else ()
-    extras = {OUTPUTS: list(handles), OF: sorted(sources), FOUND_TOOLS: list(found_tools)}
+    extras = {OUTPUTS: list(handles), SOURCES: sorted(sources), FOUND_TOOLS: list(found_tools)}
     result = ToolResult(
         call.call_id,
         call.name,
@@ -378,7 +378,7 @@ class Batch:
         tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:
             session, earlier = self._session, None
-            if may_repeat(session, tool):
+            if must_report_repeats(session, tool):
                 earlier = await beside_loop(session, lambda: earlier_call(session, call))
             if earlier is not None and tool.once and not earlier.result.is_error:
                 return await shield(self._record(call, EndedCall(copied_result(call, earlier))))

@@ -66,7 +66,7 @@ from quire.session import (
     turn_of,
 )
 from quire.stores.store import is_tombstone
-from quire.stores.streams import OF
+from quire.stores.streams import SOURCES
 
 T = TypeVar("T")
 
@@ -242,7 +242,7 @@ class Loop:
                 words = f"That is not what was asked for: {fault}. Give it again, as JSON and nothing else."
                 # Derived from the answer, not said by the user: trust and erasure follow the answer.
                 sources = [item.id for item in reply.items if isinstance(item, Message)]
-                correction = Message("user", words, extras={"correction": True, OF: sources})
+                correction = Message("user", words, extras={"correction": True, SOURCES: sources})
                 await self._session.aio.append(correction)
                 reply = await self._converse()
         return reply

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from quire.agent.tools import Tool
-from quire.compactors import call_key, is_read
+from quire.compactors import call_key, only_reads
 from quire.errors import cut
 from quire.items import ToolCall, ToolResult
 from quire.session import Session, log_of
 from quire.state import View, protected_positions
-from quire.stores.streams import OF
+from quire.stores.streams import SOURCES
 
 _MAX_SEARCHED = 2_000
 """Items before a call that are searched for an earlier one."""
@@ -55,11 +55,11 @@ class Earlier(NamedTuple):
         return f"{datetime.fromtimestamp(self.call.created_at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def may_repeat(session: Session, tool: Tool) -> bool:
+def must_report_repeats(session: Session, tool: Tool) -> bool:
     """Whether the model has to be told if a call of a tool repeats one that it no longer sees."""
     if tool.once:
         return True
-    is_harmless, view = tool.is_idempotent or is_read(tool.name), session.view()
+    is_harmless, view = tool.is_idempotent or only_reads(tool.name), session.view()
     return not is_harmless and (view.was_edited or first_seen(session, view) > 0)
 
 
@@ -93,8 +93,8 @@ def copied_result(call: ToolCall, earlier: Earlier) -> ToolResult:
 
 
 def _add_line(result: ToolResult, earlier: Earlier, line: str) -> ToolResult:
-    sources = sorted({*result.extras.get(OF, ()), earlier.call.id, earlier.result.id})
-    return replace(result, content=(*result.parts, line), extras={**result.extras, OF: sources})
+    sources = sorted({*result.extras.get(SOURCES, ()), earlier.call.id, earlier.result.id})
+    return replace(result, content=(*result.parts, line), extras={**result.extras, SOURCES: sources})
 
 
 def first_seen(session: Session, view: View) -> int:

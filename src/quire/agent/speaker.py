@@ -59,14 +59,14 @@ def speaker_of(
     approver: Approver | None,
 ) -> Speaker:
     """The speaker of an agent. Without a template it sees instructions, wishes and the history."""
-    checked_type(template, Template | None, "Agent(template=…) is a Template")
-    checked_type(instructions, str, "Agent(instructions=…) is a text")
-    checked_type(tools, Iterable, "Agent(tools=…) is a list")
-    checked_type(handoffs, Iterable, "Agent(handoffs=…) is a list of agents")
+    checked_type(template, Template | None, "Agent(template=…) must be a Template")
+    checked_type(instructions, str, "Agent(instructions=…) must be a text")
+    checked_type(tools, Iterable, "Agent(tools=…) must be a list")
+    checked_type(handoffs, Iterable, "Agent(handoffs=…) must be a list of agents")
     if approver is not None:
-        checked_type(approver, Callable, "Agent(approver=…) is a function")
+        checked_type(approver, Callable, "Agent(approver=…) must be a function")
     if template is not None and instructions:
-        raise InvalidValue("Agent: with a template, instructions are a section of it")
+        raise InvalidValue("Agent: with a template, instructions must be a section of it")
     if template is None:
         wishes = Wishes(scope=False)
         sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
@@ -74,7 +74,7 @@ def speaker_of(
     listed = list(tools)
     toolboxes = [one for one in listed if isinstance(one, Toolbox)]
     if len(toolboxes) > 1:
-        raise InvalidValue("Agent(tools=…) has one Toolbox at most: put all tools into it")
+        raise InvalidValue("Agent(tools=…) must have one Toolbox at most: put all tools into it")
     toolbox = toolboxes[0] if toolboxes else None
     if toolbox is not None:
         listed.remove(toolbox)
@@ -84,7 +84,7 @@ def speaker_of(
     definitions: list[Definition] = []
     for agent in handoffs:
         other = getattr(agent, "speaker", agent)
-        checked_type(other, Speaker, "Agent(handoffs=…) is a list of agents")
+        checked_type(other, Speaker, "Agent(handoffs=…) must be a list of agents")
         tool_name = f"hand_over_to_{_NOT_IN_NAMES.sub('_', other.name)}"
         if tool_name in others:
             raise InvalidValue(f"two agents to hand over to are called {cut(other.name)!r}")
@@ -98,8 +98,8 @@ def speaker_of(
 
 def with_caller_tools(speaker: Speaker, tools: Sequence[Definition], verb: str) -> Speaker:
     """A speaker with more tools that the caller runs; its handoffs have them too."""
-    for definition in checked_type(tools, Sequence, f"{verb}: tools are a list of definitions"):
-        checked_type(definition, Mapping, f"{verb}: the tools that the caller runs are definitions")
+    for definition in checked_type(tools, Sequence, f"{verb}: tools must be a list of definitions"):
+        checked_type(definition, Mapping, f"{verb}: the tools that the caller runs must be definitions")
     own = tools_of([*speaker.tools.values(), *speaker.definitions[len(speaker.tools) :], *tools])
     handoffs = {name: with_caller_tools(other, tools, verb) for name, other in speaker.handoffs.items()}
     more = speaker._replace(definitions=own.definitions, handoffs=handoffs)

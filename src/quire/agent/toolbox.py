@@ -83,7 +83,7 @@ class Toolbox:
             largest = max(self._costs, key=self._costs.__getitem__)
             if self._costs[largest] > self._free_tokens:
                 least = self.tokens - self._free_tokens + self._costs[largest]
-                raise InvalidLimit(f"a toolbox with the tool {largest!r} takes at least {least:,} tokens")
+                raise InvalidLimit(f"a toolbox with the tool {largest!r} must have at least {least:,} tokens")
 
     def __repr__(self) -> str:
         return f"<Toolbox of {len(self.definitions)} tools in {self.tokens:,} tokens>"

@@ -45,7 +45,7 @@ async def reply_text(answer: Any) -> str:
     text = _text_in(answer)
     if text is None:
         kind = type(answer).__name__
-        raise WrongType(f"a reply of a model has a text in `content` or `choices`; {kind} has none")
+        raise WrongType(f"a reply of a model must have a text in `content` or `choices`; {kind} has none")
     return text
 
 

@@ -50,7 +50,7 @@ def mcp(
         if port is not None and host not in LOOPBACK and access_key is None:
             raise InvalidValue("other machines need a key: set QUIRE_MCP_KEY")
         if access_key is not None and len(access_key) < _MIN_KEY:
-            raise InvalidValue(f"an access key has at least {_MIN_KEY} characters")
+            raise InvalidValue(f"an access key must have at least {_MIN_KEY} characters")
     with at_store(store, key_file) as opened:
         served = server(opened, scope=scope, write=write)
         try:

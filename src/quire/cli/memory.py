@@ -91,7 +91,7 @@ def add(
     """Add text, Markdown, HTML and PDF files, and folders of them. Known sources are updated."""
     with errors_reported():
         if name is not None and len(paths) > 1:
-            raise InvalidValue("--name is for one path")
+            raise InvalidValue("--name needs exactly one path")
         for path in paths:
             files_at(path, name)  # an error before anything is written
     with at_store(store, key_file, make=True) as opened:

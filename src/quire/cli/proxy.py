@@ -114,7 +114,7 @@ def _patterns(redact: list[str] | None) -> tuple[str, ...]:
         try:
             re.compile(pattern)
         except re.error as fault:
-            raise InvalidValue(f"--redact takes a regular expression: {fault}") from None
+            raise InvalidValue(f"--redact must be a regular expression: {fault}") from None
     return tuple(redact or ())
 
 

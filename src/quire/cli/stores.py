@@ -64,5 +64,5 @@ def key_in(name: str | None) -> bytes | None:
     except ValueError:
         key = b""
     if len(key) != _KEY_LENGTH:
-        raise InvalidValue(f"the key file {name} holds neither 32 bytes nor 64 hexadecimal digits")
+        raise InvalidValue(f"the key file {name} must have 32 bytes or 64 hexadecimal digits")
     return key

@@ -9,10 +9,10 @@ from quire.compactors.ledger import (
     LEDGER as LEDGER,
     Evidence as Evidence,
     Pointer as Pointer,
-    is_read as is_read,
     is_short_form as is_short_form,
     ledger_of as ledger_of,
     no_pointer as no_pointer,
+    only_reads as only_reads,
     short_form as short_form,
 )
 from quire.compactors.plan import (

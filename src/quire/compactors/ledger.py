@@ -121,7 +121,7 @@ def is_short_form(item: Item) -> bool:
     return isinstance(item, ToolResult) and _IS_SHORT.search(item.text[-32:]) is not None
 
 
-def is_read(name: str) -> bool:
+def only_reads(name: str) -> bool:
     """Whether a tool only reads, judging by its name: it has a verb that reads, and none that writes.
 
     The part before two underscores is the name of a server.
@@ -239,7 +239,7 @@ class CallLine(Line):
     def __init__(self, call: ToolCall, pointer: Pointer, earlier: "CallLine | None" = None) -> None:
         super().__init__()
         self.call, self._pointer = call, pointer
-        self.name, self.is_required = call.name, not is_read(call.name)
+        self.name, self.is_required = call.name, not only_reads(call.name)
         self.is_dropped_last = self.is_required
         self.times: int = 1 if earlier is None else earlier.times + 1
         self._last: ToolResult | None = None

@@ -117,10 +117,10 @@ class Compactor(Protocol):
 def checked_compactor(compactor: Any) -> Compactor:
     """Return the compactor if it is one."""
     if isinstance(compactor, type):
-        raise WrongType(f"a compactor is an object, not a class: {compactor.__name__}(…)")
+        raise WrongType(f"a compactor must be an object, not a class: {compactor.__name__}(…)")
     if not (callable(getattr(compactor, "plan", None)) and isinstance(getattr(compactor, "name", None), str)):
         raise WrongType(
-            f"a compactor has a name and a plan, as Summarize() has; {type(compactor).__name__} has not"
+            f"a compactor must have a name and a plan, as Summarize() has; {type(compactor).__name__} has not"
         )
     return cast(Compactor, compactor)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from quire.compactors.fields import Field, is_word_in
-from quire.compactors.ledger import Evidence, Line, is_read, lines_of, render_lines
+from quire.compactors.ledger import Evidence, Line, lines_of, only_reads, render_lines
 from quire.items import Item, Message, Summary
 from quire.tokens import Counter
 
@@ -58,7 +58,7 @@ class _Sentence(Line):
         super().__init__()
         call = None if speaker else _CALL.match(text)
         self._is_open = call is None and _IS_OPEN.search(text) is not None
-        self.is_dropped_last = self._is_open or (call is not None and not is_read(call[1]))
+        self.is_dropped_last = self._is_open or (call is not None and not only_reads(call[1]))
         self._source, self._text, self._is_carried = source, text, not speaker
         self.head = f"{speaker}: " if speaker else ""
         is_answered = answer and not self._is_open and _ASKS.search(text)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from quire.compactors.fields import fields_of, is_word_in
 from quire.compactors.ledger import texts_of
 from quire.items import Edit, Item, Pin, ToolCall, ToolResult, Undo
-from quire.state import OF, View, view_after
+from quire.state import SOURCES, View, view_after
 from quire.tokens import Counter
 
 REGRET = "quire.regret"
@@ -84,7 +84,7 @@ def _size(view: View, item_id: str, counter: Counter) -> int:
 
 def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
-    names = [name for name in result.extras.get(OF, ()) if view.log.find(name, view.end) is not None]
+    names = [name for name in result.extras.get(SOURCES, ()) if view.log.find(name, view.end) is not None]
     if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # several may be a mere search
         yield names[0], f"a call of {result.name} came back to it"
     if result.is_error:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from quire.compactors.ledger import is_read
+from quire.compactors.ledger import only_reads
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
@@ -52,7 +52,7 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
         checked_size(self.at_least, "at_least")
         checked_size(self.ceiling, "the ceiling")
         if not self.stub.strip():
-            raise InvalidValue("the stub is empty")
+            raise InvalidValue("the stub must not be empty")
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a `Mask` for each old result, or None if that saves too little."""
@@ -72,7 +72,7 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
 
     def _stub(self, result: ToolResult) -> str:
         """Return the stub of a result; it suggests another call only for a tool that only reads."""
-        if self.stub != CLEARED or (is_read(result.name) and not result.is_error):
+        if self.stub != CLEARED or (only_reads(result.name) and not result.is_error):
             return self.stub
         return _FAILED if result.is_error else _DONE
 

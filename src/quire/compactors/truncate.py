@@ -64,7 +64,7 @@ class Thresholds(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=Tru
             else:
                 whole(size, f"{what} in {self.unit}", least=1)
         if type(floor) is type(ceiling) and floor > ceiling:
-            raise InvalidLimit(f"the floor of {floor:,} is above the ceiling of {ceiling:,}")
+            raise InvalidLimit(f"the floor of {floor:,} must not be above the ceiling of {ceiling:,}")
 
     def _sizes(self) -> tuple[Size, Size]:
         floor, ceiling = _DEFAULTS[self.unit]

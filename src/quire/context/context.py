@@ -22,7 +22,7 @@ from quire.guesses import hint_attributes, hint_options
 from quire.items import Item
 from quire.providers import CachePlan, Provider, Rendered, provider_for
 from quire.sections import Candidates, Selection
-from quire.state import OF, Cut, Scroll, is_user_message
+from quire.state import SOURCES, Cut, Scroll, is_user_message
 from quire.tokens import Counter, Definition
 
 
@@ -275,8 +275,8 @@ def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | 
         earlier = view.up_to(len(view) - len(rest)) if rest else None
         after = (*quoted, *reversed(rest))
         return None if earlier is None else (Scroll(shown.before, earlier, shown.start, after), len(rest))
-    # The question is before the cut.
-    places = (n for n, item in enumerate(shown.before, 1) if is_user_message(item) and OF not in item.extras)
+    before = enumerate(shown.before, 1)  # the question is before the cut
+    places = (n for n, item in before if is_user_message(item) and SOURCES not in item.extras)
     place = max(places, default=0)
     follows = len(shown.before) - place + in_view
     if not (place and follows):

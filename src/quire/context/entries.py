@@ -13,7 +13,7 @@ from quire.context.fit import ELSEWHERE, Fitted
 from quire.context.shrink import is_ledger, ledger_name
 from quire.errors import UnknownId, WrongType, cut
 from quire.items import Item, Origin, kind_of, own_origin
-from quire.state import EDIT, OF, Cut, View, groups, origin_of
+from quire.state import EDIT, SOURCES, Cut, View, groups, origin_of
 from quire.tokens import Counter
 
 Fate = Literal["shown", "shortened", "pinned", "masked", "summarised", "hidden", "left out"]
@@ -201,7 +201,7 @@ def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
     yield _part_of(fitted, counter)
     if fitted.ledger is not None:
         name, ledger = ledger_name(fitted.name), fitted.ledger
-        sources = len(ledger.extras[OF])
+        sources = len(ledger.extras[SOURCES])
         reason = f"it says what was left out and still holds, from {sources:,} items"
         view = content if isinstance(content := fitted.piece.content, View) else fitted.piece.source
         origin = origin_of(view, ledger)
@@ -278,7 +278,7 @@ class Explanation:
     def of(self, item: Item | str) -> Entry:
         """Return the entry of a candidate; if several have its id, the first visible one."""
         if not isinstance(item, Item | str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"an item is given itself or by its id, not {type(item).__name__}")
+            raise WrongType(f"an item must be given itself or by its id, not {type(item).__name__}")
         item_id = item if isinstance(item, str) else item.id
         exact = None if isinstance(item, str) else self._by_identity.get((item.id, item.created_at))
         same_id = [entry for entry in self.entries if entry.item_id == item_id]

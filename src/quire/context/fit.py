@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from quire.compactors import Pointer, no_pointer, number_handle
-from quire.context.shrink import Shrinking, Shrunk, plainly_cut, shorter_results
+from quire.context.shrink import Shrinking, Shrunk, shorter_results, shrunk_from_cut
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, Message, ToolResult
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
@@ -442,7 +442,7 @@ class _Fit:
         granted, content, stays = max(grant - answers, 0), piece.content, piece.protected_ids()
         if piece.section.closely:
             shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
-            shrunk = plainly_cut(shown)
+            shrunk = shrunk_from_cut(shown)
         else:
             shrunk = self._from_last_cut(index, granted, spare) or self._cut_anew(index, granted)
         shown = shrunk.shown if isinstance(content, View) else Scroll(tuple(shrunk.shown))
@@ -463,7 +463,7 @@ class _Fit:
         """Return the items from the last cut on, and their count; `None` and 0 if there was no cut."""
         if index not in self._since:
             cut = self._cuts.get(self._pieces[index].section.name)
-            shrunk = self._shrinking(index).since(cut) if cut else None
+            shrunk = self._shrinking(index).apply(cut) if cut else None
             self._since[index] = shrunk, 0 if shrunk is None else shrunk.shown.counted(self._sums)
         return self._since[index]
 
@@ -519,7 +519,7 @@ class _Fit:
             )
         except Irreducible:  # late results take more room than the cut can provide
             stays = piece.protected_ids()
-            return plainly_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
+            return shrunk_from_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
 
     def _least_by_steps(self, index: int, room: int) -> int:
         """Return the minimum for a history without an earlier cut, beside the items it always shows.

@@ -13,7 +13,7 @@ from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult
 from quire.sections import stable_id
 from quire.state import (
-    OF,
+    SOURCES,
     Cut,
     Scroll,
     View,
@@ -27,7 +27,7 @@ from quire.state import (
 from quire.tokens import Counter
 
 _SIZES = (256, 128, 64, 48)
-"""Tokens of a short form: the largest size with which everything fits, or the last if items are left out."""
+"""Tokens of a short form. The first size with which all items fit is used; if none is enough, the last."""
 
 _MAX_ATTEMPTS = 3
 
@@ -58,7 +58,7 @@ class Shrunk(NamedTuple):
     ledger: Message | None = None
 
 
-def plainly_cut(shown: Scroll) -> Shrunk:
+def shrunk_from_cut(shown: Scroll) -> Shrunk:
     """Return a history whose oldest items are left out, without short forms or a ledger."""
     view = shown.view
     if view is None or shown.start >= len(view):
@@ -83,33 +83,33 @@ class Shrinking:
         self,
         name: str,
         view: View,
-        stays: Collection[str] | None,
+        protected_ids: Collection[str] | None,  # None: those that the view protects
         counter: Counter,
         *,
         ledger_tokens: int,
         shortens: bool,
         pointer: Pointer = no_pointer,
     ) -> None:
-        self._name, self._view, self._stays = name, view, stays
+        self._name, self._view, self._protected_ids = name, view, protected_ids
         self._counter, self._ledger_tokens, self._shortens = counter, ledger_tokens, shortens
         self._pointer = pointer
 
-    def since(self, cut: Cut) -> Shrunk | None:
-        """Apply the cut of an earlier turn; `None` if its items are gone."""
+    def apply(self, cut: Cut) -> Shrunk | None:
+        """Shrink the history as an earlier turn did; `None` if the items of its cut are gone."""
         view = self._view
         whole = view.log.find(cut.whole, view.end)
-        base = newest_since(view, cut.first, self._stays) if cut.first else Scroll(view=view)
+        base = newest_since(view, cut.first, self._protected_ids) if cut.first else Scroll(view=view)
         if base is None or whole is None or view.log.find(cut.known, view.end) is None:
             return None
         start = max(view.index_of(whole), base.start)
-        zone = view[base.start : start]
-        forms = self._forms(cut, zone)
-        protected = self._protected_ids()
-        short = [item if item.id in protected else forms.short.get(item.id, item) for item in zone]
+        shortenable = view[base.start : start]
+        forms = self._forms(cut, shortenable)
+        protected = self._resolve_protected_ids()
+        short = [item if item.id in protected else forms.short.get(item.id, item) for item in shortenable]
         head = next((n for n, item in enumerate(base.before) if not structural(item)), len(base.before))
         ledger = () if forms.ledger is None else (forms.ledger,)
         before = (*base.before[:head], *ledger, *base.before[head:], *short)
-        shortened = frozenset(form.id for form, item in zip(short, zone, strict=True) if form is not item)
+        shortened = frozenset(new.id for new, old in zip(short, shortenable, strict=True) if new is not old)
         return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
 
     def cut_again(
@@ -117,14 +117,14 @@ class Shrinking:
     ) -> Shrunk:
         """Make a new cut: shorten old results down to `target` tokens, or else leave out the oldest items.
 
-        If items are left out, between `least` and `usual` tokens are shown, and `most` at the most. `least`
-        is lower by `spare` if a ledger can list results. The newest `whole_least` tokens are never shortened.
-        Items before the last `reach` tokens are not read.
+        If items are left out, the result has `least` to `usual` tokens, up to `most` if a turn needs them.
+        `least` is lower by `spare` if a ledger can list results. The newest `whole_least` tokens are never
+        shortened. Items before the last `reach` tokens are not read.
         """
         view, counter = self._view, self._counter
         begin = self._index_before(reach) if view.counted(counter) > reach else 0
-        base = newest_from(view, begin, self._stays)
-        items, protected, known = list(base), self._protected_ids(), view[-1].id
+        base = newest_from(view, begin, self._protected_ids)
+        items, protected, known = list(base), self._resolve_protected_ids(), view[-1].id
         head = len(base.before)
         newest_whole = max(self._index_before(whole_least) - base.start + head, head)
         sizes = [counter.count(item) for item in items]
@@ -140,7 +140,7 @@ class Shrinking:
                 shrunk = self._shortened(items, results, surplus, evidence, size, known)
                 if shrunk.shown.counted(counter) <= most:
                     return shrunk
-        # Items are left out. Of the rest, all results are shortened, from the newest to the oldest that fits.
+        # Items have to be left out. Going back from the newest, shorten every result until nothing more fits.
         size, total = _SIZES[-1], sum(sizes[newest_whole:])
         candidates = list(items)
         for at in range(newest_whole - 1, head - 1, -1):
@@ -153,7 +153,7 @@ class Shrinking:
                 break
         whole = items[newest_whole].id if newest_whole < len(items) else known
         least -= spare if results else 0
-        late_tokens = 0  # of results that came late, which `keep_newest` cannot know
+        late_tokens = 0  # of results that arrived late: requests show them, but `keep_newest` omits them
         for divisor in _LEDGER_DIVISORS:
             ledger = self._ledger_tokens // divisor if divisor else 0
             for _ in range(_MAX_ATTEMPTS):
@@ -164,7 +164,7 @@ class Shrinking:
                 except Irreducible:
                     break
                 first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else whole
-                shrunk = self._since(Cut(first, whole, known, size, ledger))
+                shrunk = self._apply(Cut(first, whole, known, size, ledger))
                 surplus = shrunk.shown.counted(counter) - most
                 if surplus <= 0:
                     return shrunk
@@ -190,13 +190,13 @@ class Shrinking:
                 surplus -= tokens - self._counter.count(short)
             if surplus <= 0:
                 break
-        return self._since(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
+        return self._apply(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
 
     def _short(self, result: ToolResult, evidence: Evidence, size: int) -> ToolResult | None:
         return short_form(result, evidence, self._counter, size, pointer=self._pointer)
 
-    def _since(self, cut: Cut) -> Shrunk:
-        shrunk = self.since(cut)
+    def _apply(self, cut: Cut) -> Shrunk:
+        shrunk = self.apply(cut)
         assert shrunk is not None
         return shrunk
 
@@ -209,9 +209,9 @@ class Shrinking:
                 return len(self._view) - number
         return 0
 
-    def _protected_ids(self) -> Collection[str]:
-        if self._stays is not None:
-            return self._stays
+    def _resolve_protected_ids(self) -> Collection[str]:
+        if self._protected_ids is not None:
+            return self._protected_ids
         return {item.id for item in newest_from(self._view, len(self._view)).before}
 
     def _evidence(self, start: int, known: str) -> Evidence:
@@ -219,7 +219,7 @@ class Shrinking:
         last = log.locate(known, end)
         return Evidence(log.items(max(start - _LOOKBACK, 0), last + 1))
 
-    def _forms(self, cut: Cut, zone: Sequence[Item]) -> _Forms:
+    def _forms(self, cut: Cut, shortenable: Sequence[Item]) -> _Forms:
         """Return the short forms and the ledger of a cut, which are cached."""
         view = self._view
         has_pointers = self._pointer is not no_pointer
@@ -231,12 +231,12 @@ class Shrinking:
         first = view.log.find(cut.first, view.end) if cut.first else None
         begin = first if first is not None else (view.position_at(0) if len(view) else 0)
         evidence = self._evidence(begin, cut.known)
-        results = (item for item in zone if self._shortens and isinstance(item, ToolResult))
+        results = (item for item in shortenable if self._shortens and isinstance(item, ToolResult))
         pairs = ((item.id, self._short(item, evidence, cut.size)) for item in results)
         short = {item_id: form for item_id, form in pairs if form is not None}
         ledger = None
         if first is not None and tokens:
-            ledger = self._ledger(first, cut, evidence, short, zone, tokens)
+            ledger = self._ledger(first, cut, evidence, short, shortenable, tokens)
         forms = _Forms(view.shape, short, ledger)
         keep_memo(view, key, forms)
         return forms
@@ -247,7 +247,7 @@ class Shrinking:
         cut: Cut,
         evidence: Evidence,
         short: dict[str, ToolResult],
-        zone: Sequence[Item],
+        shortenable: Sequence[Item],
         tokens: int,
     ) -> Message | None:
         view = self._view
@@ -255,13 +255,13 @@ class Shrinking:
         known = view.log.locate(cut.known, view.end)
         left_out = list(self._left_out(first))
         newest = view.log.items(start, known + 1)
-        shown = [*view.summaries(), *(short.get(item.id, item) for item in zone), *newest]
+        shown = [*view.summaries(), *(short.get(item.id, item) for item in shortenable), *newest]
         ledger = ledger_of(left_out, shown, evidence, self._counter, tokens, self._pointer)
         if ledger is None:
             return None
         text, sources = ledger
         own_id = stable_id(f"{self._name}/{LEDGER}", text)
-        return Message("user", text, id=own_id, created_at=0.0, extras={OF: sources})
+        return Message("user", text, id=own_id, created_at=0.0, extras={SOURCES: sources})
 
     def _left_out(self, first: int) -> Iterator[Item]:
         """Yield the items that the cut leaves out, as far back as the ledger reads."""

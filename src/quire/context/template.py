@@ -43,7 +43,7 @@ class Template:
     def __init__(self, *sections: Section, budget: Budget | int, model: str | None = None) -> None:
         budget = Budget(budget) if isinstance(budget, int) else budget
         if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType("Template(budget=…) is a number of tokens, or a Budget(8_000, reserve=1_000)")
+            raise WrongType("Template(budget=…) must be a number of tokens or a Budget(8_000, reserve=1_000)")
         self.sections = sections
         self.budget = budget
         self.model = model
@@ -67,7 +67,7 @@ class Template:
     def add(self, section: Section, *, before: str | None = None, after: str | None = None) -> "Template":
         """Return a template with one more section, at the end, or before or after another section."""
         if before is not None and after is not None:
-            raise InvalidValue("a section is added before another or after one, not both")
+            raise InvalidValue("a section must be added before another or after one, not both")
         place = len(self.sections)
         if before is not None:
             place = self._index(before)

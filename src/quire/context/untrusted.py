@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from quire.items import Item, Message, Summary, is_below
 from quire.sections import TURN
-from quire.state import OF, Scroll, View, is_untrusted, origin_of, view_of_list
+from quire.state import SOURCES, Scroll, View, is_untrusted, origin_of, view_of_list
 
 
 def untrusted_in(shown: Scroll) -> list[str]:
@@ -25,7 +25,7 @@ def _after_last_user_message(view: View) -> int:
     """Return the position after the last message of the user; 0 if there is none."""
     for position in reversed(view.log.positions("users", 0, view.end)):
         item = view.log.item(position)
-        is_original = isinstance(item, Message) and OF not in item.extras
+        is_original = isinstance(item, Message) and SOURCES not in item.extras
         if is_original and not is_below(origin_of(view, item), "user"):
             return position + 1
     return 0
@@ -50,7 +50,7 @@ def _is_new(view: View, item: Item, since: int) -> bool:
     elif position is not None:
         return position >= since
     else:
-        positions = [view.log.find(name, view.end) for name in item.extras.get(OF, ())]
+        positions = [view.log.find(name, view.end) for name in item.extras.get(SOURCES, ())]
         sources = [p for p in positions if p is not None and p >= since]
         if TURN in item.extras or not positions or None in positions:
             return True

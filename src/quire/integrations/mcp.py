@@ -60,7 +60,7 @@ class ToolServer:
         is_address = isinstance(server, str)
         if not server or (is_address and "://" not in server):
             raise InvalidValue(
-                'a server is an address, or a command as a list, such as ["uvx", "mcp-server-time"]'
+                'a server must be an address, or a command as a list, such as ["uvx", "mcp-server-time"]'
             )
         if (headers and not is_address) or ((env or cwd) and is_address):
             raise InvalidValue("a command has env and cwd, and an address has headers")

@@ -114,7 +114,7 @@ class Media(Checked, frozen=True, kw_only=True, tag_field="part"):
     def __post_init__(self) -> None:
         check_fields(self)
         if (self.url is None) == (self.data is None):
-            raise InvalidValue(f"{type(self).__name__} takes either url or data")
+            raise InvalidValue(f"{type(self).__name__} must have either url or data")
 
 
 class Image(Media, frozen=True, kw_only=True, tag="image"):
@@ -471,7 +471,7 @@ def checked_origin(origin: str) -> Origin:
     for known in ORIGINS:
         if known == origin:
             return known
-    raise InvalidValue(f"an origin is one of {', '.join(ORIGINS)}")
+    raise InvalidValue(f"an origin must be one of {', '.join(ORIGINS)}")
 
 
 def lowest(origins: Iterable[Origin]) -> Origin:

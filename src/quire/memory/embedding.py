@@ -39,7 +39,7 @@ class Embedding:
 
     def __init__(self, embed: Embed) -> None:
         if not callable(embed):
-            raise WrongType(f"embed is a callable, not {type(embed).__name__}")
+            raise WrongType(f"embed must be a callable, not {type(embed).__name__}")
         self._embed = embed
 
     def search(self, index: Index, question: Question, limit: int, only: LeafFilter | None) -> SearchResult:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from math import log
 from typing import NamedTuple
 
-from quire.memory.leaf import LETTERS_READ, Leaf
+from quire.memory.leaf import MAX_TEXT_LENGTH, Leaf
 from quire.memory.quotes import BAR, SHORT, Shorten
 from quire.memory.words import language_of, related, terms
 
@@ -134,7 +134,7 @@ class Excerpt:
 
     def _split(self, worths: Mapping[str, float]) -> Iterator[_Sentence]:
         text, start = self._text, len(self._start)
-        for line in _LINES.finditer(text, 0, LETTERS_READ):
+        for line in _LINES.finditer(text, 0, MAX_TEXT_LENGTH):
             begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
             share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
             for one in _SENTENCES.finditer(text, begin, line.end()):

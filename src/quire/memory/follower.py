@@ -48,7 +48,7 @@ from quire.memory.knowledge import Knowledge
 from quire.memory.leaf import KNOWLEDGE, Kind, Leaf, leaves_of_document
 from quire.state import Grouping, PackedGrouping, derived_origin, is_user_message, source_ids
 from quire.stores import LogVersion, Place, Store, Stored, items_in
-from quire.stores.store import is_own, is_tombstone
+from quire.stores.store import is_internal, is_tombstone
 from quire.stores.streams import FORGOTTEN, POOL
 from quire.tokens import note_text
 
@@ -210,7 +210,7 @@ class LogLeaves:
 
     def apply(self, stored: Sequence[Stored]) -> Changes | None:
         """Return the changes by entries; None if they change older leaves, so that all must be read again."""
-        entries = [entry for entry in stored if entry.stream == POOL or not is_own(entry.stream)]
+        entries = [entry for entry in stored if entry.stream == POOL or not is_internal(entry.stream)]
         rows: dict[str, list[Item]] = {}
         for entry, item in zip(entries, items_in(self._place, entries), strict=True):
             rows.setdefault(entry.stream, []).append(item)

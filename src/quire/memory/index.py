@@ -18,7 +18,7 @@ import msgspec
 
 from quire.items import ORIGINS, Origin
 from quire.memory.hits import SearchResult
-from quire.memory.leaf import LETTERS_READ, Kind, Leaf
+from quire.memory.leaf import MAX_TEXT_LENGTH, Kind, Leaf
 from quire.memory.postings import (
     CHANGES,
     KIND,
@@ -437,7 +437,7 @@ class _Terms(NamedTuple):
 def _terms_of(leaf: Leaf) -> _Terms:
     start = leaf.name_length + leaf.heading_length
     text = leaf.text[start:]
-    statements, questions = statements_and_questions(text[:LETTERS_READ])
+    statements, questions = statements_and_questions(text[:MAX_TEXT_LENGTH])
     stated, asked = _bounded(terms(statements)), _bounded(terms(questions)) if questions else []
     marks = [KIND + leaf.kind, SOURCE + leaf.source, ORIGIN + leaf.origin]
     if leaf.is_of_user and any(wishes_in(text)):

@@ -361,7 +361,7 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
     Hidden files are left out. Links in a folder are not followed, because they could lead anywhere.
     """
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a file or folder is given by its path, not as {type(path).__name__}")
+        raise WrongType(f"a file or folder must be given by its path, not as {type(path).__name__}")
     root = os.path.abspath(path)
     name = root.replace(os.sep, "/") if name is None else name.rstrip("/")
     found = Files(name, {}, [], [])
@@ -397,7 +397,7 @@ def _checked_name(source: str) -> str:
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"the name of a source must be a text, not {type(source).__name__}")
     if not 0 < len(source) <= _MAX_NAME or source != _printable(source):
-        raise InvalidValue(f"the name of a source has 1 to {_MAX_NAME:,} printable characters")
+        raise InvalidValue(f"the name of a source must have 1 to {_MAX_NAME:,} printable characters")
     return source
 
 

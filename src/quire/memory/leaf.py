@@ -17,8 +17,8 @@ WISH = "preference\n"
 Kind = Literal["said", "done", "summary", "note", "document"]
 """A message, a reply with its tool calls and their results, a summary, a note, or a chunk of a document."""
 
-LETTERS_READ = 200_000
-"""The most characters of a text that are read, which only the very longest exceed."""
+MAX_TEXT_LENGTH = 200_000
+"""Only this many characters of a text are indexed; few texts are longer."""
 
 _LONGEST_NAME = 300
 
@@ -54,7 +54,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The title of the document, if the text lacks it."""
     page: int | None = None
     origin: Origin = "user"
-    """The lowest origin of its items."""
+    """The least trusted origin among its items."""
 
     @property
     def is_of_user(self) -> bool:
@@ -67,7 +67,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def said(self) -> str:
-        """The text without the name of the document."""
+        """The text without the name of the document; a leaf of any kind has it."""
         return self.text[self.name_length :] if self.name_length else self.text
 
     @property

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quire.items import Item, Message, Origin, closing, escape, lowest, one_line as in_a_tag, opening
 from quire.sections import TURN, Candidate, Candidates, Count, IsShown, Selection, stable_id
-from quire.state import ELSEWHERE, OF
+from quire.state import ELSEWHERE, SOURCES
 
 Key = tuple[str, str]
 """The source and the id of a quote."""
@@ -253,7 +253,7 @@ class Quotes(Candidates):
         """Return the `extras` of a block: its source items, the turn, and the keys of its quotes."""
         rows = _by_time(quotes)
         extras: dict[str, Any] = {
-            OF: list(dict.fromkeys(one for quote in rows for one in quote.sources)),
+            SOURCES: list(dict.fromkeys(one for quote in rows for one in quote.sources)),
             ELSEWHERE: lowest(quote.origin for quote in quotes),
         }
         return extras | ({TURN: self.turn, QUOTED: [list(one.key) for one in rows]} if self.turn else {})

@@ -70,10 +70,10 @@ class Recall(Settings):
         """
         super().__init__(name, **(Options(required=False, independent=True) | options))
         if self.required or self.keeps != "first":
-            raise InvalidValue("recall is optional and keeps the best quotes: leave required and keeps alone")
+            raise InvalidValue("recall must be optional and keep the best quotes: leave both options out")
         if not isinstance(memory, Memory | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(
-                f"Recall(memory=…) is a Memory, as session.memory is, not {type(memory).__name__}"
+                f"Recall(memory=…) must be a Memory, as session.memory is, not {type(memory).__name__}"
             )
         self._tiers = checked_tiers(tiers or ("knowledge",))
         self._limit = None if limit is None else whole(limit, "a limit of quotes", least=1)

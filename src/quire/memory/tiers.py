@@ -30,17 +30,17 @@ def checked_tiers(tiers: object) -> tuple[Tier, ...]:
     """Return tiers by name, each once."""
     names = (tiers,) if isinstance(tiers, str) else tiers
     if not isinstance(names, Iterable):
-        raise WrongType(f"tiers are given by name, not as {type(tiers).__name__}")
+        raise WrongType(f"tiers must be given by name, not as {type(tiers).__name__}")
     found, known = tuple(dict.fromkeys(cast("Iterable[Tier]", names))), get_args(Tier)
     if not found or any(tier not in known for tier in found):
-        raise InvalidValue(f"tiers are some of {', '.join(known)}")
+        raise InvalidValue(f"tiers must be some of {', '.join(known)}")
     return found
 
 
 def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
     """Return the filter for some tiers of a conversation, or of all in the scope."""
     if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a conversation is given by name, not as {type(conversation).__name__}")
+        raise WrongType(f"a conversation must be given by name, not as {type(conversation).__name__}")
     if "knowledge" in tiers:
         return None
     kinds = [_SUMMARIES if tier == "episodes" else _SAID for tier in tiers]

@@ -27,12 +27,12 @@ def zone_of(zone: str | tzinfo) -> tzinfo:
     if isinstance(zone, tzinfo):
         return zone
     if not isinstance(zone, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a zone is a name or a datetime.tzinfo, not {type(zone).__name__}")
+        raise WrongType(f"a zone must be a name or a datetime.tzinfo, not {type(zone).__name__}")
     try:
         return UTC if zone == "UTC" else ZoneInfo(zone)
     except (KeyError, *_UNREPRESENTABLE) as fault:
         raise InvalidValue(
-            f"there is no zone {cut(zone)!r}: its name is one such as 'Europe/Paris',"
+            f"there is no zone {cut(zone)!r}: its name must be one such as 'Europe/Paris',"
             " and where the system knows none, `pip install tzdata`"
         ) from fault
 

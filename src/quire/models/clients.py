@@ -50,7 +50,7 @@ class Timeouts(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True)
         for name in self.__struct_fields__:
             seconds = getattr(self, name)
             if seconds is not None and not number(seconds, f"Timeouts.{name}", 0):
-                raise InvalidLimit(f"Timeouts.{name} is zero")
+                raise InvalidLimit(f"Timeouts.{name} must not be zero")
 
     @classmethod
     def of(cls, timeout: "float | Timeouts") -> "Timeouts":

@@ -151,7 +151,7 @@ class Local(Asks):
 def _weights_at(path: str | PathLike[str] | None) -> Path:
     """The file of weights. Nothing is downloaded, and no package of weights is imported."""
     if not isinstance(path, str | PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"the path of a GGUF file is a text or a Path, not {type(path).__name__}")
+        raise WrongType(f"the path of a GGUF file must be a text or a Path, not {type(path).__name__}")
     if find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp, which runs local models,", "local")
     if path is None:

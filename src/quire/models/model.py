@@ -90,7 +90,7 @@ class Asks:
         asked: Any = {name: options.pop(name) for name in _QUESTION_OPTIONS if name in options}
         asked["options"] = {**(asked.get("options") or {}), **options}
         if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"messages are a list, not {type(messages).__name__}")
+            raise WrongType(f"messages must be a list, not {type(messages).__name__}")
         items = provider_for("openai").read_history([_read_message(message) for message in messages])
         return ChatReply(await self.ask(items, **asked))
 
@@ -138,7 +138,7 @@ class ChatReply(NamedTuple):
 def _read_message(message: Any) -> Mapping[str, Any]:
     """A message whose content is a text, a block such as `{"type": "text", "text": …}`, or several."""
     if not isinstance(message, Mapping):
-        raise WrongType(f"a message is a mapping with a role and a content, not {type(message).__name__}")
+        raise WrongType(f"a message must be a mapping with role and content, not {type(message).__name__}")
     fields = cast("Mapping[str, Any]", message)
     content = fields.get("content")
     return {**fields, "content": [content]} if isinstance(content, Mapping) else fields

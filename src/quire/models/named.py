@@ -94,7 +94,7 @@ class Model(Asks):
         for prompt caches; None is yes, except for OpenAI's wires at an address that is not OpenAI's.
         """
         if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"base_url is a text, not {type(base_url).__name__}")
+            raise WrongType(f"base_url must be a text, not {type(base_url).__name__}")
         found = read_name(name)
         self.wire = found.wire
         self.answer_schema = answer_schema
@@ -185,5 +185,5 @@ def model_of(given: AnyModel | str, what: str) -> AnyModel:
         return Model(given)
     if isinstance(given, type) or not callable(getattr(given, "send", None)):
         kind = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-        raise WrongType(f"{what} is a model, or the name of one, not {kind}")
+        raise WrongType(f"{what} must be a model, or the name of one, not {kind}")
     return given

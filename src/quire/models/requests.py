@@ -56,7 +56,7 @@ def checked(terms: Terms) -> Terms:
         whole(present["max_tokens"], "max_tokens", least=1)
     for name in ("output", "options"):
         if not isinstance(present.get(name, {}), Mapping):
-            raise WrongType(f"{name} is a mapping, not {type(present[name]).__name__}")
+            raise WrongType(f"{name} must be a mapping, not {type(present[name]).__name__}")
     return cast(Terms, present)
 
 

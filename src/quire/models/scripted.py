@@ -83,9 +83,9 @@ class Scripted(Asks):
         parsed = reply if isinstance(reply, Parsed) else Parsed(tuple(_as_sequence(reply)), finish="stop")
         for item in parsed.items:
             if type(item) not in KINDS:
-                raise WrongType(f"a reply is {_REPLIES}; not {type(item).__name__}")
+                raise WrongType(f"a reply must be {_REPLIES}; not {type(item).__name__}")
             if isinstance(item, Message) and item.role != "assistant":
-                raise InvalidValue(f"a model answers as the assistant, not as the {item.role}")
+                raise InvalidValue(f"a reply must be of the assistant, not of the {item.role}")
         if parsed is not reply and any(isinstance(item, ToolCall) for item in parsed.items):
             parsed = parsed._replace(finish="calls")
         items = tuple(in_one_reply(parsed.items))
@@ -145,7 +145,7 @@ def _scripts_in(replies: Any) -> Iterable[Any]:
     if not isinstance(replies, str | bytes | Parsed):  # sequences too, and mistakes
         with suppress(TypeError):
             return list(replies)
-    raise WrongType(f"replies are a list, or a function that returns each, not {type(replies).__name__}")
+    raise WrongType(f"replies must be a list, or a function that returns each, not {type(replies).__name__}")
 
 
 def _as_sequence(reply: Any) -> Sequence[Any]:

@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 
 from quire.agent import Agent, Asking, Delta, Done
@@ -16,7 +16,7 @@ logger = logging.getLogger("quire.node")
 Errors = tuple[type[Exception], ...]
 
 RETRYABLE: Errors = (StoreError, Conflict, TurnBusy, Stopped)
-"""Failures after which a retry may succeed, or another worker has claimed the job (`TurnLost`)."""
+"""Failures after which a retry may succeed. A `Conflict` may be `TurnLost`: another worker has the job."""
 
 
 async def run_job(
@@ -24,13 +24,13 @@ async def run_job(
 ) -> AsyncGenerator[Delta | Outcome, None]:
     """Do a job: yield the deltas of its turn, and then its outcome. One that has ended has only an outcome.
 
-    A failure ends the job, except for errors of `raises`: these are raised, and the job stays open. So it
-    does if the node stops during the turn. `force` takes the job over from another process. An unfinished job
-    of the conversation is done first.
+    A failure ends the job, except for errors of `raises`: these are raised, and the job stays open. It also
+    stays open if the node stops during the turn. `force` takes the job over from another process. An
+    unfinished job of the conversation is done first.
     """
     run = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     first: str | None = None
-    try:
+    with suppress(Behind):  # others wrote meanwhile, and the session has read it: the job is run again below
         async with claim_job(parts_of(agent.session).writer, job_id, force=force) as taken:
             first = taken.unfinished
             if taken.outcome is None and first is None:
@@ -40,8 +40,6 @@ async def run_job(
             if taken.outcome is not None:
                 yield taken.outcome
                 return
-    except Behind:  # the session has caught up now
-        pass
     if first is not None:
         async with aclosing(run(first, force=False)) as events:  # `TurnBusy` while another process does it
             async for _ in events:

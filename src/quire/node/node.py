@@ -54,7 +54,7 @@ def _key(name: str, scope: str, conversation: str) -> _Key:
 
 def _checked_name(name: str) -> str:
     if "/" in named(name, "the name of an agent"):
-        raise InvalidValue("the name of an agent on a node has no slash in it")
+        raise InvalidValue("the name of an agent on a node must not have a slash")
     return name
 
 
@@ -106,7 +106,7 @@ class Node:
         and the third ends the process. Nothing recorded is lost. With `wait=False` the node stops when `main`
         returns.
         """
-        checked_type(main, Callable, "Node.start takes a function that is called with the node")
+        checked_type(main, Callable, "Node.start takes a function that must be called with the node")
         node, seconds = Node(store=store, hooks=hooks, idle=idle, memory=memory), number(grace, "grace", 0)
         asyncio.run(_serve(node, main, seconds, wait))
 

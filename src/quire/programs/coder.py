@@ -15,7 +15,7 @@ from quire.models import AnyModel, model_of
 from quire.programs.check import check
 from quire.programs.library import KeptProgram, find_program, path_of, save_program
 from quire.programs.price import Price, estimate
-from quire.programs.prompts import RUN, calls_message, complete_text, fault_message, program_in, prompt_for
+from quire.programs.prompts import NOTICE, calls_message, complete_text, fault_message, program_in, prompt_for
 from quire.programs.replay import PastCall
 from quire.programs.runner import ATTEMPT, Calls, FinishedRun, Runner, ask, begin
 from quire.programs.sandbox import Bounds
@@ -95,9 +95,9 @@ class Coder:
         kept: str | Path | None = None,
         approver: Approver | None = None,
     ) -> None:
-        checked_type(session, Session | None, "Coder(session=…) is a Session")
-        checked_type(bounds, Bounds, "Coder(bounds=…) is Bounds")
-        checked_type(kept, str | Path | None, "Coder(kept=…) is the path of a folder")
+        checked_type(session, Session | None, "Coder(session=…) must be a Session")
+        checked_type(bounds, Bounds, "Coder(bounds=…) must be Bounds")
+        checked_type(kept, str | Path | None, "Coder(kept=…) must be the path of a folder")
         self.model = None if model is None else model_of(model, "Coder(model=…)")
         self.session = session or Session.open(store=MemoryStore())
         main = checked_name(main) if isinstance(main, str) else main
@@ -124,7 +124,7 @@ class Coder:
 
     async def run(self, task: Task, code: str, input: Mapping[str, Any]) -> Answer:
         """Check and run a program of the caller, and return its answer."""
-        checked_type(code, str, "Coder.run: the program is a text")
+        checked_type(code, str, "Coder.run: the program must be a text")
         values = checked_type(task, Task, _TASK).read(input)
         await check(code, task)
         finished = await self._runner.run(task, code, values)
@@ -193,7 +193,7 @@ class Attempt:
 
     async def run(self, code: str, values: dict[str, Any]) -> FinishedRun | None:
         """Run the program; None if it failed. The model reads the fault in the next round."""
-        await self.runner.session.aio.append(Message("user", RUN), to=self.name)
+        await self.runner.session.aio.append(Message("user", NOTICE), to=self.name)
         calls = Calls(self.runner, self.task, self.name, self.log)
         try:
             return await self.runner.run_with(calls, self.task, code, values)

@@ -41,12 +41,12 @@ You answer a task by writing a short Python program. It is run in a sandbox, and
 
 _REPLAY_RULES = """\
 These effects are done. A program that makes the same call again receives the earlier result; the call does
-not run a second time. Failed calls run again, and so do calls of functions that may be repeated. A stopped
-call may have had its effect, and a call that failed after it had acted has had a part of it: these do not run
-again, and fail again."""
+not run a second time. Failed calls run again, and so do calls of functions that may be repeated. A call that
+was stopped may have had its effect, and a call that failed after it had acted may have had a part of its
+effect: neither runs again, and both fail again."""
 
-RUN = "The program passed the checks, and is run."
-"""Separates a program from its calls, which the model did not make."""
+NOTICE = "The program passed the checks, and is run."
+"""The message between a program and its calls: the program made the calls, not the model."""
 
 _MAX_SHOWN = 4_000
 """Characters of an input, of printed text, and of the report of calls."""
@@ -98,7 +98,7 @@ def calls_message(calls: Sequence[PastCall]) -> Message:
             lines.append(f"- and {len(calls) - len(lines)} more")
             break
         lines.append(line)
-    heading = f"Programs that failed have made calls, {len(calls)} since you wrote:"
+    heading = f"Programs that failed made {len(calls)} calls since your last program:"
     return Message("user", "\n".join([heading, frame("calls", "\n".join(lines)), _REPLAY_RULES]))
 
 
@@ -142,7 +142,7 @@ def incomplete(parsed: Parsed) -> str | None:
 
 
 def complete_text(parsed: Parsed) -> str:
-    """The text of a complete reply, or a fault: a part of a program may run as well."""
+    """The text of a reply; `ProgramFault` if it is incomplete: half a program may be a valid program."""
     text, why = answer_text(parsed), incomplete(parsed)
     if why is None and parsed.finish != "stop":
         blocks = [*_blocks(text)]
@@ -158,7 +158,7 @@ def complete_text(parsed: Parsed) -> str:
 def program_in(reply: str) -> str:
     """The program of a reply: its only block of Python, its only block, or all of it.
 
-    Several blocks are refused, because a draft would have effects as well.
+    Several blocks are refused: one of them may be only a draft, and running it would have effects.
     """
     reply = reply.replace("\r\n", "\n")
     blocks = [*_blocks(reply)]

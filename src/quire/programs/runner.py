@@ -18,7 +18,7 @@ from quire.context import Template
 from quire.errors import CapReached, Conflict, Forgotten, ModelFailed, QuireError, StoreError
 from quire.items import Item, Message, ToolCall, ToolResult, new_id, text_of
 from quire.models import Answering, AnswerShape, AnyModel, Terms, answer_text, shape_of
-from quire.programs.prompts import RUN, code_message, fault_message, incomplete
+from quire.programs.prompts import NOTICE, code_message, fault_message, incomplete
 from quire.programs.replay import PastCall, take_match, validated
 from quire.programs.sandbox import Bounds, shared_sandbox
 from quire.programs.schemas import check_schema, read_answer
@@ -210,7 +210,7 @@ class Calls:
         values = by_name(MODEL_PARAMETERS, args, given)
         prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
-            raise TypeError("the prompt for a model is a text")
+            raise TypeError("the prompt for a model must be a text")
         entry = self._begin()
         # A prompt may contain whatever the program has read, so it is untrusted.
         question = Message("user", prompt, origin="external")
@@ -301,7 +301,7 @@ class Runner(NamedTuple):
         opening = (
             Message("user", as_text(values), origin="external"),
             code_message(code),
-            Message("user", RUN),
+            Message("user", NOTICE),
         )
         name, _ = await begin(self.session, ATTEMPT, *opening)
         calls = Calls(self, task, name, [])

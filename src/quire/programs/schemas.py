@@ -42,7 +42,7 @@ def check_schema(schema: object) -> Mapping[str, Any] | None:
     if schema is None:
         return None
     if not isinstance(schema, Mapping):
-        raise TypeError(f"output_schema is a JSON schema, a dict, not {type(schema).__name__}")
+        raise TypeError(f"output_schema must be a JSON schema, a dict, not {type(schema).__name__}")
     given = cast("Mapping[str, Any]", schema)
     if len(msgspec.json.encode(given)) > _MAX_SCHEMA:
         raise TypeError(f"output_schema has more than {_MAX_SCHEMA} characters")

@@ -85,7 +85,7 @@ def _parse_cached(code: str) -> ast.Module:
 
 
 def _parse_with_retry(code: str) -> ast.Module:
-    """Parse code, and retry if another thread parsed meanwhile: some versions of CPython add both depths."""
+    """Parse code, and retry if another thread parsed meanwhile: some CPythons add the depths of both."""
     for _ in range(_MAX_PARSES):
         with suppress(SystemError):
             return ast.parse(code)

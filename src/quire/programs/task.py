@@ -59,13 +59,13 @@ class Task:
         constants: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = named(name, "the name of a task")
-        self.description = checked_type(description, str, "a description is a text")
+        self.description = checked_type(description, str, "a description must be a text")
         self.tools = _by_legal_name(tools)
         self.models = _by_letter(models, self.tools)
         self.input, self._read_input = _input_of({"input": str} if input is None else input)
         """The JSON schema of the input."""
         if "properties" not in self.input:
-            raise WrongType("the input of a task is a type with fields, or types by name")
+            raise WrongType("the input of a task must be a type with fields, or types by name")
         self.output_type = output
         self.output = _schema_of(output)
         """The JSON schema of the answer."""
@@ -130,7 +130,7 @@ class Task:
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The input as JSON values with defaults filled in, or an `InvalidValue`."""
-        checked_type(given, Mapping, "the input is a mapping of values by name")
+        checked_type(given, Mapping, "the input must be a mapping of values by name")
         properties = self.input["properties"]
         try:
             for key in given:
@@ -166,7 +166,7 @@ def _input_of(given: Any) -> tuple[Json, Callable[[Any], Any]]:
 
 def _schema_of(kind: Any) -> Json:
     if isinstance(kind, Mapping):
-        raise WrongType("a task takes types, such as a TypedDict or a model, not JSON schemas")
+        raise WrongType("a task must have types, such as a TypedDict or a model, not JSON schemas")
     try:
         return schema_of(kind)
     except NameError as fault:
@@ -192,7 +192,7 @@ def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:
 
 def _by_letter(models: Iterable[AnyModel | str], reserved: Mapping[str, Tool]) -> Mapping[str, AnyModel]:
     if isinstance(models, str):
-        raise WrongType("models are a list, not a text")
+        raise WrongType("models must be a list, not a text")
     given = [Model(model) if isinstance(model, str) else model for model in models]
     found: dict[str, AnyModel] = {}
     for model in given:

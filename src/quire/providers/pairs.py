@@ -43,7 +43,7 @@ class _Pairs(Writer):
 
     def __init__(self, before: Writer | None = None) -> None:
         super().__init__(profile_for(self.wire, None), ())
-        self.writes_plainly = False
+        self.can_write_fast = False
         self.items: list[Item] = before.items.copy() if isinstance(before, _Pairs) else []
 
     def add_user(self, item: Message | Note | Summary) -> None:

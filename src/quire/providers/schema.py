@@ -49,7 +49,7 @@ def _allows(schema: Json, kind: str) -> bool:
 def read_schema(value: Any, path: str) -> Json:
     """A copy of a schema, checked: it is valid, each `$ref` has a target, and the top has no `$ref`."""
     if not isinstance(value, dict):
-        raise WrongType(f"{path}: a schema is an object, this is {type_of(value)}")
+        raise WrongType(f"{path}: a schema must be an object, this is {type_of(value)}")
     text = _encode(value)
     if nests_deeper(text.decode(), MAX_DEPTH):
         raise InvalidValue(f"{path}: nests deeper than {MAX_DEPTH} levels")
@@ -73,10 +73,10 @@ def read_parameters(value: Any, path: str) -> tuple[Json, tuple[str, ...]]:
         return {"type": "object", "properties": {}}, ()
     schema = read_schema(value, path)
     if "type" in schema and not _allows(schema, "object"):
-        raise InvalidValue(f"{path}.type: the parameters of a tool are an object")
+        raise InvalidValue(f"{path}.type: the parameters of a tool must be an object")
     removed = [key for key in schema if key in rules.OPENAI_TOP_KEYWORDS]
     if removed and "properties" not in schema:
-        raise InvalidValue(f"{path}.{removed[0]}: the parameters of a tool are one object with `properties`")
+        raise InvalidValue(f"{path}.{removed[0]}: parameters of a tool must be one object with `properties`")
     for key in removed:
         del schema[key]
     _check_pointers(schema, path)

@@ -83,7 +83,7 @@ def read_tools(definitions: Iterable[Definition], *, keep: bool = True) -> list[
 
 def _read(definition: Definition, keep: bool) -> Tool:
     if not definition:
-        raise InvalidValue("a tool definition is empty")
+        raise InvalidValue("a tool definition must not be empty")
     try:
         cached = _CACHE.get(_encode(definition))
     except (TypeError, OverflowError, RecursionError, UnicodeEncodeError):

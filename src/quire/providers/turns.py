@@ -65,7 +65,7 @@ class Writer:
         self.profile = profile
         self.draft = Draft(self.wire, profile.model, profile.call_ids or rules.CALL_IDS[self.wire])
         self._tools = write_tools(tools, self.draft, profile)
-        self.writes_plainly = True  # whether `write_plainly` may be used
+        self.can_write_fast = True  # turns need no look at parameters, thinking or deferred tools
         # OpenAI accepts whatever arguments its model wrote, even malformed ones.
         self.takes_any_arguments = self.has_text_arguments and profile.takes_all
 
@@ -76,7 +76,7 @@ class Writer:
         twin.draft = self.draft.branch()
         return twin
 
-    def write_plainly(self, items: Sequence[Any], start: int, stop: int) -> int:
+    def write_fast(self, items: Sequence[Any], start: int, stop: int) -> int:
         """Write texts, and calls with their results, until an item needs a change or a downgrade.
 
         Returns the index of the first item that was not written. Nearly all items of a history are plain, and
@@ -94,7 +94,7 @@ class Writer:
         """
         names, ids, reads_arguments = self.draft.names, self.draft.ids, not self.takes_any_arguments
         used_ids, max_length = ids.uses_by_id, ids.alphabet.max_length
-        write_text, write_turn = self._write_plain_text, self._write_plain_turn
+        write_text, write_turn = self._write_text_fast, self._write_turn_fast
         pair, max_calls = self._pair, rules.OPENAI_TOOL_CALL_COUNT
         while start < stop:
             item: Any = items[start]
@@ -245,11 +245,11 @@ class Writer:
         """Write a turn of the model, and a result for each call."""
         raise NotImplementedError
 
-    def _write_plain_text(self, role: str, text: str) -> None:
+    def _write_text_fast(self, role: str, text: str) -> None:
         """Write a text of the user or of the model."""
         raise NotImplementedError
 
-    def _write_plain_turn(
+    def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
         """Write a turn of the model with a text and calls, of which `first` is the first, and the results."""
@@ -368,10 +368,10 @@ class Turns:
 
     def feed(self, items: Sequence[Item]) -> None:
         """Add items: plain turns many at a time, all others one by one."""
-        index, stop = 0, _last_input_index(items) if self.writer.writes_plainly else 0
+        index, stop = 0, _last_input_index(items) if self.writer.can_write_fast else 0
         while index < len(items):
             if index < stop and self._reply is None:
-                index = self.writer.write_plainly(items, index, stop)
+                index = self.writer.write_fast(items, index, stop)
             self._add(items[index])
             index += 1
 

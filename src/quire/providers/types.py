@@ -94,9 +94,9 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         whole(self.static, "static", least=0)
         if self.slow is not None and whole(self.slow, "slow", least=0) < self.static:
-            raise InvalidValue("CachePlan.slow lies before static")
+            raise InvalidValue("CachePlan.slow must not lie before static")
         if self.keep not in ("short", "long", "none"):
-            raise InvalidValue("CachePlan.keep is 'short', 'long' or 'none'")
+            raise InvalidValue("CachePlan.keep must be 'short', 'long' or 'none'")
 
     def boundary(self, length: int) -> int:
         """How many of `length` items come before the volatile ones."""

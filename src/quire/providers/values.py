@@ -42,7 +42,7 @@ def plain_copy(value: Any, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, Any]", value)
         if not all(isinstance(key, str) for key in fields):
-            raise InvalidValue("a field name is text")
+            raise InvalidValue("a field name must be text")
         return {plain_copy(key): plain_copy(inner, depth - 1) for key, inner in fields.items()}
     if isinstance(value, list | tuple):
         return [plain_copy(inner, depth - 1) for inner in cast("list[Any]", value)]

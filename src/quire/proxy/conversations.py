@@ -9,7 +9,7 @@ the messages after the prefix are new. If the conversation has other messages af
 - otherwise begins a new conversation.
 
 A conversation is named by the digest of its first message, so it is found after a restart without an index.
-Each item has the numbers of its messages and a digest of all messages up to them.
+Each recorded item has the range of its messages, and a digest of all messages up to the end of that range.
 """
 
 from collections import OrderedDict
@@ -46,8 +46,8 @@ Open = Callable[[Place, Store], Session]
 class Thread:
     """An open conversation: its session, and its current units.
 
-    `open_requests` counts the requests without an answer. `last_answer` is the text of the last one, and
-    `is_answered` whether it was complete.
+    `open_requests` counts the requests without an answer. `last_answer` is the text of the latest answer;
+    `is_answered` says whether that answer was complete.
     """
 
     def __init__(self, session: Session) -> None:
@@ -55,7 +55,7 @@ class Thread:
         self.units: list[Unit] = []
         self.open_requests = 0
         self.last_answer, self.is_answered = "", False
-        self._places: dict[bytes, int] = {}
+        self._index_by_digest: dict[bytes, int] = {}
         self._templates: dict[tuple[Any, ...], Template] = {}
 
     def template(self, request: Request, size: int, *sections: Section) -> Template:
@@ -73,14 +73,14 @@ class Thread:
         for unit in units:
             self.units.append(unit)
             if unit.digest:
-                self._places[unit.digest] = len(self.units) - 1
+                self._index_by_digest[unit.digest] = len(self.units) - 1
 
     def reload(self) -> None:
         """Read the units from the recorded items."""
         view = self.session.view()
         positions = (at for at in range(view.end) if view.fate_at(at).state != "hidden")
         runs = groupby(filter(_mark_of, map(view.log.item, positions)), _mark_of)
-        self._places.clear()
+        self._index_by_digest.clear()
         self.set_units([_recorded_unit(mark, list(items)) for mark, items in runs if mark is not None], 0)
         if self.units:
             self._set_answer(self.units[-1])
@@ -92,7 +92,7 @@ class Thread:
         self.is_answered = unit.is_reply and not is_broken
 
     def answer_unit(self, items: Sequence[Item], response: str) -> Unit:
-        """The unit of an answer, numbered as the message by which the next request will repeat it."""
+        """The unit of an answer; its number is that of the message that repeats it in the next request."""
         start = self.units[-1].stop if self.units else 0
         unit = unit_of(items, start, start + 1, response=response)
         return unit._replace(items=marked(unit))
@@ -107,9 +107,9 @@ class Thread:
         """The longest prefix that this conversation shares with a request."""
         units = length = 0
         for stop in range(len(request.digests), 0, -1):
-            place = self._places.get(request.digests[stop - 1])
-            if place is not None and place < len(self.units):
-                units, length = place + 1, stop
+            index = self._index_by_digest.get(request.digests[stop - 1])
+            if index is not None and index < len(self.units):
+                units, length = index + 1, stop
                 break
         while units < len(self.units) and length < len(request.messages):
             unit = request.unit(length)  # an answer has no digest until a request repeats it
@@ -171,7 +171,7 @@ class Conversations:
     # Finding a conversation
 
     def _find_named(self, request: Request, upstream: str, caller: str) -> Match | None:
-        """The conversation whose id, or the id of whose response, is in a request."""
+        """The conversation that a request names, by its own id or by the id of one of its responses."""
         response, conversation = request.names
         if conversation:
             thread = self._thread(_place(f"{upstream}-{conversation}", caller), caller)
@@ -266,7 +266,7 @@ class Conversations:
     def _fork(self, match: Match, *, copies: bool = False) -> Match | None:
         """A fork with the shared prefix of a conversation and a request; None if it has no reply.
 
-        A reply whose calls wait for results is left out, or with `copies` recorded again.
+        A last reply whose calls have no results yet is left out, or with `copies` appended under new ids.
         """
         units = match.thread.units
         stop = _end_of_blocks(units, match.units)
@@ -331,7 +331,7 @@ def _record(request: Request, match: Match) -> list[Unit]:
     kept = thread.units[: match.units]
     if match.rest:
         kept, removed, length = _align(match, request)
-    offset = kept[-1].stop if kept and not length else 0  # the request names its history by an id
+    offset = kept[-1].stop if kept and not length else 0  # a request that names its history counts from 0
     new = [_renumbered(unit, offset) if offset else unit for unit in request.units(length)]
     view = session.view()
     hidden = [view.get(item.id) for unit in removed for item in unit.items]
@@ -368,9 +368,9 @@ def _renumber(kept: list[Unit], request: Request) -> int:
     while start and not _is_numbered_as_in(kept[start - 1], request):
         start -= 1
     at = kept[start - 1].stop if start else 0
-    for place in range(start, len(kept)):
+    for index in range(start, len(kept)):
         stop = request.unit(at).stop
-        kept[place] = kept[place]._replace(start=at, stop=stop, digest=request.digests[stop - 1])
+        kept[index] = kept[index]._replace(start=at, stop=stop, digest=request.digests[stop - 1])
         at = stop
     return start
 
@@ -431,12 +431,12 @@ def _end_of_blocks(units: Sequence[Unit], length: int) -> int:
 
 
 def _align(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]:
-    """The units to keep, those to remove, and the number of the request's messages in the former.
+    """The units to keep, the units to remove, and how many messages of the request the kept units cover.
 
     A block is kept whole: if a part of it is missing, all units from there on are recorded again.
     """
     units, at, length = match.thread.units, match.units, match.length
-    kept = [(place, unit.start) for place, unit in enumerate(units[:at])]
+    kept = [(index, unit.start) for index, unit in enumerate(units[:at])]
     while length < len(request.messages):
         unit = request.unit(length)
         same = next((n for n in range(at, len(units)) if units[n].content == unit.content), None)
@@ -444,28 +444,28 @@ def _align(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]
             break
         kept.append((same, length))
         at, length = same + 1, unit.stop
-    places = {place for place, _ in kept}
-    split = next((block.start for block in blocks(units) if 0 < len(places & {*block}) < len(block)), None)
+    indexes = {index for index, _ in kept}
+    split = next((block.start for block in blocks(units) if 0 < len(indexes & {*block}) < len(block)), None)
     if split is not None:
-        length = min([length, *(start for place, start in kept if place >= split)])
-        places = {place for place in places if place < split}
-    stay = [unit for place, unit in enumerate(units) if place in places]
-    return stay, [unit for place, unit in enumerate(units) if place not in places], length
+        length = min([length, *(start for index, start in kept if index >= split)])
+        indexes = {index for index in indexes if index < split}
+    stay = [unit for index, unit in enumerate(units) if index in indexes]
+    return stay, [unit for index, unit in enumerate(units) if index not in indexes], length
 
 
 def blocks(units: Sequence[Unit]) -> Iterator[range]:
     """The indexes of each block; a unit without results behind it is a block by itself."""
     start = 0
-    for place, unit in enumerate(units):
-        if place and not unit.has_results:
-            yield range(start, place)
-            start = place
+    for index, unit in enumerate(units):
+        if index and not unit.has_results:
+            yield range(start, index)
+            start = index
     if units:
         yield range(start, len(units))
 
 
 def _quotes_answer(thread: Thread, units: Sequence[Unit]) -> bool:
-    """Whether the first message quotes the last answer, as that of a program which asked for a summary."""
+    """Whether the first message quotes the last answer: a program asked for a summary, and begins with it."""
     if len(thread.last_answer) < _MIN_SUMMARY or not units:
         return False
     return any(thread.last_answer in getattr(item, "text", "") for item in units[0].items)
@@ -476,5 +476,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _place(name: str, caller: str) -> Place:
-    """A place with a scope of its own, so that recall quotes nothing of another conversation."""
+    """A place whose scope no other conversation shares: `place_at` makes it if the scope ends in a slash."""
     return place_at(scope=f"{caller}/" if caller else "", conversation=name)

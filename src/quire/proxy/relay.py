@@ -45,7 +45,7 @@ def checked_upstreams(added: Mapping[str, str]) -> dict[str, str]:
     for name, url in upstreams.items():
         parts = urlsplit(url)
         if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidValue(f"an upstream is name=URL, as in local=http://127.0.0.1:8080; not {cut(name)}")
+            raise InvalidValue(f"an upstream must be name=URL: local=http://127.0.0.1:8080; not {cut(name)}")
     return {name: url.rstrip("/") for name, url in upstreams.items()}
 
 

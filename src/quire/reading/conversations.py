@@ -99,7 +99,7 @@ def _read_cursor(text: str) -> tuple[bool, float, Place]:
     try:
         return by_activity(Recent(place_at(address), 0, None if time_text == "None" else float(time_text)))
     except ValueError:
-        raise InvalidValue("a cursor is `next` of the page before") from None
+        raise InvalidValue("a cursor must be `next` of the page before") from None
 
 
 def _describe(source: Source, one: Recent, places: set[Place]) -> Conversation:

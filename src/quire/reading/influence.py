@@ -6,7 +6,7 @@ from quire.items import Item, Summary, ToolCall
 from quire.reading.items import Shown, describe
 from quire.reading.source import Count, Record, Source, view_with
 from quire.reading.why import Asked
-from quire.state import OF, View
+from quire.state import SOURCES, View
 
 _MAX_ROWS = 100
 
@@ -50,7 +50,7 @@ def _made_of(view: View, item_id: str) -> list[Item]:
     for position, item in enumerate(view.recorded()):
         covered = view.log.area(item, view.end) if isinstance(item, Summary) and item.spans else ()
         covers_any = any(start <= p < stop for start, stop in covered for p in positions)
-        if item.id != item_id and (covers_any or not ids.isdisjoint(item.extras.get(OF, ()))):
+        if item.id != item_id and (covers_any or not ids.isdisjoint(item.extras.get(SOURCES, ()))):
             ids.add(item.id)
             positions.add(position)
             made.append(item)

@@ -89,7 +89,7 @@ def list_jobs(
 ) -> JobPage:
     """Return the jobs of a conversation: all open ones, then at most `limit` ended ones, newest first."""
     if not cursor.isdecimal() and cursor:
-        raise InvalidValue("a cursor is `next` of the page before")
+        raise InvalidValue("a cursor must be `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
     rows = (_ended(session, one) for one in list_outcomes(log_of(session), before))
     ended = list(islice((one for one in rows if state in (None, one.state)), limit + 1))

@@ -20,10 +20,10 @@ from quire.tokens import AS_OF, Definition, read_definition, schema_tokens, sing
 EXCHANGES = "exchanges"
 """The transcript in which the proxy records the outcome of each request."""
 
-_LEAST_AGAIN, _LEAST_COST = 500, 0.0001
+_MIN_RESENT_TOKENS, _MIN_SHOWN_COST = 500, 0.0001
 """The least tokens of a cache break with a warning, and the least USD that it mentions."""
-_EXPLAINED = ("instructions", "tools", "section")
-"""The causes that the first changed byte explains."""
+_AT_START = ("instructions", "tools", "section")
+"""The causes of a break at the start of a request, which the first changed byte explains."""
 _MAX_SCANNED, _ROWS, _EXCERPT = 2_000, 10, 60
 _TOOLS_SHARE, _LEAST_REPLIES, _LEAST_TOOLS = 0.4, 10, 1_000
 _LEAST_REPEATED = 4
@@ -37,8 +37,8 @@ _OVERSIZED = 40_000
 class Report(Record, frozen=True):
     """What the requests of a store `since` a time used and wasted.
 
-    `first` is the median of the seconds to the first token. Costs are in USD at the list prices of
-    `prices_of`; `unpriced` counts the requests without a price. `breaks` are cache breaks by cause.
+    `first` is the median of the seconds to the first token. Costs are in USD at list prices; `prices_of` is
+    their month. `unpriced` counts the requests without a price. `breaks` are cache breaks by cause.
     """
 
     since: float
@@ -65,7 +65,7 @@ class _Sums:
     def __init__(self) -> None:
         self.spending = Spending()
         self.conversations = self.requests = self.failed = 0
-        self.firsts = list[float]()
+        self.first_token_seconds = list[float]()
         self.models: dict[str, Spending] = {}
         self.breaks: dict[str, dict[str, Any]] = {}
         self.items: dict[str, tuple[int, str, Item]] = {}
@@ -76,31 +76,31 @@ class _Sums:
     def add(self, session: Session, since: float) -> None:
         """Add a conversation."""
         receipts = session.receipts[:]
-        if not any(kept.created_at >= since for kept in receipts):
+        if not any(receipt.created_at >= since for receipt in receipts):
             return
         self.conversations += 1
-        for place, kept in enumerate(receipts):
-            if kept.created_at >= since:
-                self._add_request(kept, before_of(kept, receipts[:place]), str(session.place))
+        for index, receipt in enumerate(receipts):
+            if receipt.created_at >= since:
+                self._add_request(receipt, before_of(receipt, receipts[:index]), str(session.place))
         self._add_items(session, receipts[-1])
         for item in session.view(EXCHANGES) if EXCHANGES in session.transcripts else ():
             answer: Mapping[str, Any] = item.content if isinstance(item, Note) else {}
             if item.created_at >= since:
                 self.failed += not answer.get("whole") or answer.get("status", 0) >= 400 or "error" in answer
-                self.firsts += filter(None, [answer.get("first")])
+                self.first_token_seconds += filter(None, [answer.get("first")])
 
-    def _add_request(self, kept: Kept, before: Kept | None, address: str) -> None:
-        spent, model = kept.spending, kept.model or ""
+    def _add_request(self, receipt: Kept, before: Kept | None, address: str) -> None:
+        spent, model = receipt.spending, receipt.model or ""
         self.requests += 1
         self.spending += spent
         self.models[model] = self.models.get(model, Spending()) + spent
-        compared = None if before is None else compare_requests(before, kept)
+        compared = None if before is None else compare_requests(before, receipt)
         cause = None if compared is None else compared.cause
         if before is None or compared is None or cause is None or cause.name == "short":
             return
         row = self.breaks.setdefault(cause.name, {"requests": 0, "tokens": 0, "cost": 0.0, "last": ""})
         row["requests"] += 1
-        row["tokens"] += _tokens_not_served(before, kept, compared)
+        row["tokens"] += _tokens_not_served(before, receipt, compared)
         row["cost"] += compared.cost or 0.0
         row["last"] = f"{address}: {cause.reason}"
 
@@ -165,7 +165,7 @@ def write_report(source: Source, since: float = 0.0) -> Report:
         cost=spent.cost,
         unpriced=spent.unpriced,
         prices_of=AS_OF,
-        first=median(sums.firsts) if sums.firsts else None,
+        first=median(sums.first_token_seconds) if sums.first_token_seconds else None,
         failed=sums.failed,
         models=sorted(models, key=lambda row: -row["cost"]),
         breaks=sorted(breaks, key=lambda row: -row["tokens"]),
@@ -178,19 +178,19 @@ def write_report(source: Source, since: float = 0.0) -> Report:
 # Warnings
 
 
-def describe_break(before: Kept, kept: Kept, compared: Comparison) -> list[str]:
+def describe_break(before: Kept, receipt: Kept, compared: Comparison) -> list[str]:
     """Describe a cache break: its cause, its cost, and the first changed bytes; nothing if there is none."""
     if compared.cause is None or compared.cause.name == "short":
         return []
-    tokens = _tokens_not_served(before, kept, compared)
-    if tokens < _LEAST_AGAIN:
+    tokens = _tokens_not_served(before, receipt, compared)
+    if tokens < _MIN_RESENT_TOKENS:
         return []
-    cost = f", {compared.cost:.4f} USD more" if compared.cost and compared.cost >= _LEAST_COST else ""
+    cost = f", {compared.cost:.4f} USD more" if compared.cost and compared.cost >= _MIN_SHOWN_COST else ""
     text = f"cache break: {compared.cause.reason}; {tokens:,} tokens were not served{cost}"
-    if compared.cause.name not in _EXPLAINED:
+    if compared.cause.name not in _AT_START:
         return [text]
     try:
-        first = first_change(before, kept)
+        first = first_change(before, receipt)
     except QuireError:
         return [text]
     if first is None:
@@ -199,16 +199,16 @@ def describe_break(before: Kept, kept: Kept, compared: Comparison) -> list[str]:
     return [f"{text}; byte {first.byte:,}, {first.path}: {old} → {new}"]
 
 
-def _tokens_not_served(before: Kept, kept: Kept, compared: Comparison) -> int:
+def _tokens_not_served(before: Kept, receipt: Kept, compared: Comparison) -> int:
     """The tokens that the cache did not serve; after a change at the start, all that follow it."""
-    is_start = compared.cause is not None and compared.cause.name in _EXPLAINED
-    return min(before.tokens, kept.tokens) - compared.tokens if is_start else compared.again
+    is_start = compared.cause is not None and compared.cause.name in _AT_START
+    return min(before.tokens, receipt.tokens) - compared.tokens if is_start else compared.again
 
 
-def find_waste(view: View, tools: Sequence[Definition], schemas: int, tokens: int) -> list[str]:
+def find_waste(view: View, tools: Sequence[Definition], tool_tokens: int, tokens: int) -> list[str]:
     """Describe what wastes the window of a request: unused tools, repeated calls, oversized results."""
     recent = view[-_MAX_SCANNED:]
-    return [*_unused(recent, tools, schemas, tokens), *_repeated(recent), *_oversized(recent)]
+    return [*_unused(recent, tools, tool_tokens, tokens), *_repeated(recent), *_oversized(recent)]
 
 
 def unused_tools(items: Sequence[Item], tools: Sequence[Definition]) -> list[str]:
@@ -217,13 +217,13 @@ def unused_tools(items: Sequence[Item], tools: Sequence[Definition]) -> list[str
     return [name for tool in tools if (name := read_definition(tool)[0]) not in called]
 
 
-def _unused(items: Sequence[Item], tools: Sequence[Definition], schemas: int, tokens: int) -> Iterator[str]:
+def _unused(items: Sequence[Item], tools: Sequence[Definition], tool_tokens: int, size: int) -> Iterator[str]:
     replies = sum(1 for is_reply, _ in groupby(items, is_output) if is_reply)
-    if schemas < max(_TOOLS_SHARE * tokens, _LEAST_TOOLS) or replies < _LEAST_REPLIES:
+    if tool_tokens < max(_TOOLS_SHARE * size, _LEAST_TOOLS) or replies < _LEAST_REPLIES:
         return
     if names := unused_tools(items, tools):
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        yield f"tools take {schemas:,} tokens of each request, and these were never called: {listed}"
+        yield f"tools take {tool_tokens:,} tokens of each request, and these were never called: {listed}"
 
 
 def _repeated(items: Sequence[Item]) -> Iterator[str]:

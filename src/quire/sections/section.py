@@ -144,7 +144,7 @@ class Settings:
             setattr(self, option, value)
         if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             what, given = f"{type(self).__name__}(share=…)", type(self.share).__name__
-            raise WrongType(f"{what} is a Share(maximum=2_000), not {given}")
+            raise WrongType(f"{what} must be a Share(maximum=2_000), not {given}")
         if self.stability not in ("static", "slow", "volatile"):
             raise InvalidValue(f"stability must be static, slow or volatile, not {cut(self.stability)!r}")
         if self.keeps not in ("first", "newest"):
@@ -164,7 +164,7 @@ def settings_of(section: object) -> Settings:
             kind, hint = f"the class {section.__name__}", f"{section.__name__}()"
         elif isinstance(section, list | tuple):
             hint = "Template(*sections, budget=8_000)"
-        raise WrongType(f"a section has a name and items(ask); {kind} has not: use `{hint}`")
+        raise WrongType(f"a section must have a name and items(ask); {kind} has not: use `{hint}`")
     given = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
     return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is unknown
 
@@ -312,7 +312,7 @@ class _Reader:
             return [self._result(entry)]
         calls = entry.tool_calls or []
         if calls and entry.role != "assistant":
-            raise InvalidValue("only a message of the assistant has tool_calls")
+            raise InvalidValue("only a message of the assistant may have tool_calls")
         call_items = [self._call(call) for call in calls]
         if call_items and entry.content in (None, "", [], ()):
             return call_items
@@ -345,7 +345,7 @@ def parse_content(content: object) -> MessageContent:
         return part if isinstance(part, str) else (part,)
     parts = [_part(part) for part in cast("Sequence[object]", content)]
     if not parts:
-        raise InvalidValue("the content is an empty list")
+        raise InvalidValue("the content must not be an empty list")
     return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
 
 

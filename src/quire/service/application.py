@@ -398,7 +398,7 @@ class _Routes:
         """Send a message."""
         address, asked = self._address(request), await self._service.body(request, NewMessage)
         if not asked.content:
-            raise InvalidValue("the content of a message is empty")
+            raise InvalidValue("the content of a message must not be empty")
         begins = now() + asked.delay if asked.delay else 0.0
         fields = {"message": Message("user", asked.content), "not_before": begins}
         fields["steers"] = asked.while_busy == "steer"

@@ -24,7 +24,7 @@ from quire.items import JSON, Message, Note
 from quire.service.runner import Address, Runner, Shared, Slices, wait_for
 from quire.session import AcceptedJob, ClaimedJob, EndedJob, JobEntry, Spending, job_entry
 from quire.stores import Place, Store, Stored
-from quire.stores.store import is_own
+from quire.stores.store import is_internal
 from quire.stores.streams import JOBS, USAGE
 from quire.stores.threads import STORE
 from quire.tokens import Usage
@@ -367,7 +367,7 @@ class Reader:
 
     def _event_of(self, stored: Stored) -> Event | None:
         """The event of an entry; `None` if the entry is internal."""
-        if not is_own(stored.stream):
+        if not is_internal(stored.stream):
             item = msgspec.Raw(stored.body)
             data = {"version": stored.version, "transcript": stored.stream, "item": item}
             return self._event("item", data)
@@ -436,7 +436,7 @@ def _entry_in(stored: Stored) -> JobEntry | None:
 
 def _author_of(stored: Stored) -> str:
     """The author of an item: a model, a tool, or empty for others."""
-    if is_own(stored.stream):
+    if is_internal(stored.stream):
         return ""
     head = _read_head(stored.body)
     is_of_model = head.kind in _MODEL_KINDS or head.role == "assistant"

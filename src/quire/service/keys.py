@@ -127,14 +127,14 @@ def _check(keys: Sequence[Key]) -> None:
         what = f"the key {key.name!r}"
         place_at(scope=f"{key.scope}/user" if key.users else key.scope)
         if not _DIGEST.fullmatch(key.sha256):
-            raise InvalidValue(f"{what}: sha256 has 64 hexadecimal digits, in lower case")
+            raise InvalidValue(f"{what}: sha256 must have 64 hexadecimal digits, in lower case")
         if key.requests_per_minute is not None and key.requests_per_minute <= 0:
-            raise InvalidValue(f"{what}: requests_per_minute is above 0")
+            raise InvalidValue(f"{what}: requests_per_minute must be above 0")
         if key.concurrent is not None and key.concurrent <= 0:
-            raise InvalidValue(f"{what}: concurrent is above 0")
+            raise InvalidValue(f"{what}: concurrent must be above 0")
         below = f"{key.scope}/"
         if key.users and any(other.scope.startswith(below) for other in keys):
-            raise InvalidValue(f"{what} has users, so no other key has a scope below its own")
+            raise InvalidValue(f"{what} has users, so no other key may have a scope below its own")
     if len({key.sha256 for key in keys}) < len(keys) or len({key.name for key in keys}) < len(keys):
         raise InvalidValue("two keys have the same name or the same sha256")
 

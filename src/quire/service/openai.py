@@ -194,11 +194,11 @@ class OpenAI:
         body, key = asked.body, asked.key
         name = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
         if not isinstance(name, str | None):
-            raise InvalidValue("conversation: its id is a text")
+            raise InvalidValue("conversation: its id must be a text")
         if body.previous_response_id is None:
             return await self._open_session(request, asked, name or key or new_id())
         if name is not None:
-            raise InvalidValue("a request has a conversation or a previous_response_id, not both")
+            raise InvalidValue("a request must have a conversation or a previous_response_id, not both")
         before = Ticket.read(body.previous_response_id)
         if before.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")

@@ -1,8 +1,8 @@
-"""The shapes of OpenAI's two APIs: requests as jobs, and the events of a job as those of a response.
+"""OpenAI's two APIs: converts requests to jobs, and the events of a job to the events of a response.
 
-Nothing here does I/O. The events of a response are a function of the record: text is cut into pieces that
-depend on the text alone. So an event always has the same number, and a client that lost its stream can resume
-it.
+Nothing here does I/O. The events of a response depend only on what the conversation recorded: text is cut
+into pieces that depend on the text alone. So an event always has the same number, and a client that lost its
+stream can resume it.
 """
 
 import re
@@ -38,7 +38,7 @@ from quire.service.openai_types import (
 )
 from quire.service.problems import Problem
 from quire.session import Job
-from quire.stores.streams import CALLERS
+from quire.stores.streams import RUN_BY_CALLER
 from quire.tokens import Usage
 
 # Requests
@@ -85,7 +85,7 @@ _FROM_CLIENT = "quire.from_client"
 def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, list[str]]:
     """Refuse unsupported settings.
 
-    Return the names of ignored settings, which are the agent's to decide, and those of the client's tools.
+    Return the names of ignored settings as one text, and of the client's tools. The agent has the others.
     """
     settings = {name: msgspec.json.decode(fields[name]) for name in _SUPPORTED if name in fields}
     for name, value in settings.items():
@@ -98,7 +98,7 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
         raise Problem(422, f"tools: at most {_MAX_TOOLS}, of {_MAX_TOOL_BYTES:,} bytes in all")
     tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
-        raise InvalidValue("tools: a tool of a client is a function; others are the agent's")
+        raise InvalidValue("tools: a tool of a client must be a function; the agent has the others")
     known = {*body.__struct_fields__, *_SUPPORTED}
     ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
@@ -119,7 +119,7 @@ def schema_in(body: Body) -> Json:
         case "json_schema" if schema:
             return read_schema(schema, f"{name}.schema")
         case _:
-            raise InvalidValue(f"{name}: a text, a json_object, or a json_schema with its schema")
+            raise InvalidValue(f"{name}: the type must be text, json_object, or json_schema with a schema")
 
 
 def items_in(body: Body) -> list[Item]:
@@ -145,16 +145,16 @@ def _check_parts(path: str, items: Sequence[Json]) -> None:
                     raise InvalidValue(f"{path}[{at}].{name}[{index}]: this part cannot be read")
 
 
-def new_items(items: Sequence[Item], said: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
-    """The new items of a history that is sent again; `said` are the recorded messages of the user.
+def new_items(items: Sequence[Item], asked: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
+    """The new items of a history that is sent again, or of a request with new items only.
 
-    The history may also have new items alone. If it does not continue the recorded one, it is a `Conflict`.
+    `asked` are the recorded messages of the user. If the history does not continue them, it is a `Conflict`.
     """
-    if not said:
+    if not asked:
         return list(items)
     users = [at for at, item in enumerate(items) if is_of_user(item)]
-    if [items[at].content for at in users[: len(said)]] == said:  # type: ignore[union-attr]
-        items = items[users[len(said) - 1] + 1 :]
+    if [items[at].content for at in users[: len(asked)]] == asked:  # type: ignore[union-attr]
+        items = items[users[len(asked) - 1] + 1 :]
         answered = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
         added = (item for item in items if getattr(item, "call_id", None) not in answered)
         return [item for item in added if not _is_answer(item)]
@@ -176,28 +176,28 @@ def _is_answer(item: Item) -> bool:
 
 
 def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, key: str | None) -> Job:
-    """The job that answers the last of some items, a message or results, and records those before it.
+    """The job for a request: it answers the last message, or the results at the end, and records the rest.
 
     `waiting` are the open calls of the conversation by their ids. A result belongs to one of them that the
-    client runs, or to a call among the items. A job that answers results needs those of all such calls.
+    client runs, or to a call among the items. If there are results, each of these calls must have one.
     """
     calls, new = dict(waiting), list[Item]()
     for item in items:
         if isinstance(item, ToolCall):
             if item.call_id in calls:
                 continue
-            item = calls[item.call_id] = replace(item, extras={CALLERS: True})
+            item = calls[item.call_id] = replace(item, extras={RUN_BY_CALLER: True})
         elif isinstance(item, ToolResult):
             call = calls.pop(item.call_id, None)
-            if call is None or CALLERS not in call.extras:
+            if call is None or RUN_BY_CALLER not in call.extras:
                 raise InvalidValue(f"no call {cut(item.call_id)!r} waits for a result of the client")
             item = replace(item, name=call.name)
         new.append(item)
     last = next(reversed(new), None)
     results = list(takewhile(lambda item: isinstance(item, ToolResult), reversed(new)))[::-1]
     if not results and not (is_of_user(last) and last.content):
-        raise InvalidValue("the last item is a message of the user, with content, or the result of a call")
-    unanswered = [name for name, call in calls.items() if CALLERS in call.extras]
+        raise InvalidValue("the last item must be a message of the user with content, or a result")
+    unanswered = [name for name, call in calls.items() if RUN_BY_CALLER in call.extras]
     if results and unanswered:
         raise InvalidValue(f"the call {cut(unanswered[0])!r} has no result: send the results of all calls")
     earlier = new[: -len(results) or -1]
@@ -221,7 +221,7 @@ class Response:
     def __init__(self, response_id: str, created: int, model: str, conversation: str, job: str) -> None:
         self._number, self._index = -1, -1
         self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
-        self._is_open, self._text, self._tail = False, "", ""  # the open text, and its end without event
+        self._is_open, self._text, self._unsent = False, "", ""  # the open text, and its end not sent yet
         self._unrecorded = ""  # words whose message is not recorded yet
         self._reasoning: list[str] = []  # it follows the open text
         self._output: list[Output] = []
@@ -256,8 +256,8 @@ class Response:
             return list(self._add_message(item.text))
         if isinstance(item, Reasoning) and item.text:
             self._reasoning.append(item.text)
-        if isinstance(item, ToolCall) and CALLERS in item.extras:
-            return [*self._close(), *self._call(item)]
+        if isinstance(item, ToolCall) and RUN_BY_CALLER in item.extras:
+            return [*self._close(), *self._call_events(item)]
         return list(self._close()) if isinstance(item, ToolCall | ToolResult) else []
 
     def end(self, stop: str, error: str, usage: Usage) -> list[Json]:
@@ -294,26 +294,26 @@ class Response:
             return
         if not self._is_open:
             self._is_open, self._index = True, self._index + 1
-            yield self._item("added", self._message("in_progress"))
-            yield self._of_text("content_part.added", part=OutputText(text=""))
+            yield self._item_event("added", self._message("in_progress"))
+            yield self._text_event("content_part.added", part=OutputText(text=""))
         self._text += text
-        *pieces, self._tail = _PIECE.findall(self._tail + text)
+        *pieces, self._unsent = _PIECE.findall(self._unsent + text)
         for piece in pieces:
-            yield self._of_text("output_text.delta", delta=piece, logprobs=[])
+            yield self._text_event("output_text.delta", delta=piece, logprobs=[])
 
     def _close(self, status: State = "completed") -> Iterator[Json]:
         """End the open text."""
         if self._is_open:
             item = self._message(status)
-            yield self._of_text("output_text.delta", delta=self._tail, logprobs=[])
-            yield self._of_text("output_text.done", text=self._text, logprobs=[])
-            yield self._of_text("content_part.done", part=OutputText(text=self._text))
-            yield self._item("done", item)
+            yield self._text_event("output_text.delta", delta=self._unsent, logprobs=[])
+            yield self._text_event("output_text.done", text=self._text, logprobs=[])
+            yield self._text_event("content_part.done", part=OutputText(text=self._text))
+            yield self._item_event("done", item)
             self._output += [item] if status == "completed" else []
-            self._is_open, self._text, self._tail = False, "", ""
+            self._is_open, self._text, self._unsent = False, "", ""
         reasoning, self._reasoning = self._reasoning, []
         for text in reasoning:
-            yield from self._reason(text)
+            yield from self._reasoning_events(text)
 
     def _message(self, status: State) -> OutputMessage:
         content = [OutputText(text=self._text)] if self._text else []
@@ -321,7 +321,7 @@ class Response:
 
     # Events
 
-    def _call(self, call: ToolCall) -> Iterator[Json]:
+    def _call_events(self, call: ToolCall) -> Iterator[Json]:
         self._index += 1
         item = OutputCall(
             id=f"fc_{self._name}{self._index}",
@@ -332,33 +332,31 @@ class Response:
         )
         place = {"item_id": item.id, "output_index": self._index}
         name = "response.function_call_arguments"
-        yield self._item("added", replace(item, arguments="", status="in_progress"))
+        yield self._item_event("added", replace(item, arguments="", status="in_progress"))
         yield self._event(f"{name}.delta", delta=call.arguments, **place)
         yield self._event(f"{name}.done", arguments=call.arguments, name=call.name, **place)
-        yield self._item("done", item)
+        yield self._item_event("done", item)
         self._output.append(item)
 
-    def _reason(self, text: str) -> Iterator[Json]:
+    def _reasoning_events(self, text: str) -> Iterator[Json]:
         self._index += 1
         item = OutputReasoning(id=f"rs_{self._name}{self._index}", status="in_progress")
-        place, part = (
-            {"item_id": item.id, "output_index": self._index, "summary_index": 0},
-            SummaryText(text=text),
-        )
+        place = {"item_id": item.id, "output_index": self._index, "summary_index": 0}
+        part = SummaryText(text=text)
         name = "response.reasoning_summary"
-        yield self._item("added", item)
+        yield self._item_event("added", item)
         yield self._event(f"{name}_part.added", part=SummaryText(text=""), **place)
         yield self._event(f"{name}_text.delta", delta=text, **place)
         yield self._event(f"{name}_text.done", text=text, **place)
         yield self._event(f"{name}_part.done", part=part, **place)
         item = replace(item, status="completed", summary=(part,))
-        yield self._item("done", item)
+        yield self._item_event("done", item)
         self._output.append(item)
 
-    def _item(self, name: str, item: Output) -> Json:
+    def _item_event(self, name: str, item: Output) -> Json:
         return self._event(f"response.output_item.{name}", output_index=self._index, item=item)
 
-    def _of_text(self, name: str, **fields: Any) -> Json:
+    def _text_event(self, name: str, **fields: Any) -> Json:
         place = {"item_id": f"msg_{self._name}{self._index}", "output_index": self._index, "content_index": 0}
         return self._event(f"response.{name}", **place, **fields)
 

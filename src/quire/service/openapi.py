@@ -28,8 +28,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     events: str
 
 
-_JOB = {
-    "Idempotency-Key": "the same key again is the same job",
+_JOB_HEADERS = {
+    "Idempotency-Key": "a request with the key of an earlier one returns the job of that request",
     "Prefer": "`wait=30` waits up to 30 seconds for the answer",
     "Accept": "`text/event-stream` returns the events of the job",
 }
@@ -42,7 +42,7 @@ class Operation(NamedTuple):
     path: str
     name: str
     summary: str
-    answers: Sequence[type]
+    responses: Sequence[type]
     body: type | None = None
     status: int = 200
     query: type | None = None
@@ -83,7 +83,7 @@ def description(routes: Sequence[Any]) -> dict[str, Any]:
     """The OpenAPI document of routes."""
     operations = [op for route in routes if (op := getattr(route.endpoint, _MARK, None)) is not None]
     kinds: dict[Any, None] = {ProblemDocument: None, Item: None}
-    kinds |= dict.fromkeys(kind for op in operations for kind in (op.body, *op.answers) if _is_json(kind))
+    kinds |= dict.fromkeys(kind for op in operations for kind in (op.body, *op.responses) if _is_json(kind))
     found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     schemas, paths = dict(zip(kinds, found, strict=True)), dict[str, dict[str, Any]]()
     for op in operations:
@@ -107,7 +107,7 @@ def _is_json(kind: Any) -> bool:
 
 def _describe(op: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
     names = [("path", name, "percent-encoded") for name in re.findall(r"{(\w+)}", op.path)]
-    names += [("header", *header) for header in _JOB.items()] if op.is_job else []
+    names += [("header", *header) for header in _JOB_HEADERS.items()] if op.is_job else []
     parameters = [
         {"name": name, "in": at, "required": at == "path", "description": text, "schema": {"type": "string"}}
         for at, name, text in names
@@ -116,7 +116,7 @@ def _describe(op: Operation, schemas: Mapping[Any, Any]) -> dict[str, Any]:
         schema = msgspec.json.schema(field.type)
         parameters.append({"name": field.name, "in": "query", "schema": schema})
     responses: dict[str, Any] = {}
-    for kind in op.answers:
+    for kind in op.responses:
         status = "202" if kind is Accepted else "204" if kind is NoneType else str(op.status)
         response = responses.setdefault(status, {"description": "Accepted." if kind is Accepted else "Done."})
         if _is_json(kind):

@@ -133,10 +133,10 @@ class Service:
     async def body(self, request: Request, kind: type[B]) -> B:
         """The JSON body of a request."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise Problem(415, "the body is JSON: its content-type is application/json")
+            raise Problem(415, "the body must be JSON: its content-type must be application/json")
         data = await request.body()
         if _has_too_many_values(data):
-            raise Problem(422, f"a body has at most {_MAX_VALUES:,} JSON values")
+            raise Problem(422, f"a body must have at most {_MAX_VALUES:,} JSON values")
         with _refusing("the body"):
             return msgspec.json.decode(data, type=kind)
 
@@ -173,7 +173,7 @@ def job_id_of(request: Request, address: Address) -> str | None:
     if key is None:
         return None
     if not (0 < len(key) <= 100 and key.isascii() and key.isprintable()):
-        raise InvalidValue("Idempotency-Key has 1 to 100 printable ASCII characters")
+        raise InvalidValue("Idempotency-Key must have 1 to 100 printable ASCII characters")
     return f"key_{sha256(msgspec.json.encode([*address, key])).hexdigest()[:32]}"
 
 

@@ -84,7 +84,11 @@ from quire.session.log import (
 )
 from quire.session.metering import hooked_recall as hooked_recall, hooked_request as hooked_request
 from quire.session.pool import SessionPool, handle_of as handle_of
-from quire.session.provenance import link_quotes as link_quotes, trace as trace, tracing as tracing
+from quire.session.provenance import (
+    add_sources as add_sources,
+    link_quotes as link_quotes,
+    tracing as tracing,
+)
 from quire.session.receipts import Kept, request_named as request_named
 from quire.session.scopes import (
     ScopeContents as ScopeContents,

@@ -32,8 +32,8 @@ from quire.state import (
     plan_summary,
 )
 from quire.stores import MemoryStore, Place, Store, items_in
-from quire.stores.store import checked_name, is_own
-from quire.stores.streams import MAIN, NAMED, OF, ORIGIN, POOL, RECEIPTS, USAGE
+from quire.stores.store import checked_name, is_internal
+from quire.stores.streams import MAIN, NAMED, ORIGIN, POOL, RECEIPTS, SOURCES, USAGE
 
 Keep = Literal["all", "result", "summary"]
 
@@ -181,7 +181,7 @@ class Merge:
         self, writer: Writer, child: Log, keep: Keep, model: Metered | None, agent_id: str | None
     ) -> None:
         if keep not in ("all", "result", "summary"):
-            raise InvalidValue('`keep` is "all", "result" or "summary"')
+            raise InvalidValue('`keep` must be "all", "result" or "summary"')
         self._writer, self._ours, self._theirs = writer, writer.log, child
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
@@ -244,7 +244,8 @@ class Merge:
         guard.check("the fork was read")
         summary = plan.summary(words)
         origin = lowest(origin_of(child.view, item) for item in plan.items)
-        return summary and replace(summary, extras={OF: [item.id for item in plan.items], ELSEWHERE: origin})
+        extras = {SOURCES: [item.id for item in plan.items], ELSEWHERE: origin}
+        return summary and replace(summary, extras=extras)
 
     def _outputs(self, items: Sequence[Item], state: State) -> list[Note]:
         """The notes with long outputs that merged items refer to, as far as our pool does not have them."""
@@ -288,7 +289,7 @@ class DraftLog(Log):
         return self._parent
 
     @property
-    def spent_apart(self) -> Spending:
+    def unmerged_spending(self) -> Spending:
         """The spending of the draft alone."""
         return self.state.spending.since(self._spent_before)
 
@@ -375,7 +376,7 @@ class Draft(Generic[S]):
         changes = [Change(receipts), self._pool_change(draft, entries, state)]
         for stream, run_of_stream in groupby(entries, key=lambda entry: entry.stream):
             written = list(run_of_stream)
-            if not is_own(stream):
+            if not is_internal(stream):
                 items = [item for _, item in written]
                 changes.append(Change.adding(self._writer.place, stream, items))
             elif stream not in (POOL, *SKIMMED):

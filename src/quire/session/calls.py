@@ -92,7 +92,7 @@ class AioCalls:
         approval can be taken back until the call has begun. `UnknownId` if no such call is open, `Conflict`
         if it has begun, `Forgotten` if its content was forgotten.
         """
-        checked_type(verdict, bool | str, "True approves a call, False or a reason refuses it")
+        checked_type(verdict, bool | str, "a decision must be True, False or a reason")
         name = call if isinstance(call, str) else call.id
         await self._io.do(self._log, self._log.root.catch_up)
         stream, item = self._find(name)

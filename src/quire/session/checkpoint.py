@@ -36,7 +36,7 @@ from quire.state import (
     reopened,
 )
 from quire.stores import Opening, Place, Store, Stored, items_in
-from quire.stores.store import items_of
+from quire.stores.store import decode_bodies
 from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN
 
 _MEMORY_FACTOR = 4
@@ -105,7 +105,7 @@ class Checkpoint:
         self.links: int | None = None
         """The version of the conversation `LINKS` at the opening, if that is known."""
         self.counted = 0
-        """`State.counted_items` at that version."""
+        """`State.cached_counts` at that version."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
         self._loaders: list[_PageLoader] = []
@@ -138,7 +138,7 @@ class Checkpoint:
             return None
         if state.past_forget_count != head.past[1]:
             return None
-        self.version, self._saved, self.counted = opening.version, head.transcripts, state.counted_items()
+        self.version, self._saved, self.counted = opening.version, head.transcripts, state.cached_counts()
         return last.body, after
 
     def _restore(self, head: _Head, opening: Opening, state: State) -> None:
@@ -187,7 +187,7 @@ class Checkpoint:
             window, start = _window(transcript.view, state.cuts), saved.outline.start
             needs.update(saved.needed.values())
             needs.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
-        pool, calls = [state.versions_by_id[note.id] for note in state.pool], state.calls.entries()
+        pool, calls = [state.versions_by_id[note.id] for note in state.pool], state.calls.needed_ids()
         head = _Head(
             format=_FORMAT,
             last=_digest(last),
@@ -205,11 +205,11 @@ class Checkpoint:
             unwiped=sorted(state.unwiped),
             forgotten=state.forget_count,
             latest=state.last_versions,
-            jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.entries()),
+            jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.needed_ids()),
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
         state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
-        self.counted = state.counted_items()
+        self.counted = state.cached_counts()
         needed = sorted(needs | own)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
         if is_kept:
@@ -254,7 +254,7 @@ class _NeededItems:
         held = self._held
         if isinstance(held, tuple):
             versions, bodies = held
-            items = items_of(self._place, bodies, len(versions))
+            items = decode_bodies(self._place, bodies, len(versions))
             held = self._held = dict(zip(versions, items, strict=True))
         return held
 

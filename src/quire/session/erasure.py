@@ -30,7 +30,7 @@ from quire.session.pool import handle_of
 from quire.session.state import PendingJob, State, Written, is_accepted_job, sources_of
 from quire.state import Transcript
 from quire.stores import Place, Store
-from quire.stores.store import is_own, is_tombstone
+from quire.stores.store import is_internal, is_tombstone
 from quire.stores.streams import (
     ALL,
     FORGOTTEN,
@@ -251,7 +251,7 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
             raise UnknownId(f"no item {cut(item_id)!r} in {log.place} that can be forgotten here")
     if ids:
         return set(ids)
-    return {item_id for item_id, stream in streams.items() if not is_own(stream) or stream in (POOL, JOBS)}
+    return {name for name, stream in streams.items() if not is_internal(stream) or stream in (POOL, JOBS)}
 
 
 def _has_inherited(state: State, ids: Iterable[str]) -> bool:

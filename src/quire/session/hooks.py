@@ -230,11 +230,11 @@ def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[
     known = (*_AFTER, *_AFTER.values())
     if not events or any(event not in known for event in events):
         names = ", ".join(event.__name__ for event in known)
-        raise InvalidValue(f"a hook hears one event or more of these: {names}")
+        raise InvalidValue(f"a hook must hear one or more of these events: {names}")
 
     def declare(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
-            raise WrongType(f"a hook is a function, not {type(function).__name__}")
+            raise WrongType(f"a hook must be a function, not {type(function).__name__}")
         return Hook(function, events, where)
 
     return declare

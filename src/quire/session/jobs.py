@@ -107,9 +107,9 @@ _OPTIONS = (
 
 def _items_of(job: Job) -> list[Item]:
     if job.message is not None and job.message.id != job.id:
-        raise InvalidValue("the message of a job has the id of the job: Job.of gives it")
+        raise InvalidValue("the message of a job must have the id of the job: Job.of gives it")
     if job.steers and (job.message is None or any((job.decisions, job.results, job.before, job.tools))):
-        raise InvalidValue("a job that steers a turn has a message, and nothing else")
+        raise InvalidValue("a job that steers a turn must have a message, and nothing else")
     if any(isinstance(item, Note) and item.key is not None for item in job.before):
         raise InvalidValue("a note with a key belongs in the pool: it cannot come before a message")
     options = {name: getattr(job, name) for name in _OPTIONS if getattr(job, name)}

@@ -39,7 +39,7 @@ from quire.session.spending import Spending
 from quire.session.state import SKIMMED, JobsState, State, Written, weight_of
 from quire.state import Pool, Transcript, View
 from quire.stores import Durability, Entry, Place, Store, Stored, items_in
-from quire.stores.store import is_own
+from quire.stores.store import is_internal
 from quire.stores.streams import FORGOTTEN, LINKS, MAIN, POOL, holds_content, tombstone
 from quire.stores.threads import FOLLOWING
 from quire.tokens import whole
@@ -68,7 +68,7 @@ INTERVAL = 384
 """A checkpoint is due after this many new entries."""
 
 FIRST_INTERVAL = 32
-"""The first checkpoint after an opening is due sooner: the next opening would apply these entries again."""
+"""The first checkpoint after an opening is due sooner: until then, each opening applies more entries."""
 
 _CLOSING_INTERVAL = 64
 """A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
@@ -193,7 +193,7 @@ class Log:
         """Whether the log has many new entries or token counts since the last checkpoint."""
         return self._has_grown(INTERVAL) or (
             self._may_have_checkpoint()
-            and self.state.counted_items() - self._checkpoint.counted >= MIN_ENTRIES
+            and self.state.cached_counts() - self._checkpoint.counted >= MIN_ENTRIES
         )
 
     def _has_grown(self, by: int) -> bool:
@@ -248,8 +248,8 @@ class Log:
         """Raise `Forgotten` if this is a draft and something was forgotten since it began."""
 
     @property
-    def spent_apart(self) -> Spending:
-        """The spending of a draft that is not in the stored log yet; empty for a stored log."""
+    def unmerged_spending(self) -> Spending:
+        """What a draft has spent and not yet merged into the stored log; empty for a stored log."""
         return Spending()
 
     def read_state(self, read: Callable[[State], T]) -> T:
@@ -310,7 +310,7 @@ class Log:
             except QuireError:
                 if not self.catch_up():
                     raise
-                entries = self._computed(compute, self._claim)  # the fault was about what others wrote
+                entries = self._computed(compute, self._claim)  # others may have removed the fault
             if entries:
                 self._stage(Staged(compute, self._claim, entries, lost))
             return entries
@@ -366,7 +366,7 @@ class Log:
         with self.lock:
             staged, before = [entry for write in self._staged for entry in write.entries], self.version
             self.flush()
-            rebased: Entries = []  # entries of others that the flush has met
+            rebased: Entries = []  # entries that others wrote before the flush
             if self.version != before + len(staged):
                 own = {entry.item.id for entry in staged}
                 rebased = [entry for entry in self.recorded(before) if entry.item.id not in own]
@@ -452,9 +452,9 @@ class Log:
         """Compute entries from the current state, store them after what is staged, and return them.
 
         If others wrote first, the log applies their entries and calls `compute` again; `Conflict` if the
-        result does not fit. With an `expected` version, or without `rebases`, `Conflict` is raised instead;
-        what was staged is computed again, and stays staged. An item that has a forgotten item as its source
-        is written as a tombstone.
+        result does not fit. With `expected`, or without `rebases`, it raises `Conflict` at once: the staged
+        entries are computed again from the new state, and stay staged. An item that has a forgotten item as
+        its source is written as a tombstone.
         """
         with self.lock:
             others_wrote = False
@@ -554,7 +554,7 @@ def _without_erased(entry: Written, state: State) -> Written:
 
 def _weight_of(entries: Iterable[Entry | Stored]) -> int:
     """Estimate the bytes of memory for the entries whose items stay in memory."""
-    return sum(weight_of(entry) for entry in entries if not is_own(entry.stream) or entry.stream == POOL)
+    return sum(weight_of(entry) for entry in entries if not is_internal(entry.stream) or entry.stream == POOL)
 
 
 def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:
@@ -566,8 +566,8 @@ def read_entries(place: Place, stored: Sequence[Stored]) -> Entries:
 class Guard:
     """Tells whether something was forgotten in some logs since the guard was made.
 
-    Make one before reading content that will be written or sent later, and check it then: an erasure in
-    between replaces only what is stored.
+    Make one before you read content, and check it before you write or send that content: an erasure in
+    between changes what is stored, but not your copy.
     """
 
     def __init__(self, *logs: Log) -> None:
@@ -581,7 +581,7 @@ class Guard:
         return all(state.forget_count == count and not state.forgetting for state, count in states)
 
     def check(self, what: str) -> None:
-        """Raise `Forgotten` if something was forgotten since; `what` says what happened when it was made."""
+        """Raise `Forgotten` if something was forgotten since `what`, such as "the request was built"."""
         if not self.is_intact:
             raise Forgotten(f"something was forgotten since {what}: do it again")
 
@@ -641,7 +641,7 @@ def open_store(url: str | Path | Store, durable: Durability | None = None, key: 
 
 
 def _file_id(path: str) -> int:
-    """Identifies the file at a path; 0 if there is none. A `.jsonl` file may be replaced by its own store."""
+    """The inode of a file; 0 if there is none, 1 for a `.jsonl` file: its own store replaces that file."""
     if not os.path.exists(path):
         return 0
     return 1 if path.lower().endswith(".jsonl") else os.stat(path).st_ino
@@ -689,7 +689,7 @@ def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
 
 
 def check_claims_of_others(log: Log) -> None:
-    """Raise `TurnLost` if this code is part of a job of another conversation that was claimed since."""
+    """Raise `TurnLost` if this code does a job of another conversation, and another worker has claimed it."""
     for place, claim in CLAIMS.get().items():
         if place != log.place:
             open_log(log.store, place).check_claim(claim)
@@ -702,10 +702,10 @@ def _past_of(store: Store, scope: str, origin: Note) -> tuple[Transcript, int]:
     with parent.lock:
         transcript = parent.state.transcripts.get(content["transcript"], Transcript())
         revision, last = content["revision"], content.get("last")
-        is_past = len(transcript) >= revision
-        if is_past and last is not None:
-            is_past = transcript.view.log.id_at(revision - 1) == last
-        if not is_past:
+        has_inherited_items = len(transcript) >= revision
+        if has_inherited_items and last is not None:
+            has_inherited_items = transcript.view.log.id_at(revision - 1) == last
+        if not has_inherited_items:
             raise Forgotten("the conversation that this one was forked from was removed from the store")
         is_latest = len(transcript) == revision
         past = transcript.copy() if is_latest else transcript.past(revision)

@@ -48,7 +48,7 @@ class AioPool:
 
     async def drop(self, key: str) -> Note:
         """Drop a note, and return it."""
-        if checked_type(key, str, "a note has a key") not in self._log.pool:
+        if checked_type(key, str, "a note must have a key") not in self._log.pool:
             await self._io.do(self._log, self._log.catch_up)  # another may have kept it
         dropped = list[Note]()
 
@@ -104,7 +104,7 @@ class SessionPool:
         return key in self._log.pool
 
     def __getitem__(self, key: str) -> Note:
-        return self._log.pool.get(checked_type(key, str, "a note has a key"))
+        return self._log.pool.get(checked_type(key, str, "a note must have a key"))
 
     def __repr__(self) -> str:
         return f"<SessionPool of {len(self)} notes>"

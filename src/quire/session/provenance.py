@@ -15,7 +15,7 @@ from quire.stores.streams import LINKS, RECALLED, digest_of
 _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
 
 
-def trace(names: Iterable[str]) -> None:
+def add_sources(names: Iterable[str]) -> None:
     """Add ids to the sources of the call that runs in this context."""
     sources = _traced.get()
     if sources is not None:
@@ -68,5 +68,5 @@ def link_quotes(log: Log, quotes: Iterable[Quote]) -> bool:
     quotes = list(quotes)
     if not link_sources(log, quotes):
         return False
-    trace(names_of(quotes, log.place.conversation))
+    add_sources(names_of(quotes, log.place.conversation))
     return True

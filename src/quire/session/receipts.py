@@ -53,7 +53,7 @@ from quire.session.state import (
 )
 from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
-from quire.stores.streams import ALL, OF, RECEIPT_PARTS, RECEIPTS, USAGE
+from quire.stores.streams import ALL, RECEIPT_PARTS, RECEIPTS, SOURCES, USAGE
 from quire.tokens import Definition, counter_for
 
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
@@ -612,17 +612,16 @@ class _ReceiptWriter:
         """
         if isinstance(item, Unknown | Note):
             return item
-        sources = self._quoted.get(item.id, item.extras.get(OF, () if is_static else (ALL,)))
-        return replace(item, extras={**item.extras, OF: list(sources)}) if sources else item
+        sources = self._quoted.get(item.id, item.extras.get(SOURCES, () if is_static else (ALL,)))
+        return replace(item, extras={**item.extras, SOURCES: list(sources)}) if sources else item
 
 
 def _as_copy(item: Item) -> Item:
     """A changed item of the log under an id of its own, so that it can be forgotten by itself."""
     if isinstance(item, Unknown):
         return item
-    return replace(
-        item, id=f"{item.id}{_COPY}", extras={**item.extras, OF: [*item.extras.get(OF, ()), item.id]}
-    )
+    sources = [*item.extras.get(SOURCES, ()), item.id]
+    return replace(item, id=f"{item.id}{_COPY}", extras={**item.extras, SOURCES: sources})
 
 
 def _original(item: Item) -> Item:

@@ -23,7 +23,7 @@ def redacted(redact: Redact, item: I) -> I:
     """Redact an item, and check that only its content has changed."""
     changed = redact(item)
     if type(changed) is not type(item) or changed.id != item.id:
-        raise WrongType("redaction returns the same item, with other content")
+        raise WrongType("redaction must return the same item, with other content")
     return changed
 
 

@@ -27,7 +27,7 @@ def decoded(response: Any) -> Any:
         return json.loads(response)
     except (ValueError, RecursionError):
         what = f"{len(response):,} characters are no JSON, and so no response of a client"
-        raise WrongType(f"{what}: a text is recorded by `session.assistant`") from None
+        raise WrongType(f"{what}: a text must be recorded by `session.assistant`") from None
 
 
 def feed(reader: StreamReader, event: Any) -> None:

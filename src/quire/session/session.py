@@ -92,7 +92,7 @@ class AioSession:
     ) -> Message | None:
         """Record a message of the assistant, and the calls it made with it."""
         messages = [_new_item(Message, "assistant", content, **fields)] if content else []
-        checked_type(calls, Iterable, "the calls of the assistant are items")
+        checked_type(calls, Iterable, "the calls of the assistant must be items")
         recorded = await self._writer.append(self._io, in_one_reply([*messages, *calls]), to)
         return cast(Message, recorded[0]) if messages else None
 
@@ -220,10 +220,10 @@ class AioSession:
         narrows it to the last turns of the user, and `tools` to these tools. Open calls are closed in it. The
         fork has the notes of the pool as they were then, and the options of this session with its compactor.
         """
-        checked_type(at, int | str | None, "a fork begins at a version, or at an item by its id")
+        checked_type(at, int | str | None, "a fork must begin at a version, or at an item by its id")
         self._writer.check_open()
         _view(self._log, of)
-        kept = None if tools is None else list(checked_type(tools, Iterable, "the tools of a fork are names"))
+        kept = None if tools is None else list(checked_type(tools, Iterable, "tools of a fork must be names"))
         log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, kept, of, at))
         return self._like(log, is_fork=True)
 
@@ -259,7 +259,7 @@ class AioSession:
         quoted them, in the files of the store as well. Without ids, all items and notes are erased.
         """
         for item_id in ids:
-            checked_type(item_id, str, "items are forgotten by their ids, such as item.id")
+            checked_type(item_id, str, "items must be forgotten by their ids, such as item.id")
         self._writer.check_open()
         await self._do(lambda: forget(self._log, ids))
 
@@ -277,7 +277,7 @@ class AioSession:
         A compaction that takes longer than `timeout` seconds is left to the next session. A closed session
         can be read. Its forks, and other sessions of the conversation, stay open.
         """
-        checked_type(timeout, int | float | None, "a timeout is a number of seconds")
+        checked_type(timeout, int | float | None, "a timeout must be a number of seconds")
         try:
             await self._compaction.close(timeout)
             await self._io.do(self._log, self._log.save_checkpoint_if_grown)
@@ -341,7 +341,7 @@ def _new_item(kind: type[I], *values: Any, **fields: Any) -> I:
 
 
 def _id_of(item: Item | str) -> str:
-    checked_type(item, Item | str, "an item is given itself or by its id")
+    checked_type(item, Item | str, "an item must be given itself or by its id")
     return item if isinstance(item, str) else item.id
 
 
@@ -395,13 +395,13 @@ class Session(metaclass=HintedType):
     def __init__(self, log: Log | None = None, **options: Unpack[Options]) -> None:
         """Use `Session.open`."""
         if not isinstance(log, Log):
-            raise WrongType('a session is made by Session.open("scope/conversation", store="…")')
+            raise WrongType('a session must be made by Session.open("scope/conversation", store="…")')
         hooks, redact, caps = options.get("hooks", ()), options.get("redact"), options.get("caps")
         if not isinstance(hooks, Hooks):
-            hooks = Hooks(checked_type(hooks, Iterable, "Session.open(hooks=…) is a list"))
-        checked_type(redact, Callable | None, "Session.open(redact=…) is a function")
-        checked_type(caps, Caps | None, "Session.open(caps=…) is a Caps(cost=5.0)")
-        prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) is a mapping")
+            hooks = Hooks(checked_type(hooks, Iterable, "Session.open(hooks=…) must be a list"))
+        checked_type(redact, Callable | None, "Session.open(redact=…) must be a function")
+        checked_type(caps, Caps | None, "Session.open(caps=…) must be a Caps(cost=5.0)")
+        prices = checked_type(options.get("prices", {}), Mapping, "Session.open(prices=…) must be a mapping")
         prices = named_prices(prices)
         writer = Writer(log, hooks, redact, options.get("pool_limit"))
         compactions = Compactions(writer, caps, prices)
@@ -636,7 +636,7 @@ def _opened(store: Store, place: Place) -> Log:
 def _view(log: Log, name: str) -> View:
     log.check_not_forgotten()
     views = log.views()
-    if checked_type(name, str, "a transcript has a name") not in views:
+    if checked_type(name, str, "a transcript must have a name") not in views:
         raise UnknownKey(f"no transcript {cut(name)!r} here; there is {', '.join(map(repr, views))}")
     return views[name]
 

@@ -25,7 +25,7 @@ class Caps(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             cap = getattr(self, name)
             if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float)):
-                raise WrongType(f"a cap of {name} is a number, not {type(cap).__name__}")
+                raise WrongType(f"a cap of {name} must be a number, not {type(cap).__name__}")
 
 
 class Spending(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ def named_prices(prices: Mapping[str, Prices]) -> PricesByName:
     """Prices by the normalized names of the models."""
     for price in prices.values():
         if not isinstance(price, Prices):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"the price of a model is given as Prices, not as {type(price).__name__}")
+            raise WrongType(f"the price of a model must be given as Prices, not as {type(price).__name__}")
     return {model_named(model): price for model, price in prices.items()}
 
 

@@ -31,20 +31,20 @@ from quire.session.entries import (
 from quire.session.spending import Spending
 from quire.state import PAGE, Cut, Outline, Pool, Transcript, View
 from quire.stores import Entry, Stored
-from quire.stores.store import is_own, is_tombstone
+from quire.stores.store import is_internal, is_tombstone
 from quire.stores.streams import (
     CALLS,
     FORGOTTEN,
     JOBS,
     MAIN,
     NAMED,
-    OF,
     ORIGIN,
     PLANS,
     POOL,
     RECALLED,
     RECEIPT_PARTS,
     RECEIPTS,
+    SOURCES,
     USAGE,
     WIPED,
 )
@@ -78,12 +78,12 @@ def weight_of(entry: Entry | Stored) -> int:
 
 def detail_note(content: Any, sources: Sequence[str]) -> Note:
     """A note that several receipts may refer to: equal contents have equal digests, and are stored once."""
-    return Note(content=content, description=_DETAIL, extras={OF: list(sources)} if sources else {})
+    return Note(content=content, description=_DETAIL, extras={SOURCES: list(sources)} if sources else {})
 
 
 def candidates_note(content: bytes, sources: Sequence[str]) -> Note:
     """A note that one receipt refers to: what became of the candidates of a section."""
-    return Note(content=content, description=_CANDIDATES, extras={OF: list(sources)})
+    return Note(content=content, description=_CANDIDATES, extras={SOURCES: list(sources)})
 
 
 class _SkimmedPart(msgspec.Struct):
@@ -138,13 +138,13 @@ def _part_digest(body: bytes, skimmed: _SkimmedPart) -> bytes:
 def sources_of(item: Item) -> Collection[str]:
     """The names of the items that an item lists as its sources. Items that its spans cover are not included.
 
-    The name of an item of this conversation, its forks and relatives is its id. The name of an item of
-    another conversation is `digest/id`, with the digest of that conversation.
+    The name of an item of this conversation, of its parent or of a fork is its id. The name of an item of any
+    other conversation is `digest/id`, with the digest of that conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
     extras = getattr(item, "extras", None)
-    return extras.get(OF, ()) if extras else ()
+    return extras.get(SOURCES, ()) if extras else ()
 
 
 ReadPast = Callable[[Note], tuple[Transcript, int]]
@@ -153,7 +153,7 @@ ReadPast = Callable[[Note], tuple[Transcript, int]]
 _MAX_ENDED_JOBS = 32
 """How many of the latest ended jobs stay in the state, so that a repeated submission is recognized.
 
-Cancelled jobs do not count, and all stay: nothing else in the log shows the message of one that never began.
+Cancelled jobs stay without a limit: if a job was cancelled before it began, no other entry shows its message.
 """
 
 _MAX_RECEIPT_PARTS = 512
@@ -242,7 +242,7 @@ class CallsState:
         self.owned = {call: note for call, note in self.owned.items() if call in open_ids}
         self.approved = {call: note for call, note in self.approved.items() if call in open_ids}
 
-    def entries(self) -> set[str]:
+    def needed_ids(self) -> set[str]:
         """The ids of the notes from which a checkpoint can restore this state."""
         return {note for note, _ in self.begun.values()}.union(self.owned.values(), self.approved.values())
 
@@ -263,9 +263,9 @@ class JobsState:
         """Pending jobs that must end at their next safe point, each with the id of its note."""
         self._claim_notes: dict[str, str] = {}  # by job, the note of its entry in `begun`
         self._last_claim_note = ""
-        # Items that follow the entry of a job belong to it: they are collected here.
-        self._items_of_job: list[Item] = []
-        self._items_before_message = 0  # how many more of them come before its message; they may be notes
+        self._items_of_job: list[Item] = []  # the items of the job accepted last, which follow its entry
+        # How many items of that job still come before its message: a note among them is no entry.
+        self._items_before_message = 0
 
     def copy(self) -> "JobsState":
         """An independent copy."""
@@ -336,12 +336,12 @@ class JobsState:
     def _collect(self, item: Item) -> None:
         if self._items_before_message:
             self._items_before_message -= 1
-        elif isinstance(item, Note):  # the tombstone of a job: what follows belongs to no pending job
+        elif isinstance(item, Note):  # the tombstone of an entry: the next items are of no pending job
             self._items_of_job = []
             return
         self._items_of_job.append(item)
 
-    def entries(self) -> set[str]:
+    def needed_ids(self) -> set[str]:
         """The ids of the items from which a checkpoint can restore this state."""
         last_claim = [self._last_claim_note] if self._last_claim_note else []
         items = {item.id for job in self.pending.values() for item in job.items}
@@ -368,9 +368,9 @@ def is_accepted_job(item: Item) -> TypeGuard[Note]:
 def ended_plan_id(note: Note) -> str | None:
     """The id of the compaction that a note of the stream `PLANS` ends; `None` if the note begins one.
 
-    Before a compaction asks a model, it writes a note with a lease, and writes it again with the same id to
-    renew the lease. A second note, whose field `of` is the id of the first, records the outcome. `of` is
-    empty if no model was asked.
+    A compaction that asks a model begins with a note that holds its lease; a note with the same id renews the
+    lease. Another note ends the compaction: its field `of` is the id of the first. A compaction that asks no
+    model has only the note at its end, with an empty `of`.
     """
     of: str | None = note.content.get("of")
     return of
@@ -436,7 +436,7 @@ class State:
         for stream, item in written:
             if stream == ORIGIN:
                 transcripts = {MAIN: self._past_of(item)[0]}
-            elif not is_own(stream):
+            elif not is_internal(stream):
                 by_stream.setdefault(stream, []).append(item)
         for stream, items in by_stream.items():
             _check(transcripts.get(stream), items)
@@ -453,13 +453,13 @@ class State:
         entries: list[JobEntry] = [*revoked, *ended]
         return [Written(JOBS, note_of(entry)) for entry in entries]
 
-    def counted_items(self) -> int:
-        """How many token counts of items of this log are cached, of all counters."""
+    def cached_counts(self) -> int:
+        """How many token counts are cached for the items of this log: one for each item and counter."""
         total = 0
         for name, transcript in self.transcripts.items():
             view = transcript.view
             pieces = view.log.pieces(self.inherited_length(name), view.end)
-            total += sum(segment.counted_items() for segment, _, _ in pieces)
+            total += sum(segment.cached_counts() for segment, _, _ in pieces)
         return total
 
     def inherited_length(self, name: str) -> int:
@@ -525,7 +525,7 @@ class State:
         child.erased_names = set(self.erased_names)
         child.cuts = dict(self.cuts)
         child.jobs = self.jobs.copy()
-        child.versions_by_id = {item_id: self.versions_by_id[item_id] for item_id in self.jobs.entries()}
+        child.versions_by_id = {item_id: self.versions_by_id[item_id] for item_id in self.jobs.needed_ids()}
         return child
 
     def mentions_erased(self, item: Item) -> bool:
@@ -543,7 +543,7 @@ class State:
         self.last_versions[stream] = self.version
         if stream in _TRACKED:
             self.versions_by_id.update(zip((item.id for item in items), count(first), strict=False))
-        if not is_own(stream):
+        if not is_internal(stream):
             self.own_versions[stream].extend(range(first, self.version + 1))
             if stream not in self.transcripts:
                 self.transcripts[stream] = Transcript()
@@ -577,7 +577,7 @@ class State:
             del self.receipt_parts[digest]
 
     def _apply_record(self, stream: str, item: Item) -> None:
-        """Apply one entry of a stream that neither transcripts, pool, calls nor jobs are in."""
+        """Apply one entry of any other stream: not of a transcript, the pool, calls or jobs."""
         if stream == ORIGIN:
             self.transcripts[MAIN], self.past_forget_count = self._past_of(item)
             self._inherited[MAIN] = len(self.transcripts[MAIN])

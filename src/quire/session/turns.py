@@ -144,7 +144,7 @@ class _Requests(Observer):
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
-        checked_type(parameters, Mapping | None, "the parameters of a request are a mapping")
+        checked_type(parameters, Mapping | None, "the parameters of a request must be a mapping")
         request = self.find(provider)
         if request is None:
             to = f" for {cut(provider)!r}" if provider else ""
@@ -288,11 +288,11 @@ class Turns:
         self, io: IO, template: Template, *, is_own: bool = False, **options: Unpack[BuildOptions]
     ) -> Context:
         """The body of `Session.build`. With `is_own`, see `_Build`."""
-        checked_type(template, Template, "a context is built from a Template(History(), budget=8_000)")
+        checked_type(template, Template, "a context must be built from a Template(History(), budget=8_000)")
         check_names(options, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
             if options.get(name) is not None:
-                checked_type(options.get(name), kind, f"Session.build({name}=…) is {words}")
+                checked_type(options.get(name), kind, f"Session.build({name}=…) must be {words}")
         building = Building(self._log.place, template)
         async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
             context = await self._built(_Build(io, template, options, is_own))
@@ -305,7 +305,7 @@ class Turns:
     async def _built(self, build: _Build) -> Context:
         await self._catch_up(build)
         if self.caps is not None:
-            spent = self._log.root.state.spending + self._log.spent_apart
+            spent = self._log.root.state.spending + self._log.unmerged_spending
             check_caps(self.caps, spent, self.prices, build.model)
         if self._compaction.compactor is not None:
             await self._compaction.show_again(build.io, self._counter(build), build.template.budget.available)
@@ -515,7 +515,7 @@ class Turns:
         if not is_stream(response):
             return await reply.record(reply.wire.parse(response, sent=reply.rendered))
         if hasattr(response, "__aiter__") and not io.is_offloaded:
-            raise WrongType("an async stream is recorded by `await session.aio.record(stream)`")
+            raise WrongType("an async stream must be recorded by `await session.aio.record(stream)`")
         async for _ in reply.pass_on(response):
             pass
         return reply.recorded
@@ -525,7 +525,7 @@ class Turns:
     ) -> AsyncGenerator[Any, None]:
         """Pass on the events of a stream; record the response at its end, or when the generator is closed."""
         self._writer.check_open()
-        checked_type(events, Iterable | AsyncIterable, "the events of a stream are iterated")
+        checked_type(events, Iterable | AsyncIterable, "the events of a stream must be iterated")
         return _Reply(self, io, provider, to, sent, parameters).pass_on(events)
 
     def request_for(self, sent: Any, provider: str | None) -> Request | None:
@@ -535,7 +535,7 @@ class Turns:
         if sent is None:
             return self.rendered.newest(provider)
         if not isinstance(sent, Context):
-            raise WrongType(f"what was sent is a context or a rendering of it, not {type(sent).__name__}")
+            raise WrongType(f"what was sent must be a context or its rendering, not {type(sent).__name__}")
         requests = sent.observer
         if not isinstance(requests, _Requests) or requests.turns is not self or not requests.all:
             raise InvalidValue(
@@ -640,11 +640,11 @@ async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Pi
 
 def _parameters_with(request: Request | None, given: Any) -> Mapping[str, Any] | None:
     """Check the parameters that come with a response, and return those for its receipt."""
-    checked_type(given, Mapping | None, "the parameters of a request are a mapping")
+    checked_type(given, Mapping | None, "the parameters of a request must be a mapping")
     if given is None:
         return None
     if request is None or request.sent is None:
-        raise InvalidValue("parameters are given with what was sent: a context that this session built")
+        raise InvalidValue("parameters must be given with what was sent: a context that this session built")
     parameters = parameters_of(given, request.rendered.shared)
     if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
@@ -658,7 +658,7 @@ class _Reply:
         self, turns: Turns, io: IO, provider: str | None, to: str, sent: Any, parameters: Any
     ) -> None:
         self._turns, self._io, self._to = turns, io, checked_name(to)
-        checked_type(provider, str | None, "a provider is named")
+        checked_type(provider, str | None, "a provider must be named")
         self._request = turns.request_for(sent, provider)
         self._parameters = _parameters_with(self._request, parameters)
         self._name = provider or (None if self._request is None else self._request.rendered.wire)

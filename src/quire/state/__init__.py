@@ -84,7 +84,7 @@ from quire.state.merge import (
 from quire.state.origins import (
     ALL as ALL,
     ELSEWHERE as ELSEWHERE,
-    OF as OF,
+    SOURCES as SOURCES,
     as_imported as as_imported,
     derived_origin as derived_origin,
     distrusted as distrusted,

@@ -33,11 +33,11 @@ _ZERO = array("q", (0,)).tobytes()
 """The totals of a counter that has counted no page: 0 tokens before the first."""
 
 MAX_ITEMS, MAX_PAGES = 4 * PAGE, 8
-"""Items and pages that stay in memory after a read, up to twice as many. Items of a longer read do not."""
+"""How many items and pages are cached, at times twice as many. A read of more items is not cached."""
 
 
 class RecentCache(Generic[V]):
-    """A cache by number of the last values used: at least `size` of them, and at most twice as many.
+    """A cache of the most recently used values, by number: at least `size`, and at most twice as many.
 
     It has two generations: when `new` is full it becomes `old`, and what was `old` is dropped.
     """
@@ -91,9 +91,9 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
 class Outline(msgspec.Struct, array_like=True, frozen=True):
     """What an archive knows from `start` to `end` without loading pages.
 
-    By page: the lowest and highest id, the position of the last user message before it plus one (0 if there
-    is none), and by counter the tokens before it, as far as they were counted. `sizes` are the tokens of the
-    items that every request shows.
+    By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
+    before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
+    they were counted (`totals`). `sizes` are the tokens of the items that every request shows.
     """
 
     start: int
@@ -101,7 +101,7 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
     highest: str
     lows: list[str]
     highs: list[str]
-    users: bytes
+    users_before: bytes
     marks: bytes
     edits: bytes
     detached_members: dict[int, list[int]]
@@ -147,9 +147,9 @@ class Archive(Segment):
         self.late_sums = {key: array("q", sums) for key, sums in outline.late_sums.items()}
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
-        self._users_before = _numbers(outline.users)
+        self._users_before = _numbers(outline.users_before)
         self._pages = RecentCache[_Opened](MAX_PAGES)
-        self._read = RecentCache[Item](MAX_ITEMS)  # by position
+        self._recent_items = RecentCache[Item](MAX_ITEMS)  # by position
         self._shapes_of = RecentCache[list[tuple[int, Shape]]](MAX_PAGES)
         self._counts: dict[tuple[str, int], array[int]] = {}  # of pages that were counted here
 
@@ -165,13 +165,13 @@ class Archive(Segment):
 
     def read(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions; the missing ones are loaded at once."""
-        new, old = self._read.new, self._read.old
+        new, old = self._recent_items.new, self._recent_items.old
         found = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
         missing = [position for position in positions if position not in found]
         if missing:
             found.update(zip(missing, self._loader.items(missing), strict=True))
         if len(found) <= MAX_ITEMS and not found.keys() <= new.keys():
-            self._read.update(found)
+            self._recent_items.update(found)
         return [found[position] for position in positions]
 
     def load(self, positions: Sequence[int]) -> None:
@@ -198,7 +198,7 @@ class Archive(Segment):
             found.append(counts[within])
         return found
 
-    def counted_items(self) -> int:
+    def cached_counts(self) -> int:
         first, last = self.outline.first_page, (self.outline.end - 1) // PAGE
         ends = {key: first + len(totals) - 1 for key, totals in self.totals.items()}
         in_last = sum(len(self.counts(key, number)) for key, number in ends.items() if number == last)
@@ -365,9 +365,9 @@ class _ByOffset(Sequence[T]):
 
 
 def archived(
-    transcript: Transcript, start: int = 0, before: Outline | None = None
+    transcript: Transcript, start: int = 0, previous: Outline | None = None
 ) -> tuple[Outline, dict[int, Page]]:
-    """The outline of a transcript from a position on, and the pages that the outline `before` lacks."""
+    """The outline of a transcript from a position on, and the pages that the outline `previous` lacks."""
     view, tip = transcript.view, transcript.tip
     log, end = view.log, view.end
     own = [segment for segment, _, _ in log.pieces(start, end)]
@@ -376,18 +376,18 @@ def archived(
         view.counted(counter)
         log.tokens(start, end, counter)
     first = start // PAGE
-    if before is not None:  # pages that some counter in use has not counted are made again
-        counted = (len(array("q", before.totals.get(key, _ZERO))) - 1 for key in counters)
-        first = min([before.end // PAGE, *(before.first_page + pages for pages in counted)])
+    if previous is not None:  # pages that some counter in use has not counted are made again
+        counted = (len(array("q", previous.totals.get(key, _ZERO))) - 1 for key in counters)
+        first = min([previous.end // PAGE, *(previous.first_page + pages for pages in counted)])
     numbers = range(first, -(-end // PAGE) if end > start else first)
-    keys = {*counters, *(before.totals if before else ())}
+    keys = {*counters, *(previous.totals if previous else ())}
     pages = {number: _page_of(log, number, start, end, keys) for number in numbers}
-    kept = 0 if before is None else first - before.first_page
+    kept = 0 if previous is None else first - previous.first_page
     users = (log.last_user(max(number * PAGE, start)) for number in numbers)
-    users_before = array("I", [] if before is None else _numbers(before.users)[:kept])
+    users_before = array("I", [] if previous is None else _numbers(previous.users_before)[:kept])
     users_before.extend(0 if user is None or user < start else user + 1 for user in users)
     late = log.positions("late", start, end)
-    late_sums = dict(before.late_sums) if before is not None and late else {}
+    late_sums = dict(previous.late_sums) if previous is not None and late else {}
     for counter in (Late(f"{key}/late", one.count) for key, one in counters.items() if late):
         sizes = (log.tokens(position, position + 1, counter) for position in late)
         late_sums[counter.key] = array("q", accumulate(sizes, initial=0)).tobytes()
@@ -395,15 +395,15 @@ def archived(
         start=start,
         end=end,
         highest=log.segments[-1].highest,
-        lows=[*(before.lows[:kept] if before else ()), *(min(page.ids) for page in pages.values())],
-        highs=[*(before.highs[:kept] if before else ()), *(max(page.ids) for page in pages.values())],
-        users=users_before.tobytes(),
+        lows=[*(previous.lows[:kept] if previous else ()), *(min(page.ids) for page in pages.values())],
+        highs=[*(previous.highs[:kept] if previous else ()), *(max(page.ids) for page in pages.values())],
+        users_before=users_before.tobytes(),
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
         detached_members=log.detached_members(start, end),
         late=array("I", late).tobytes(),
         late_sums=late_sums,
-        totals={key: _totals(key, before, kept, pages, end) for key in keys},
+        totals={key: _totals(key, previous, kept, pages, end) for key in keys},
         sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
         shape=packed_shape(tip.shape),
         grouping=tip.grouping.packed(),
@@ -438,9 +438,9 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
     return counts
 
 
-def _totals(key: str, before: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
+def _totals(key: str, previous: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
     """The tokens before each page, up to the first page that is not full or not counted to its end."""
-    totals = array("q", _ZERO if before is None else before.totals.get(key, _ZERO))
+    totals = array("q", _ZERO if previous is None else previous.totals.get(key, _ZERO))
     if len(totals) > kept:  # otherwise an earlier page is not counted to its end
         del totals[kept + 1 :]
         for number, page in pages.items():

@@ -185,7 +185,7 @@ class Segment:
             sums[known : known + len(more)] = more  # as in `tokens`
         return sums[last] - sums[first] if first < last else 0
 
-    def counted_items(self) -> int:
+    def cached_counts(self) -> int:
         """The number of items that were counted, summed over all counters."""
         return sum(len(sums) - 1 for sums in self.sums.values())
 

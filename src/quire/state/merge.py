@@ -59,7 +59,7 @@ def fork_scoped(
     the whole log, and hides what is outside its scope.
     """
     if isinstance(tools, str):
-        raise WrongType("tools is a collection of names, not a single name")
+        raise WrongType("tools must be a collection of names, not a single name")
     child = parent.fork()
     if turns is None and tools is None:
         return child

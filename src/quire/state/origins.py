@@ -14,7 +14,7 @@ from quire.items import Distrust, Item, Origin, Summary, is_below, lowest, own_o
 from quire.state.log import EDIT
 from quire.state.view import View, keep_memo, memos
 
-OF = "quire.of"
+SOURCES = "quire.of"
 """The key of `extras` for the ids of the sources of an item; it is erased together with them."""
 
 ALL = "*"
@@ -38,7 +38,7 @@ def origin_of(view: View | None, item: Item) -> Origin:
 
 def source_ids(item: Item) -> list[str]:
     """The ids of the items that an item names as its sources."""
-    return [name for name in item.extras.get(OF, ()) if name != ALL] if item.extras else []
+    return [name for name in item.extras.get(SOURCES, ()) if name != ALL] if item.extras else []
 
 
 def derived_origin(item: Item, sources: Iterable[Origin], *, has_others: bool) -> Origin:

@@ -150,7 +150,7 @@ class JSONLinesStore(MemoryStore):
             if not is_new:
                 self._report("was an empty file: a new store was begun in it")
         else:
-            with suppress(StoreDamaged):  # each call raises it, and `recover` reads the undamaged entries
+            with suppress(StoreDamaged):  # every later call but `recover` raises it
                 self._catch_up()
                 self._truncate()
 
@@ -195,7 +195,7 @@ class JSONLinesStore(MemoryStore):
             os.close(self._fd)
         self._fd, self._logs, self._size = None, {}, _HEAD_SIZE
         self._changed = {}
-        self._changes = self._removal = self._changes + 1  # the next file may be another
+        self._changes = self._removal = self._changes + 1  # perhaps another file: list all
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
@@ -276,7 +276,7 @@ def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[b
     """The lines of entries after a version."""
     for version, stream, body, checksum in checksummed_rows(place, entries, after):
         if b"\n" in body or b"\r" in body or not _is_object(body):
-            raise InvalidValue(f"a body is one JSON object on one line, and {len(body):,} bytes are not")
+            raise InvalidValue(f"a body must be one JSON object on one line: {len(body):,} bytes are not")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
         yield (
             b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"

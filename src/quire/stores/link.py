@@ -50,7 +50,7 @@ class Link:
         try:
             parts = conninfo_to_dict(url)
         except (psycopg.Error, AttributeError):  # its message may hold the password
-            raise InvalidValue("the address of the database is postgresql://role@host:port/name") from None
+            raise InvalidValue("the address of a database must be postgresql://role@host:port/name") from None
         self._secrets = [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
         host, port = parts.get("host", "this machine"), parts.get("port", 5432)
         self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
@@ -129,7 +129,7 @@ class Link:
             self._check_open()
             raise self._failure(error) from error
         except UnicodeEncodeError:
-            raise InvalidValue("a name is made of printable characters") from None
+            raise InvalidValue("a name must have only printable characters") from None
 
     def _check_open(self) -> None:
         check_process(self._process)
@@ -196,5 +196,5 @@ def _is_loss(error: psycopg.OperationalError) -> bool:
 def _checked_connections(connections: int | None) -> int:
     number = str(os.environ.get(CONNECTIONS, _MAX_CONNECTIONS) if connections is None else connections)
     if not number.isdecimal() or int(number) == 0:
-        raise InvalidValue(f"connections, or {CONNECTIONS}, is a number from 1 on")
+        raise InvalidValue(f"connections, or {CONNECTIONS}, must be a number from 1 on")
     return int(number)

@@ -49,7 +49,7 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
     store needs its key; entries of another key are lost.
     """
     if target.scopes():
-        raise InvalidValue("a store is salvaged into an empty one, and this one is not empty")
+        raise InvalidValue("a store must be salvaged into an empty one, and this one is not empty")
     found, last = dict[Place, dict[int, Stored]](), Counter[Place]()
     recovered = list(_recovered(url))
     for place, stored in recovered:

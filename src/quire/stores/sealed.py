@@ -49,7 +49,7 @@ class Seal:
 
     def __init__(self, key: bytes) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_LENGTH:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidValue(f"a key is {KEY_LENGTH} bytes")
+            raise InvalidValue(f"a key must be {KEY_LENGTH} bytes")
         try:
             from cryptography.exceptions import InvalidTag
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -699,7 +699,7 @@ class _File:
         except MemoryError as error:  # a damaged length may be huge
             raise StoreFailed(f"{self.path} needs more memory than there is") from error
         except UnicodeEncodeError:
-            raise InvalidValue("a name is made of printable characters") from None
+            raise InvalidValue("a name must have only printable characters") from None
 
     def failure(self, error: sqlite3.Error) -> StoreError:
         """Our error for an error of SQLite."""

@@ -81,8 +81,8 @@ _begins_sealed = re.compile(rb'\s*\{\s*"kind"\s*:\s*"sealed"\s*[,}]').match
 class Place(NamedTuple):
     """The address of one conversation: a scope, such as a tenant or a user, and a name within it.
 
-    Nothing of one scope is readable from another. A conversation without a scope is a scope of its own, which
-    its forks and sub-agents share: that of `q3` and `q3/fork` is `/q3`.
+    Nothing of one scope is readable from another. A conversation that was given no scope gets one of its own,
+    which its forks and sub-agents share: `q3` and `q3/fork` are both in `/q3`.
     """
 
     scope: str
@@ -90,7 +90,7 @@ class Place(NamedTuple):
 
     @property
     def named(self) -> str:
-        """The scope as the caller named it: a conversation without one gets its own, which is not shown."""
+        """The scope that the caller gave, without the part that only this conversation and its forks have."""
         before = self.scope.removesuffix(_own_scope(self.conversation))
         return before if before != self.scope and (not before or before.endswith("/")) else self.scope
 
@@ -110,20 +110,20 @@ def _own_scope(conversation: str) -> str:
 def place_at(address: str | None = None, *, scope: str = "", conversation: str = "") -> Place:
     """The place of `"scope/conversation"`, or of the two given by name.
 
-    An address without a slash is a conversation without a scope. So is one whose scope ends with a slash,
-    such as `agent/`. A slash or a percent sign within a part is written as in a URL: `%2F`, `%25`.
+    An address without a slash is a conversation without a scope. In a scope that ends in a slash (`agent/`),
+    each conversation has a scope of its own. A slash or a percent sign in a part is written `%2F` or `%25`.
     """
     if address is None:
         name, within = _checked(conversation, "a conversation"), checked_scope(scope)
         if within.startswith("/") or "//" in within:
-            raise InvalidValue("a scope neither begins with a slash nor has two in a row: these are reserved")
+            raise InvalidValue("a scope must not begin with a slash or have two in a row: these are reserved")
         own = within + _own_scope(name) if not within or within.endswith("/") else within
         return Place(checked_scope(own), name)
     if scope or conversation:
         raise InvalidValue("name a place by its address, or by scope and conversation, not by both")
     parts = _checked(address, "an address", 7 * MAX_NAME).split("/")
     if len(parts) > 2:
-        raise InvalidValue("an address is scope/conversation: a slash within a part is written %2F")
+        raise InvalidValue("an address must be scope/conversation: a slash within a part is written %2F")
     try:
         *scopes, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
@@ -148,30 +148,30 @@ def checked_stream(name: object, what: str = "the name of a stream") -> str:
     """The name, if a stream may have it."""
     stream = _checked(name, what)
     if not stream:
-        raise InvalidValue(f"{what} is empty")
+        raise InvalidValue(f"{what} must not be empty")
     return stream
 
 
 def checked_name(name: object) -> str:
     """The name, if a transcript may have it; the error says why not."""
     stream = checked_stream(name, "the name of a transcript or a fork")
-    if is_own(stream):
-        raise InvalidValue("the name of a transcript does not begin with a dot")
+    if is_internal(stream):
+        raise InvalidValue("the name of a transcript must not begin with a dot")
     return stream
 
 
-def is_own(stream: str) -> bool:
-    """Whether a stream is one of the session's own, and not a transcript."""
+def is_internal(stream: str) -> bool:
+    """Whether a stream belongs to the session itself: it is not a transcript."""
     return stream.startswith(".")
 
 
 def _checked(name: object, what: str, max_length: int = MAX_NAME) -> str:
     if not isinstance(name, str):
-        raise WrongType(f"{what} is a text, not {type(name).__name__}")
+        raise WrongType(f"{what} must be a text, not {type(name).__name__}")
     if len(name) > max_length:
         raise TooLarge(f"{what} has {len(name):,} characters; the limit is {max_length:,}")
     if not name.isprintable():
-        raise InvalidValue(f"{what} is made of printable characters")
+        raise InvalidValue(f"{what} must have only printable characters")
     return name
 
 
@@ -205,7 +205,7 @@ class Changes(NamedTuple):
     """The conversations of a scope that changed since an earlier call."""
 
     versions: dict[str, LogVersion]
-    """The conversations that began, grew or were replaced in."""
+    """The conversations that are new, have new entries, or have entries that were replaced."""
 
     is_all: bool
     """Whether `versions` lists the whole scope, so that any other conversation was removed."""
@@ -240,10 +240,10 @@ class Opening(NamedTuple):
     """The versions of the entries that the checkpoint names, all before its own."""
 
     named: bytes = b""
-    """The bodies of these entries, joined by commas: one long text is checked faster than many short ones."""
+    """The bodies of the needed entries, joined by commas: one long text is checked faster than many."""
 
     links: int | None = None
-    """The version of the conversation of links of the scope, if the store read it too."""
+    """The version of the scope's conversation `LINKS`, if the store read it in the same query."""
 
 
 class Damage(NamedTuple):
@@ -272,7 +272,7 @@ class Store(ABC):
     """Whether the store keeps checkpoints."""
 
     knows_open_jobs: bool = False
-    """Whether `with_open_jobs` takes one query, and `append` takes `settled`."""
+    """Whether `append` accepts `settled` (no job is open any more), so `with_open_jobs` takes one query."""
 
     reports: tuple[str, ...] = ()
     """What the store repaired since it was opened, such as the unfinished append of a process that died."""
@@ -297,7 +297,7 @@ class Store(ABC):
         waits_for_disk(durable or "process")
         if isinstance(url, Store):
             if key is not None or durable is not None:
-                raise InvalidValue("key and durable are given where a store is opened; this one is open")
+                raise InvalidValue("key and durable must be given where a store is opened; this one is open")
             return url
         store = _opened(url, durable or "process")
         if key is None:
@@ -530,9 +530,9 @@ def checked_path(path: str | os.PathLike[str]) -> str:
         address = os.fspath(path)
         has_nul = "\0" in address
     except TypeError:
-        raise WrongType(f"a store is opened by a text or a path, not {type(path).__name__}") from None
+        raise WrongType(f"a store must be opened by a text or a path, not {type(path).__name__}") from None
     if has_nul:
-        raise InvalidValue("the address of a store has no NUL")
+        raise InvalidValue("the address of a store must not have a NUL character")
     return address
 
 
@@ -559,7 +559,7 @@ Row = tuple[int, str, bytes, int]
 def waits_for_disk(durable: str) -> bool:
     """Whether an append is to wait for the disk."""
     if durable not in ("process", "power"):
-        raise InvalidValue("durable is 'process' or 'power'")
+        raise InvalidValue("durable must be 'process' or 'power'")
     return durable == "power"
 
 
@@ -581,7 +581,7 @@ def check_place(place: object) -> None:
     """Refuse anything but a `Place`, such as an address as text."""
     if not isinstance(place, Place) or not _are_texts(*place):
         name = type(place).__name__
-        raise WrongType(f"a place is a Place of two texts, as place_at gives it; this is of type {name}")
+        raise WrongType(f"a place must be a Place of two texts, as place_at gives it; this is of type {name}")
 
 
 def _are_texts(scope: object, conversation: object) -> bool:
@@ -592,7 +592,7 @@ def checked_start(place: object, after: object) -> int:
     """The version after which a read begins, if its arguments are valid."""
     check_place(place)
     if type(after) is not int:
-        raise WrongType(f"a version is a number, not {type(after).__name__}")
+        raise WrongType(f"a version must be a number, not {type(after).__name__}")
     return max(after, 0)
 
 
@@ -601,7 +601,7 @@ def checked_append(place: Place, entries: Sequence[Entry], expected: int) -> Pla
     if type(place) is not Place:
         check_place(place)
     if type(expected) is not int:
-        raise WrongType(f"the expected version is a number, not {type(expected).__name__}")
+        raise WrongType(f"the expected version must be a number, not {type(expected).__name__}")
     for stream, _ in entries:
         checked_stream(stream)
     _check_bytes(body for _, body in entries)
@@ -622,7 +622,7 @@ def checked_versions(place: object, versions: Iterable[object]) -> list[int]:
     numbers = list[int]()
     for version in versions:
         if type(version) is not int:
-            raise WrongType(f"a version is a number, not {type(version).__name__}")
+            raise WrongType(f"a version must be a number, not {type(version).__name__}")
         numbers.append(version)
     return sorted(set(numbers))
 
@@ -631,19 +631,19 @@ def checked_checkpoint(
     place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
 ) -> tuple[list[int], list[Row]]:
     """The needs of a checkpoint and the rows of its parts, if the arguments are valid."""
-    named = [at for at in checked_versions(place, needs) if at < version]
+    needed = [at for at in checked_versions(place, needs) if at < version]
     _check_bytes([head, *parts.values()])
     if any(not 1 <= number <= MAX_PART for number in checked_versions(place, [version, *parts])):
-        raise OutOfRange(f"versions and parts of a checkpoint have numbers from 1 to {MAX_PART:,}")
-    rows = [(0, part_stream(version, named), head)]
+        raise OutOfRange(f"versions and parts of a checkpoint must have numbers from 1 to {MAX_PART:,}")
+    rows = [(0, part_stream(version, needed), head)]
     rows += [(part, part_stream(0, []), body) for part, body in parts.items()]
-    return named, [(part, of, body, checksum_entry(*place, part, of, body)) for part, of, body in rows]
+    return needed, [(at, stream, body, checksum_entry(*place, at, stream, body)) for at, stream, body in rows]
 
 
 def _check_bytes(bodies: Iterable[object]) -> None:
     for body in bodies:
         if not isinstance(body, bytes):
-            raise WrongType(f"a body is bytes, not {type(body).__name__}")
+            raise WrongType(f"a body must be bytes, not {type(body).__name__}")
 
 
 def conflict(place: Place, expected: int, found: int) -> Conflict:
@@ -668,7 +668,7 @@ def checksum_entry(scope: str, conversation: str, version: int, stream: str, bod
 
 
 def part_stream(version: int, needs: object) -> str:
-    """The stream of a part of a checkpoint; its version is the number of the part."""
+    """The stream in the checksum of a part of a checkpoint; the number of the part is used as its version."""
     return f".checkpoint {version} {needs}"
 
 
@@ -761,10 +761,10 @@ def items_in(place: Place, stored: Sequence[Stored]) -> list[Item]:
     try:  # one array is decoded faster than many items
         return JSON.decode(b"[%b]" % b",".join([entry.body for entry in stored]))
     except Damaged:
-        return [_item_in(place, entry) for entry in stored]
+        return [_decode_entry(place, entry) for entry in stored]
 
 
-def items_of(place: Place, bodies: bytes, count: int) -> list[Item]:
+def decode_bodies(place: Place, bodies: bytes, count: int) -> list[Item]:
     """The items of `count` entries, whose bodies are joined by commas."""
     with suppress(Damaged):
         items = JSON.decode(b"[%b]" % bodies)
@@ -773,7 +773,7 @@ def items_of(place: Place, bodies: bytes, count: int) -> list[Item]:
     raise damaged(place, 0, "an entry is missing or no item")
 
 
-def _item_in(place: Place, entry: Stored) -> Item:
+def _decode_entry(place: Place, entry: Stored) -> Item:
     try:
         return JSON.decode_item(entry.body)
     except Damaged as fault:

@@ -26,8 +26,8 @@ from quire.items import (
     Unknown,
     freeze,
 )
-from quire.state import ALL as ALL, CLOSED, ELSEWHERE, MERGED as MERGE_MARK, OF as OF, TASK
-from quire.stores.store import JOBS as JOBS, Entry, Place, Store, is_own
+from quire.state import ALL as ALL, CLOSED, ELSEWHERE, MERGED as MERGE_MARK, SOURCES as SOURCES, TASK
+from quire.stores.store import JOBS as JOBS, Entry, Place, Store, is_internal
 
 MAIN = "main"
 
@@ -53,7 +53,7 @@ LINKS = "~recalled"
 OUTPUTS = "quire.outputs"
 """The key of `extras` of a tool result for the handles of its output in the pool."""
 
-CALLERS = "quire.callers"
+RUN_BY_CALLER = "quire.callers"
 """The key of `extras` of a call that the caller of the agent runs: the agent waits for its result."""
 
 UNTRUSTED = "quire.untrusted"
@@ -61,7 +61,7 @@ UNTRUSTED = "quire.untrusted"
 
 FORGOTTEN_TEXT = "[forgotten]"
 
-_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, OF, ELSEWHERE, OUTPUTS)
+_KEPT_EXTRAS = (MERGE_MARK, CLOSED, TASK, SOURCES, ELSEWHERE, OUTPUTS)
 """The extras that a tombstone keeps: ids, and which item was derived from which."""
 
 _ERASED_FIELDS: dict[type, dict[str, Any]] = {
@@ -80,7 +80,7 @@ _ERASED_FIELDS: dict[type, dict[str, Any]] = {
 
 def holds_content(stream: str) -> bool:
     """Whether entries of a stream hold content, and not only ids and numbers."""
-    return not is_own(stream) or stream in (POOL, JOBS, RECEIPT_PARTS)
+    return not is_internal(stream) or stream in (POOL, JOBS, RECEIPT_PARTS)
 
 
 def tombstone(item: Item, **extras: str) -> Item:

@@ -29,7 +29,7 @@ class Share(
         whole(self.minimum, "Share.minimum", least=0)
         whole(self.weight, "Share.weight", least=0)
         if self.maximum is not None and self.minimum > whole(self.maximum, "Share.maximum", least=0):
-            raise InvalidLimit(f"Share.minimum {self.minimum:,} is above Share.maximum {self.maximum:,}")
+            raise InvalidLimit(f"Share.minimum {self.minimum:,} must not exceed maximum {self.maximum:,}")
 
 
 class _Window(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Budget(
         for name, share in self.shares.items():
             if not isinstance(share, Share):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise WrongType(
-                    f"Budget.shares[{cut(name)!r}] is a Share(weight=…), not {type(share).__name__}"
+                    f"Budget.shares[{cut(name)!r}] must be a Share(weight=…), not {type(share).__name__}"
                 )
         minimums = sum(share.minimum for share in self.shares.values())
         if minimums > self.available:

@@ -40,9 +40,9 @@ def checked_counter(counter: Any) -> Counter:
     # `isinstance` with a protocol takes longer than counting the new items of a long view.
     if isinstance(counter, type) or not (hasattr(counter, "count") and hasattr(counter, "total")):
         what = "a class" if isinstance(counter, type) else type(counter).__name__
-        raise WrongType(f"a counter has key, count and total, as that of counter_for(model) has; not {what}")
+        raise WrongType(f"a counter must have key, count and total, as counter_for(model) has; not {what}")
     if not isinstance(counter.key, str):
-        raise WrongType(f"the key of a counter is a text, not {type(counter.key).__name__}")
+        raise WrongType(f"the key of a counter must be a text, not {type(counter.key).__name__}")
     return cast(Counter, counter)
 
 
@@ -73,27 +73,27 @@ def largest_sum(tokens: int, counter: Counter) -> int:
 def whole(value: Any, what: str, least: int = -MAX_COUNT) -> int:
     """The value, or an error that names it if it is not a whole number of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise WrongType(f"{what} is a whole number, not {type(value).__name__}")
+        raise WrongType(f"{what} must be a whole number, not {type(value).__name__}")
     if value < least:
-        raise InvalidLimit(f"{what} is {value:,}; it is at least {least}")
+        raise InvalidLimit(f"{what} must be at least {least}, not {value:,}")
     if value > MAX_COUNT:
-        raise InvalidLimit(f"{what} is above {MAX_COUNT:,}")
+        raise InvalidLimit(f"{what} must be at most {MAX_COUNT:,}")
     return value
 
 
 def number(value: Any, what: str, least: float) -> float:
     """The value, or an error that names it if it is not a number of at least `least`."""
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise WrongType(f"{what} is a number, not {type(value).__name__}")
+        raise WrongType(f"{what} must be a number, not {type(value).__name__}")
     if not least <= value <= MAX_COUNT:  # so that NaN fails too
-        raise InvalidLimit(f"{what} is not between {least} and {MAX_COUNT:,}")
+        raise InvalidLimit(f"{what} must be between {least} and {MAX_COUNT:,}")
     return value
 
 
 def named(value: Any, what: str) -> str:
     """The value, or an error that names it if it is not a text or is empty."""
     if not isinstance(value, str):
-        raise WrongType(f"{what} is a text, not {type(value).__name__}")
+        raise WrongType(f"{what} must be a text, not {type(value).__name__}")
     if not value:
-        raise InvalidValue(f"{what} is empty")
+        raise InvalidValue(f"{what} must not be empty")
     return value

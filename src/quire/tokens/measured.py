@@ -320,11 +320,11 @@ def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     """One definition per tool: an entry for Gemini may hold many functions, and tools of its own."""
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools are a list of definitions, not {type(cast(object, tools)).__name__}")
+        raise WrongType(f"tools must be a list of definitions, not {type(cast(object, tools)).__name__}")
     definitions: list[Definition] = []
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a tool definition is a mapping, not {type(tool).__name__}")
+            raise WrongType(f"a tool definition must be a mapping, not {type(tool).__name__}")
         declared = [one for name in _DECLARED if name in tool for one in single_definitions(tool[name])]
         own = {name: value for name, value in tool.items() if name not in _DECLARED} if declared else tool
         definitions += [*declared, own] if own or not declared else declared

@@ -59,13 +59,13 @@ class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
         if _pieces(width, height, self.patch) > limits.patches:
             scale = sqrt(self.patch**2 * limits.patches / (width * height))
             across, down = width * scale / self.patch, height * scale / self.patch
-            whole = min(floor(across) / across, floor(down) / down) or 1.0
-            width, height = width * scale * whole, height * scale * whole
+            scale *= min(floor(across) / across, floor(down) / down) or 1.0  # one side has whole patches only
+            width, height = width * scale, height * scale
         return round(min(_pieces(width, height, self.patch), limits.patches) * self.factor)
 
 
 class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
-    """`each` for every crop. A large image is cut by two thirds of its short side."""
+    """`each` for every crop. The side of a crop of a large image is two thirds of its short side."""
 
     each: int
 

@@ -71,7 +71,7 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Images of a request, base64 bytes of one, pixels of its longer side (`many_side` above `many`)."""
+    """Images of a request, base64 bytes of one, pixels of its longer side (`many_side` for over `many`)."""
 
     count: int | None = None
     bytes: int | None = None

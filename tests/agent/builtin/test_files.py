@@ -108,7 +108,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(desk: Desk) -> None:
         ("edit_file", {"path": "text.txt", "old": "", "new": "1"}, "nothing would change"),
         ("remove_file", {"path": "full"}, "full cannot be used: Directory not empty"),
         ("search_files", {"text": ""}, "one line, and not empty"),
-        ("list_files", {"pattern": ""}, "a pattern has 1 to 500 characters"),
+        ("list_files", {"pattern": ""}, "a pattern must have 1 to 500 characters"),
     ]
     before = {path: path.read_bytes() for path in desk.room.rglob("*") if path.is_file()}
     for verb, arguments, words in rows:

@@ -18,9 +18,9 @@ from quire.agent.tools import Allowance, Tool, tool
 from quire.compactors import transcript_text
 from quire.errors import InvalidValue, UnknownKey, WrongType, cut
 from quire.items import Handoff, Item, Message, OptionsMeta, Origin, lowest
-from quire.session import Session, log_of, trace
+from quire.session import Session, add_sources, log_of
 from quire.state import origin_of
-from quire.stores.streams import MAIN, OF, UNTRUSTED
+from quire.stores.streams import MAIN, SOURCES, UNTRUSTED
 from quire.tokens import named, whole
 
 MakeAgent = Callable[[Session], Agent]
@@ -51,7 +51,7 @@ class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         named(self.name, "the name of a role")
         if not callable(self.make):  # pyright: ignore[reportUnnecessaryComparison]
-            raise WrongType(f"a role is made by a function, not {type(self.make).__name__}")
+            raise WrongType(f"a role must be made by a function, not {type(self.make).__name__}")
         if self.sees not in ("brief", "all"):
             whole(self.sees, "the turns that a role sees", least=1)
 
@@ -154,7 +154,7 @@ class Delegation:
             raise _unknown(name, sub_agents(session))
         child = await session.aio.child(name)
         items = _items_since(child, log_of(child).state.inherited_length(MAIN))
-        trace(item.id for item in items)
+        add_sources(item.id for item in items)
         text = transcript_text(items, _MAX_TEXT)[start:]
         length = len(text) if allowance is None else allowance.characters(text) - len(_MORE)
         return text if length >= len(text) - len(_MORE) else text[:length] + _MORE.format(start + length)
@@ -189,7 +189,7 @@ def _brief(task: str, session: Session) -> Message:
     origins: list[Origin] = [origin_of(view, view.log.item(p)) for p in positions if p is not None]
     origins.append("model" if len(origins) == len(positions) else "external")  # an item is unknown here
     # The call is its source, so that forgetting the call forgets the task.
-    return Message("user", task, origin=lowest(origins), extras={OF: [call.id]})
+    return Message("user", task, origin=lowest(origins), extras={SOURCES: [call.id]})
 
 
 async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None, pointer: str) -> str:
@@ -209,7 +209,7 @@ async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None
     if reply.stop != "done":
         words = f"{name} stopped before it was done ({reply.stop}): {reply.text}"
         return words + describe_calls_in(_items_since(agent.session, before))
-    trace(item.id for item in reply.items if isinstance(item, Message))
+    add_sources(item.id for item in reply.items if isinstance(item, Message))
     return reply.text + pointer.format(name=name)
 
 

@@ -57,7 +57,7 @@ def file_tools(root: str | Path, visibility: Visibility = "conversation", *, age
     `visibility` says who shares files: `"all"`, one `"agent"`, one `"scope"` or one `"conversation"`. Scope
     and conversation are those of the agent's session; with `agent`, no other agent shares them.
     """
-    checked_type(root, str | Path, "file_tools: the root is the path of a folder")
+    checked_type(root, str | Path, "file_tools: the root must be the path of a folder")
     files = _FileTools(Folders(root, visibility, agent))
     return [
         tool(files.list_files, idempotent=True),
@@ -113,7 +113,7 @@ class _FileTools:
         """
         names = file_names_in(path)
         if first < 1 or count < 1:
-            raise OutOfRange("lines are counted from 1, and at least one is read")
+            raise OutOfRange("lines are counted from 1, and at least one must be read")
         with self._folders.open_root(session) as root, open_folder(root, names[:-1]) as folder:
             lines = _lines_of(_text_of(read_bytes(folder, names, _MAX_BYTES), names))
         if not lines:
@@ -148,7 +148,7 @@ class _FileTools:
         names = names_in(path)
         _check_pattern(files)
         if not text or "\n" in text:
-            raise InvalidValue("the text to search for is one line, and not empty")
+            raise InvalidValue("the text to search for must be one line, and not empty")
         walk = Walk()
         rows: list[str] = []
         skipped = 0
@@ -256,7 +256,7 @@ def _entries_at(root: int, names: tuple[str, ...], walk: Walk) -> Generator[Entr
 
 def _check_pattern(pattern: str) -> None:
     if not pattern or len(pattern) > _MAX_PATTERN:
-        raise InvalidValue(f"a pattern has 1 to {_MAX_PATTERN} characters, such as *.md or notes/*.txt")
+        raise InvalidValue(f"a pattern must have 1 to {_MAX_PATTERN} characters, such as *.md or notes/*.txt")
 
 
 def _matches(names: Sequence[str], pattern: str) -> bool:

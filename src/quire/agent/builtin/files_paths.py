@@ -56,7 +56,7 @@ def names_in(path: str) -> tuple[str, ...]:
     """The names of a path, none for the folder itself; `InvalidValue` if the path leads out of it."""
     names = tuple(name for name in path.split("/") if name not in ("", "."))
     if path.startswith(("/", "~")) or ".." in names or "\0" in path:
-        raise InvalidValue(f"{shown(path)} is refused: paths are relative, such as notes/plan.md, without ..")
+        raise InvalidValue(f"{shown(path)}: a path must be relative, such as notes/plan.md, without ..")
     if len(names) > MAX_DEPTH:
         raise TooLarge(f"the path leads through {len(names)} folders; at most {MAX_DEPTH} are allowed")
     return names
@@ -103,7 +103,7 @@ class Folders:
 
     def __init__(self, root: str | Path, visibility: Visibility, agent: str = "") -> None:
         if visibility not in get_args(Visibility):
-            raise InvalidValue(f"visibility is one of {', '.join(get_args(Visibility))}")
+            raise InvalidValue(f"visibility must be one of {', '.join(get_args(Visibility))}")
         if visibility == "agent" and not agent:
             raise InvalidValue('visibility="agent" needs the name of the agent')
         self._root = os.path.realpath(root)  # links to the root, or above it, are followed

@@ -12,7 +12,7 @@ from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
 from quire.memory import Memory, Quote, Quotes, SelectedQuotes, Shorten, recalled
-from quire.session import Session, handle_of, hooked_recall, hooks_of, link_quotes, log_of, trace
+from quire.session import Session, add_sources, handle_of, hooked_recall, hooks_of, link_quotes, log_of
 from quire.tokens import counter_for, whole
 
 _TOKENS, _READ_TOKENS = 1_024, 2_000
@@ -36,7 +36,7 @@ def recall_tools(*, tokens: int = _TOKENS, memory: Memory | None = None) -> list
 
 
 def bringing_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
-    """The tool by which a model reads outputs that are not shown whole, at most `tokens` at a time.
+    """The tool `bring_back`: a model reads outputs that are not shown whole, at most `tokens` at a time.
 
     It returns less where there is less room, so that its own output is never moved to the pool.
     """
@@ -51,9 +51,9 @@ def bringing_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
             start: The character to start from; 0 is the beginning.
         """
         pool, view, counter, limit = session.pool.copy(), session.view(), counter_for(DEFAULT_MODEL), tokens
-        trace(note.id for note in pool if handle_of(note) == handle)
+        add_sources(note.id for note in pool if handle_of(note) == handle)
         if (original := kept_under(handle, pool, view)) is not None:
-            trace([original.id])
+            add_sources([original.id])
         text = read_back(pool, handle, counter, limit, start, view)
         while limit > 1 and allowance is not None and not allowance.holds(text):
             limit = limit * allowance.characters(text) // len(text)
@@ -75,9 +75,9 @@ class _RecallTools:
             limit: How many matches to return at most.
         """
         here = session.place.conversation
-        asked_in = [(here, item) for item in _this_turn(session)]
+        current_turn = [(here, item) for item in _this_turn(session)]
         memory = self._memory or session.memory
-        find = partial(recalled, memory, question, conversation=here, asked_in=asked_in)
+        find = partial(recalled, memory, question, conversation=here, asked_in=current_turn)
         return self._answer(question, find, session, limit)
 
     def search_knowledge(self, question: str, session: Session, limit: _Limit = 10) -> str:

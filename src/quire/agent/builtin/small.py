@@ -48,5 +48,5 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # a zone is also a file name
         raise InvalidValue(
-            f"no time zone is called {cut(name)!r}: zones are those of IANA, such as Europe/Berlin"
+            f"no time zone is called {cut(name)!r}: zones must be of IANA, such as Europe/Berlin"
         ) from None

@@ -374,7 +374,7 @@ def read_json(arguments: str | Mapping[str, Any]) -> Json:
     """Read arguments, which are a JSON object; an empty text has none."""
     value = read_value(arguments) if isinstance(arguments, str) else arguments
     if value is not None and not isinstance(value, Mapping):
-        raise Misfit(f"the arguments are a JSON object, not {type(value).__name__}")
+        raise Misfit(f"the arguments must be a JSON object, not {type(value).__name__}")
     return dict(cast("Mapping[str, Any]", value or {}))
 
 

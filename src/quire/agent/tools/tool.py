@@ -153,23 +153,23 @@ class Tool:
         if self.name == "<lambda>":
             raise InvalidValue("a function without a name needs one: tool(name=...)")
         if not isinstance(description, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a description is a text, not {type(description).__name__}")
+            raise WrongType(f"a description must be a text, not {type(description).__name__}")
         self._description = description
         self.timeout = timeout
         if timeout is not None and number(timeout, "a timeout", 0) == 0:
-            raise InvalidLimit("a timeout is more than 0 seconds; None means no timeout")
+            raise InvalidLimit("a timeout must be more than 0 seconds; None means no timeout")
         self.is_idempotent, self.asks_person, self.once = idempotent, asks_person, once
         self.approve: Approve = approve
         if not isinstance(approve, bool) and approve != IF_UNTRUSTED and not callable(approve):
             raise WrongType(
-                f"approve is true, false, {IF_UNTRUSTED!r} or a function, not {cut(str(approve))}"
+                f"approve must be true, false, {IF_UNTRUSTED!r} or a function, not {cut(str(approve))}"
             )
         self.names_untrusted = approve == IF_UNTRUSTED
         """Whether its calls list the untrusted items of the request that they answer."""
         self.trust: Origin = checked_origin(trust)
         self.max_output = whole(max_output, "max_output", least=1)
         if max_output > MAX_TEXT:
-            raise InvalidLimit(f"max_output is above {MAX_TEXT:,}, the most that one result may have")
+            raise InvalidLimit(f"max_output must be at most {MAX_TEXT:,}, the most that one result may have")
         self.kind: Kind = "async" if inspect.iscoroutinefunction(inner) else "plain"
         if inspect.isasyncgenfunction(inner):
             self.kind = "generator"
@@ -245,7 +245,7 @@ def tools_of(values: Iterable[Tool | Callable[..., Any] | Definition]) -> Toolse
     The definitions of functions come first. Two tools of the same name are an error.
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"tools are a list, not {type(cast(object, values)).__name__}")
+        raise WrongType(f"tools must be a list, not {type(cast(object, values)).__name__}")
     arguments: list[Any] = list(values)
     definitions: list[Definition] = [one for one in arguments if isinstance(one, Mapping)]
     tools = [one if isinstance(one, Tool) else Tool(one) for one in arguments if not isinstance(one, Mapping)]
@@ -263,7 +263,7 @@ def _unwrap(function: Any) -> Any:
     while isinstance(function, partial):
         function = cast(Any, function).func
     if not inspect.isroutine(function):
-        raise WrongType(f"a tool is a function or a method, not {type(function).__name__}")
+        raise WrongType(f"a tool must be a function or a method, not {type(function).__name__}")
     return function
 
 

@@ -100,7 +100,7 @@ class Runtime:
         """The context with this name, created if there is none."""
         if name not in self._contexts:
             if "~" in checked_name(name):
-                raise InvalidValue(f"the name of a context has no ~, as {cut(name)!r} has")
+                raise InvalidValue(f"the name of a context must not have a ~, as {cut(name)!r} has")
             self._contexts[name] = Context(session=self.session, transcript=name, on_change=self.after_change)
         return self._contexts[name]
 
@@ -181,7 +181,7 @@ class Runtime:
         return self.get_context().transcript
 
     def _coder(self, strategy: Strategy | None, kept: Path | None = None) -> Coder:
-        strategy = checked_type(strategy, Strategy | None, "a strategy is a Strategy") or self.strategy
+        strategy = checked_type(strategy, Strategy | None, "a strategy must be a Strategy") or self.strategy
         return Coder(
             self.generate or os.environ.get(MODEL_VARIABLE) or "local",
             session=self.session,

@@ -96,7 +96,7 @@ def items_in(messages: object, section: str) -> tuple[Item, ...]:
 def new_items(message: Mapping[str, Any], tool_names: Mapping[str, str]) -> list[Item]:
     """A message as items to be recorded now; `tool_names` are by call id."""
     if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a message is a dictionary with a role, not {type(message).__name__}")
+        raise WrongType(f"a message must be a dictionary with a role, not {type(message).__name__}")
     readable = _readable(message)
     if readable.get("role") == "tool" and not readable.get("name"):
         readable = {**readable, "name": tool_names.get(str(readable.get("tool_call_id")))}
@@ -112,7 +112,7 @@ def content_in(message: object) -> Content:
     if isinstance(message, Mapping) and "role" in message:
         fields = cast("Mapping[str, Any]", message)
         if fields["role"] != "user":
-            raise WrongType("an agent is sent messages of the user; others are added to its memory")
+            raise WrongType("an agent must be sent messages of the user; others are added to its memory")
         return parse_content(fields.get("content"))
     if isinstance(message, list | tuple):
         parts = [part for one in cast("Sequence[object]", message) for part in parts_of(content_in(one))]
@@ -262,7 +262,7 @@ class MemoryCopy:
 
     def __init__(self, source: Any) -> None:
         if not callable(getattr(source, "get_messages_only", None)):
-            raise WrongType(f"a memory has get_messages_only; {type(source).__name__} has not")
+            raise WrongType(f"a memory must have get_messages_only; {type(source).__name__} has not")
         self.source, self._copy = source, Memory()
         self._copied: dict[Place, list[Any]] = {}
 

@@ -301,7 +301,7 @@ class ContextTemplate:
     def add_section(self, section: Any, index: int | None = None) -> None:
         """Add a section at the end, or at an index."""
         if not hasattr(section, "name") or not callable(getattr(section, "get_messages", None)):
-            raise WrongType(f"a section has a name and get_messages; {type(section).__name__} has not")
+            raise WrongType(f"a section must have a name and get_messages; {type(section).__name__} has not")
         if self.get_section(section.name) is not None:
             raise InvalidValue(f"two sections are called {cut(section.name)!r}")
         self.sections.insert(len(self.sections) if index is None else index, section)

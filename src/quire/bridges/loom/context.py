@@ -77,7 +77,7 @@ def _engine_counter(counter: Any) -> Counter:
     if isinstance(counter, TokenCounter) and type(counter).count_messages is TokenCounter.count_messages:
         return counter.counter
     if not callable(getattr(counter, "count_messages", None)):
-        raise WrongType(f"a token counter has count_messages; {type(counter).__name__} has not")
+        raise WrongType(f"a token counter must have count_messages; {type(counter).__name__} has not")
 
     def count(item: Item) -> int:
         message = cast("Message", item)  # the contexts built here have no other items
@@ -313,8 +313,8 @@ class ContextToolExecutor:
     """Runs the query tools. Each answer has a `count`.
 
     A query of the tiers 1 to 3 without a `session_id` uses the session of the executor, or else that of the
-    task whose context was built last in this asyncio task or thread. Queries of the fourth tier and of events
-    search all sessions.
+    task whose context was built last in this asyncio task or thread. A query of the fourth tier searches all
+    sessions unless it names one; queries of events search all.
     """
 
     def __init__(
@@ -355,8 +355,8 @@ class ContextToolExecutor:
                     for one in self.memory.get_l3_summaries(limit, session_id)
                 ]
             case _:
-                own_session = arguments.get("session_id")
-                tasks = await self.memory.search_tasks(arguments["query"], limit, own_session)
+                named_session = arguments.get("session_id")
+                tasks = await self.memory.search_tasks(arguments["query"], limit, named_session)
                 rows = [_statement(task) for task in tasks]
         return {"layer": layer, "count": len(rows), "tasks" if layer == "L1" else "statements": rows}
 

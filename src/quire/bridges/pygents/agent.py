@@ -155,7 +155,7 @@ class Agent(Hooked):
     ) -> Self:
         """An independent agent with branches of the pool and the queue, and copies of the pending turns.
 
-        What is not given is as in the parent; a name of its own is made.
+        Arguments that are not given come from the parent, except the name: a new one is chosen.
         """
         name = _free_name(self.name) if name is None else name
         own_tools = self.tools if tools is None else list(tools)
@@ -190,7 +190,7 @@ class Agent(Hooked):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The agent that `to_dict` wrote; a turn that was running then runs first.
+        """The agent that `to_dict` wrote. If a turn was running at that time, it runs first.
 
         Only `name`, `description` and `tool_names` are required.
         """

@@ -192,9 +192,9 @@ def types_of(callback: AnyHook) -> tuple[HookType, ...]:
     given: Any = getattr(callback, "type", None)
     types: tuple[Any, ...] = (given,) if given is None or isinstance(given, HookType) else tuple(given)
     if not types:
-        raise InvalidValue("a hook has at least one type")
+        raise InvalidValue("a hook must have at least one type")
     if not all(isinstance(kind, HookType) for kind in types):
-        raise WrongType("a hook has a type, such as ContextPoolHook.AFTER_ADD, or a list of types")
+        raise WrongType("a hook must have a type, such as ContextPoolHook.AFTER_ADD, or a list of types")
     return types
 
 

@@ -64,7 +64,7 @@ class Tool(Callback, Hooked):
     ) -> None:
         self.is_generator = inspect.isasyncgenfunction(fn)
         if not self.is_generator and not inspect.iscoroutinefunction(fn):
-            raise WrongType("a tool is an async function or an async generator")
+            raise WrongType("a tool must be an async function or an async generator")
         Callback.__init__(self, fn, lock, fixed or {})
         Hooked.__init__(self, hooks)
 
@@ -184,7 +184,7 @@ class Turn(Hooked, Generic[T]):
         if self._is_running and name in ("tool", "timeout", "args", "kwargs", "hooks"):
             raise SafeExecutionError(f"{name!r} cannot change while the turn is running")
         if name == "timeout" and value is not None and number(value, "a timeout", 0) == 0:
-            raise InvalidLimit("a timeout is more than 0 seconds; None means no timeout")
+            raise InvalidLimit("a timeout must be more than 0 seconds; None means no timeout")
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:

@@ -468,7 +468,7 @@ class ReadOnlyChatContext(ChatContext):
 
     def __init__(self, context: ChatContext) -> None:
         if not isinstance(context, ChatContext):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType("a read-only context is made of the context that it follows, not of its items")
+            raise WrongType("a read-only context must be made of the context it follows, not of its items")
         self._log = context._log
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:

@@ -69,10 +69,10 @@ def _read_content(part: object) -> ChatContent:
     if isinstance(part, Mapping):
         saved = cast("Mapping[str, Any]", part)
         if saved.get("type") != "image" or "image" not in saved:
-            raise InvalidValue("a part of a content is a text, or an image with 'type' and 'image'")
+            raise InvalidValue("a part of a content must be a text, or an image with 'type' and 'image'")
         return ImageContent(saved["image"], saved.get("inference_detail", "auto"))
     if not isinstance(part, str | ImageContent):
-        raise WrongType(f"content consists of texts and images, not {type(part).__name__}")
+        raise WrongType(f"content must consist of texts and images, not {type(part).__name__}")
     return part
 
 
@@ -193,7 +193,7 @@ ChatItem = ChatMessage | FunctionCall | FunctionCallOutput | AgentHandoff | Agen
 def tool_names(tools: Iterable[object]) -> list[str]:
     """The names of tools, which may be names, functions, or objects with a name."""
     if isinstance(tools, str):
-        raise WrongType("tools are a list of names or of tools, not a text")
+        raise WrongType("tools must be a list of names or of tools, not a text")
     return [_tool_name(tool) for tool in tools]
 
 
@@ -203,7 +203,7 @@ def _tool_name(tool: Any) -> str:
     info = getattr(tool, "_tool_info", tool)  # set by the framework's decorator
     name = getattr(info, "name", None) or getattr(info, "__name__", None)
     if not isinstance(name, str):
-        raise WrongType(f"a tool is a name or has one; this {type(tool).__name__} has none")
+        raise WrongType(f"a tool must be a name or have one; this {type(tool).__name__} has none")
     return name
 
 

@@ -137,7 +137,7 @@ def chunks(document: Document, *, tokens: int = 256, counter: Counter | None = N
 
     least = measure("") + _LEAST_TOKENS
     if whole(tokens, "the tokens of a chunk") < least:
-        raise InvalidLimit(f"a chunk has at least {least} tokens, not {tokens}")
+        raise InvalidLimit(f"a chunk must have at least {least} tokens, not {tokens}")
     pieces: list[Chunk] = []
     for section in _sections(document.blocks):
         pieces += _Filling(document.source, section, measure, tokens).chunks()

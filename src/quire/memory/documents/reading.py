@@ -41,14 +41,14 @@ def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None
         name = os.fspath(content) if name is None else name
         content = content_of(content)
     if not isinstance(content, bytes | str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a document is a path, bytes or a text, not {type(content).__name__}")
+        raise WrongType(f"a document must be a path, bytes or a text, not {type(content).__name__}")
     source = name or ""
     shown, kind = cut(source) or "the document", _kind_of(content, source)
     if isinstance(content, bytes) and len(content) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     if kind == _PDF:
         if isinstance(content, str):
-            raise WrongType("a PDF is read from a file or from bytes, not from a text")
+            raise WrongType("a PDF must be a file or bytes, not a text")
         draft = read_pdf(content, shown)
     else:
         text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown)

@@ -46,7 +46,7 @@ from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _SIZE_CHECK_THRESHOLD = 8_000_000
-"""Bytes of media above which the size of a request is computed: without media, the window limits it first."""
+"""With fewer bytes of media the size is not computed: text fills the window before it is too long to send."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -87,7 +87,7 @@ class MessagesWriter(Writer):
         self._needs_thinking = "reasoning_with_calls" in profile.features
         self._deferred = self._deferred_tools()
         self._referenced = frozenset[str]()  # wire names of the deferred tools that a result loads
-        self.writes_plainly = not (self.draft.parameters or self._needs_thinking or self._deferred)
+        self.can_write_fast = not (self.draft.parameters or self._needs_thinking or self._deferred)
         self._start_digest()
 
     def branch(self) -> Self:
@@ -96,7 +96,7 @@ class MessagesWriter(Writer):
         twin._stable_system = len(self._system)
         return twin
 
-    def _write_plain_text(self, role: str, text: str) -> None:
+    def _write_text_fast(self, role: str, text: str) -> None:
         messages, blocks = self.draft.messages, [{"type": "text", "text": text}]
         if messages and messages[-1]["role"] not in (role, "system"):
             messages.append({"role": role, "content": blocks})
@@ -121,7 +121,7 @@ class MessagesWriter(Writer):
             payload["tools"] = [{"name": name, **definition} for name in sorted(names)]
             payload["tool_choice"] = {"type": "none"}
         if plan:
-            _set_breakpoints(payload, self._stable_system, self._slow_end(messages), plan)
+            _set_breakpoints(payload, self._stable_system, self._stable_end(messages), plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class MessagesWriter(Writer):
         messages = self.draft.messages
         if self._last_role() == "system" and messages[-2]["role"] == "assistant":
             for item in self._trailing_instructions:
-                self.draft.report(item, "instructions_as_text", "they follow a turn of the user here")
+                self.draft.report(item, "instructions_as_text", "they must follow a turn of the user")
             texts = [instructions_in_turn(block["text"]) for block in messages[-1]["content"]]
             messages[-1] = {"role": "user", "content": [self._text_part(text) for text in texts]}
             self.draft.first_mutable = len(messages)
@@ -179,13 +179,13 @@ class MessagesWriter(Writer):
         self._flush_trailing_instructions()
         messages.append({"role": "assistant", "content": blocks})
 
-    def _write_plain_turn(
+    def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
         self._write_assistant_blocks(calls if text is None else [self._text_part(text), *calls])
         self._write_user(results)
 
-    def _slow_end(self, messages: list[Json]) -> _End | None:
+    def _stable_end(self, messages: list[Json]) -> _End | None:
         """The end of the blocks before the volatile items."""
         last, index = self.draft.stable_last, self.draft.stable_count - 1
         if last is None:
@@ -356,7 +356,7 @@ class MessagesWriter(Writer):
             self.draft.report(item, "media_as_text", "one request takes no more media, or no larger ones")
         texts = {id(media.block): self._text_part(media.text) for media in excess}
         fitted = [_without_media(turn, texts) for turn in turns] if texts else turns.copy()
-        # Definitions that `finish` adds for missing tools come before all messages.
+        # `finish` adds definitions of missing tools: the request begins differently, so thinking is invalid.
         adds_tools = bool(self.draft.names.by_own_name) and not self._tools
         is_changed = bool(excess) or adds_tools
         return self._without_thinking(fitted) if self.profile.bound_thinking and is_changed else fitted
@@ -406,8 +406,8 @@ def _has_complete_pairs(blocks: list[Json]) -> bool:
 def _oldest_until(media: list[_MediaBlock], fits: Callable[[list[_MediaBlock]], bool]) -> list[_MediaBlock]:
     """The oldest media that must be left out so that the others fit.
 
-    Their number is a multiple of a step, a power of two of at most a fifth of all: otherwise each new image
-    would change the messages that were sent before.
+    They are left out in steps, so that not every new image changes the messages that were sent before. A step
+    is the largest power of two that is at most a fifth of all media, but at least one.
     """
     step, start = 1 << (max(len(media) // 5, 1).bit_length() - 1), 0
     while start < len(media) and not fits(media[start:]):
@@ -440,19 +440,19 @@ def _longer_side(part: Image, data: bytes | None) -> int:
 # The API ignores a breakpoint after a prefix that is too short to be cached.
 
 
-def _set_breakpoints(payload: dict[str, Any], system: int, end: _End | None, plan: CachePlan) -> None:
-    """Set breakpoints on the tools, the first `system` system blocks, and the messages up to `end`."""
+def _set_breakpoints(payload: dict[str, Any], system_count: int, end: _End | None, plan: CachePlan) -> None:
+    """Set breakpoints on the tools, the first `system_count` system blocks, and the messages up to `end`."""
     control: Json = {"type": "ephemeral", "ttl": "1h"} if plan.keep == "long" else {"type": "ephemeral"}
     if "tools" in payload:  # the plan replaces the caller's breakpoints on tools
         payload["tools"] = [_without_breakpoint(tool) for tool in payload["tools"]]
         _set_on_last(payload["tools"], len(payload["tools"]), control)
-    if system:
-        _set_on_last(payload["system"], system, control)
+    if system_count:
+        _set_on_last(payload["system"], system_count, control)
     messages: list[Json] = payload["messages"]
-    for place, count in () if end is None else (end, *_previous_end(messages, end)):
-        content = messages[place]["content"].copy()
+    for index, count in () if end is None else (end, *_previous_end(messages, end)):
+        content = messages[index]["content"].copy()
         _set_on_last(content, count, control)
-        messages[place] = {**messages[place], "content": content}
+        messages[index] = {**messages[index], "content": content}
 
 
 def _without_breakpoint(tool: Json) -> Json:

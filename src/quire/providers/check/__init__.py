@@ -30,10 +30,10 @@ def check(payload: Any, provider: str, *, model: str | None = None) -> list[Faul
     if provider not in _CHECKS:
         raise InvalidValue(f"no provider {provider!r}; there are {', '.join(_CHECKS)}")
     if not isinstance(model, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"a model is named by a text, not by {type(model).__name__}")
+        raise WrongType(f"a model must be named by a text, not by {type(model).__name__}")
     takes_text = provider in ("openai-responses", "gemini")
     if not isinstance(payload, Mapping | list | tuple) and not (isinstance(payload, str) and takes_text):
-        raise WrongType(f"a payload is a mapping or a list of messages, not {type(payload).__name__}")
+        raise WrongType(f"a payload must be a mapping or a list of messages, not {type(payload).__name__}")
     values = to_json(payload if isinstance(payload, Mapping) else {HISTORY[provider]: payload})
     body = Fields(Findings(provider), "", values)
     if body.has("model") and not isinstance(body.get("model"), str):

@@ -31,9 +31,9 @@ class ContentWriter(Writer):
 
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
-        self.writes_plainly = not profile.signs_text
+        self.can_write_fast = not profile.signs_text
 
-    def _write_plain_text(self, role: str, text: str) -> None:
+    def _write_text_fast(self, role: str, text: str) -> None:
         messages, parts = self.draft.messages, [{"text": text}]
         if role == "user":
             messages.append({"role": role, "parts": parts})
@@ -82,7 +82,7 @@ class ContentWriter(Writer):
                 [self._result(result, call) for result, call in zip(results, written, strict=True)]
             )
 
-    def _write_plain_turn(
+    def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
         self._write_model_parts(calls if text is None else [{"text": text}, *calls])

@@ -39,7 +39,7 @@ class OpenAIWriter(Writer):
         super().__init__(profile, tools)
         self._needs_reply_after_results = "assistant_after_results" in profile.features
         needs_thoughts = "reasoning_with_calls" in profile.features
-        self.writes_plainly = not (self._needs_reply_after_results or profile.signs_calls or needs_thoughts)
+        self.can_write_fast = not (self._needs_reply_after_results or profile.signs_calls or needs_thoughts)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         messages, profile = self.draft.messages, self.profile
@@ -109,10 +109,10 @@ class ChatWriter(OpenAIWriter):
 
     wire = OPENAI
 
-    def _write_plain_text(self, role: str, text: str) -> None:
+    def _write_text_fast(self, role: str, text: str) -> None:
         self.draft.messages.append({"role": role, "content": text})
 
-    def _write_plain_turn(
+    def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
         self.draft.messages.append({"role": "assistant", "content": text, "tool_calls": calls})

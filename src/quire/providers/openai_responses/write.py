@@ -21,16 +21,16 @@ class ResponsesWriter(OpenAIWriter):
     wire = RESPONSES
     text_type = "input_text"
 
-    def _write_plain_text(self, role: str, text: str) -> None:
+    def _write_text_fast(self, role: str, text: str) -> None:
         message: Json = {"type": "message"} if role == "assistant" else {}
         message["role"], message["content"] = role, text
         self.draft.messages.append(message)
 
-    def _write_plain_turn(
+    def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
     ) -> None:
         if text is not None:
-            self._write_plain_text("assistant", text)
+            self._write_text_fast("assistant", text)
         self.draft.messages += calls
         self.draft.messages += results
 
