@@ -10,7 +10,8 @@ ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: set[str] = set(PROJECT["optional-dependencies"])
 SOURCES = list((ROOT / "src").rglob("*.py"))
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+EXAMPLES = [path for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".pyc"]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *EXAMPLES]
 
 
 def test_extras_that_are_named_exist() -> None:
