@@ -92,7 +92,7 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     missing = refused(1, "recall", "x", "--scope", "ana", "--conversation", "none", *store)
     assert "no conversation" in missing
     assert "nothing was found" in refused(1, "recall", " ", "--scope", "ana", *store)
-    assert "tiers are" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
+    assert "tiers must be" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
     assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
 
 

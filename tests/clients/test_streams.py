@@ -62,10 +62,12 @@ async def hurried(scene: Scene) -> AsyncGenerator[None]:
 
     async def hurry() -> None:
         nonlocal hours
+        pause = 0.01
         while True:
             is_waiting = scene.keeps_waiting.is_set() and not scene.left.is_set()
-            await asyncio.sleep(0.01)  # what was sent before is read first
+            await asyncio.sleep(pause)  # what was sent before is read first
             hours += is_waiting
+            pause = 2 * pause if is_waiting else 0.01  # a busy server sees late that the client has left
 
     setattr(loop, "time", lambda: time() + 3_600 * hours)  # noqa: B010
     hurrying = asyncio.create_task(hurry())
