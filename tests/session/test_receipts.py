@@ -253,6 +253,21 @@ def _redacted(item: Item) -> Item:
     )
 
 
+def test_reported_usage_changes_no_explanation() -> None:
+    one, template = session(), Template(History(), budget=Budget(window=700, reserve=200), model="gpt-5.6")
+    left_out = 0
+    for day in range(20):
+        one.user(f"It is day {day}. Which museum, café and walk do you suggest?")
+        context = one.build(template)
+        entries = [context.explain(item) for item in one.view()]
+        context.render("openai")
+        reported = int(context.receipt.tokens * 1.15)
+        one.record(answer("Go to the museum. " * 3, input=reported), sent=context)
+        assert [one.receipts[-1].explain(entry.item_id) for entry in entries] == entries
+        left_out += sum("more tokens are needed" in entry.reason for entry in entries)
+    assert left_out
+
+
 def test_the_receipt_of_two_conversations_with_the_same_ids() -> None:
     store = MemoryStore()
     monday, one = (Session.open(f"ana/{name}", store=store) for name in ("monday", "tuesday"))

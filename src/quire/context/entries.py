@@ -133,12 +133,12 @@ class Part(NamedTuple):
         for number, group in enumerate(groups(items)):
             absent = (item for item in group.items if item.id not in shown)
             rows += [(number, self._left_out(item, counter.count(item))) for item in absent]
-        return self._with_reasons(rows, counter)
+        return self._with_reasons(rows)
 
     def _left_out(self, item: Item, tokens: int) -> Explained:
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
-    def _with_reasons(self, rows: Sequence[tuple[int, Explained]], counter: Counter) -> list[Explained]:
+    def _with_reasons(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
         """Return the entries of pairs of group and entry. Those before the cut get a reason with sizes.
 
         To show one of them, all items from it to the cut would have to fit into the free tokens.
@@ -153,9 +153,9 @@ class Part(NamedTuple):
         reason = _HELD.format(name=self.name, free=self.free)
         for group, size in sizes.items():
             counted += size
-            if is_free and (needed := counter.total(counted)) > self.free:
+            if is_free and counted > self.free:
                 is_free = False
-                reason = _TOO_LARGE.format(name=self.name, needed=needed, free=self.free)
+                reason = _TOO_LARGE.format(name=self.name, needed=counted, free=self.free)
             reason_of[group] = reason
         reasons = {entry.item_id: reason_of[group] for group, entry in before_cut}
         return [
@@ -184,7 +184,7 @@ class Part(NamedTuple):
                 row = self._left_out(item, tokens)
             row = row._replace(entry=row.entry._replace(origin=origin_of(view, item)))
             rows.append((view.log.head(position), row))
-        return self._with_reasons(rows, counter)
+        return self._with_reasons(rows)
 
     def _entry(self, item: Item, fate: Fate, rule: str, tokens: int, reason: str = "") -> Explained:
         reason = reason or _REASONS[fate]
