@@ -1,7 +1,8 @@
-"""The ledger: a block with the values of calls that left the view. And the short form of a result.
+"""The ledger, a block with the values of calls that left the view; and the short form of a result.
 
-No model writes it. It has a line for each call that is no longer shown, with the fields of its result that a
-later step is likely to need: `name(argument: value) -> field: value`. It repeats nothing that is shown.
+No model writes the ledger. It has a line for each call that is no longer shown, with the fields of its
+result that a later step is likely to need: `name(argument: value) -> field: value`. It repeats nothing that
+is shown.
 """
 
 import re

@@ -42,7 +42,7 @@ _PLACEHOLDER = "-"
 """The text of a summary that is not written yet."""
 
 _SHORTEST = 32
-"""Tokens of a summary, at least."""
+"""The fewest tokens of a summary."""
 
 _USUAL_SIZE = 2_048
 _LOSSES_SHARE = 4
@@ -72,7 +72,7 @@ document or an answer calls a rule or a wish of the user is none."""
 
 
 class Summarize(Thresholds, frozen=True, kw_only=True):
-    """Requests a summary of the oldest turns once the view is above the ceiling; it leads to the floor.
+    """Requests a summary of the oldest turns once the view is above the ceiling, to shrink it to the floor.
 
     An earlier summary is part of the prompt, and is replaced. If there is more than the model can read at
     once, several summaries are requested, the oldest items first. With little room, the `size` is smaller. If
@@ -97,7 +97,7 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
             raise InvalidValue(f"the prompt does not contain {CONVERSATION}")
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return a request for a summary that leads to the floor; None at or below the ceiling."""
+        """Return a request for a summary that shrinks the view to the floor; None up to the ceiling."""
         extent, counter = self.extent(room), room.counter
         counted = view.tokens(extent.counter)
         if counted <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
@@ -138,8 +138,8 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
                 raise
             return self._select(view, extent, size // 2)
         last = max(index for index, item in enumerate(shown) if item.id not in kept)
-        items = (one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary))
-        return size, [one for one in items if view.fate(one.id).state != "pinned"]
+        items = (item for item in shown[: last + 1] if item.id not in kept or isinstance(item, Summary))
+        return size, [item for item in items if view.fate(item.id).state != "pinned"]
 
     def _request(
         self, room: Room, items: Sequence[Item], said: Iterable[Item], size: int

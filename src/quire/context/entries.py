@@ -47,8 +47,8 @@ Identity = tuple[str, float]
 class Entry(NamedTuple):
     """What became of one candidate. `tokens` are those it takes, or would have taken.
 
-    `source` is the conversation or the document that a quote is from, and `origin` the least trusted of those
-    whose words it has.
+    `source` is the conversation or the document that a quote is from. `origin` is that of its least trusted
+    words.
     """
 
     item_id: str

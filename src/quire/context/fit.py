@@ -2,7 +2,7 @@
 
 Required sections are shown whole. The other sections share the rest of the budget. Elastic sections, such as
 a history, take the room that the others leave, and show their newest items in whole groups. The room of
-candidates stays the same during a turn: if results arrive, the elastic sections make room for them.
+candidates stays the same during a turn: elastic sections make room for tool results that arrive meanwhile.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -72,8 +72,7 @@ _ROUNDING = 8
 """The room that cuts depend on is rounded down to eighths, so that small changes do not move the cuts."""
 
 Content = View | Sequence[Item]
-"""A view or items; items that are `Candidates` are selected."""
-
+"""A view or items; of `Candidates` some are selected."""
 
 Selected = Mapping[str, tuple[str, Sequence[Item]]]
 """By section: the turn in which its candidates were last selected, and the items that it showed."""
@@ -567,11 +566,11 @@ class _Fit:
         for index in sorted(range(len(parts)), key=lambda index: parts[index].shown.view is None):
             part = parts[index]
             if earlier or part.shown.view is None:
-                new = {item.id: item for item in reversed([*part.shown])}
+                unseen = {item.id: item for item in reversed([*part.shown])}
                 for shown in earlier:
-                    new = {item_id: item for item_id, item in new.items() if item_id not in shown}
-                if len(new) < len(part.shown):
-                    items = tuple(reversed(new.values()))
+                    unseen = {item_id: item for item_id, item in unseen.items() if item_id not in shown}
+                if len(unseen) < len(part.shown):
+                    items = tuple(reversed(unseen.values()))
                     counted, answers = self._measure(items)
                     rule = part.rule or ELSEWHERE
                     part = parts[index] = part._replace(
@@ -581,7 +580,7 @@ class _Fit:
         return parts
 
     def _with_candidates(self, fitted: Sequence[Fitted], *, within: bool = True) -> list[Fitted]:
-        """Select from the candidates for their room; `within` the budget, for less if less is left."""
+        """Select from the candidates for their room; with `within`, for less if the budget has less left."""
         parts = list(fitted)
         for index, tokens in self._candidate_room.items():
             parts[index] = self._selected(index, tokens, parts)
@@ -593,9 +592,9 @@ class _Fit:
     def _selected(self, index: int, room: int, fitted: Sequence[Fitted]) -> Fitted:
         candidates, others = self._pieces[index].content, [*fitted[:index], *fitted[index + 1 :]]
         assert isinstance(candidates, Candidates)
-        rows = [Shown(part.shown, part.piece.origin) for part in others]
+        sections = [Shown(part.shown, part.piece.origin) for part in others]
         earlier = [part.selection for part in others if part.selection is not None]
-        is_shown = partial(_is_shown, rows)
+        is_shown = partial(_is_shown, sections)
         turn, items = self._selected_before.get(self._pieces[index].section.name, ("", ()))
         is_same_turn = turn and turn == candidates.turn and not any(map(self._has_moved, others))
         selection = None
@@ -645,8 +644,8 @@ def _is_volatile(piece: Piece) -> bool:
     return piece.section.stability == "volatile"
 
 
-def _is_shown(rows: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
-    return any(row.shows(ids, is_same) for row in rows)
+def _is_shown(sections: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
+    return any(section.shows(ids, is_same) for section in sections)
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:

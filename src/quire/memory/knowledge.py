@@ -123,7 +123,7 @@ class Knowledge:
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a text must be added, not {type(text).__name__}")
         outcomes = _Outcomes(list)
-        self._keep(text, _checked_name(source), outcomes, title)
+        self._store_document(text, _checked_name(source), outcomes, title)
         self._erase_stale()
         return _report(outcomes)
 
@@ -139,7 +139,7 @@ class Knowledge:
         try:
             for source, file in found.files.items():
                 try:
-                    self._keep(content_of(file), _checked_name(source), outcomes)
+                    self._store_document(content_of(file), _checked_name(source), outcomes)
                 except (StoreError, Conflict):
                     raise
                 except QuireError as fault:
@@ -178,7 +178,9 @@ class Knowledge:
         """Return the chunks of all sources at one moment."""
         return {one.source: list(one.chunks) for one in self._documents().values()}
 
-    def _keep(self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None) -> None:
+    def _store_document(
+        self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None
+    ) -> None:
         digest = _digest(content, title)
         known = self._documents().get(_key(source))
         if known is not None and known.digest == digest:
@@ -251,7 +253,7 @@ class Knowledge:
         erased_ids = sorted(stale_ids - used)
         if erased_ids:
             note_removed(self._store, self.place, erased_ids)
-        for listener in _listeners if erased_ids else ():  # without the lock, which an index takes last
+        for listener in _listeners if erased_ids else ():  # not locked: an index locks itself before this
             listener(self._store, self.place, erased_ids)
         with self._lock:
             bodies = {

@@ -397,5 +397,9 @@ def _shortened(quote: Quote, characters: int) -> Quote:
 
 def _by_time(quotes: Sequence[Quote]) -> list[Quote]:
     """Sort quotes by time; those without one by source, the source with the best quote first."""
-    nth = {source: place for place, source in enumerate(dict.fromkeys(quote.source for quote in quotes))}
-    return sorted(quotes, key=lambda quote: (quote.at, 0 if quote.at else nth[quote.source], quote.order))
+    sources = list(dict.fromkeys(quote.source for quote in quotes))
+
+    def sort_key(quote: Quote) -> tuple[float, int, int]:
+        return quote.at, 0 if quote.at else sources.index(quote.source), quote.order
+
+    return sorted(quotes, key=sort_key)

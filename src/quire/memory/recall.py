@@ -33,13 +33,13 @@ from quire.tokens import whole
 
 _TOKENS = 1_024
 _MAX_QUOTES = 200
-"""The quotes to find without a limit."""
+"""How many quotes are found if there is no limit."""
 
 _LONG = 128
-"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of this are found."""
+"""Tokens of a long quote. Without a `limit`, as many quotes are wanted as fit at this length."""
 
 _SPARE = 8
-"""For each quote of the limit this many are found, because some may be shown already."""
+"""The search finds this many times the limit, because some quotes may be shown already."""
 
 _MAX_PLACES = 5
 """Other days, or other documents, with the same words that a quote names."""
@@ -141,9 +141,9 @@ def recalled(
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
-    after `until`, so that quotes stay the same during a turn. With `evident`, as for a prompt, which need not
-    be about the record, there are no quotes if the best match is too weak. With `trust`, there is nothing
-    below that origin.
+    after `until`, so that quotes stay the same during a turn. With `evident`, there are no quotes if the best
+    match is too weak: a prompt may have nothing to do with the record. With `trust`, there is nothing below
+    that origin.
     """
     chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
@@ -182,7 +182,7 @@ def recalled(
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
-    """Yield one quote of each row in turn, each once; an answer is preferred to the same quote of a tier."""
+    """Yield one quote of each row in turn, each once; for a quote that is also an answer, the answer."""
     seen: set[tuple[str, float | str]] = set()
     for quote in (one for turn in zip_longest(*rows) for one in turn if one is not None):
         if seen.isdisjoint(identities(quote)):

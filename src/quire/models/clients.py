@@ -88,7 +88,7 @@ class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         return retries if isinstance(retries, Retries) else cls(times=whole(retries, "retries", least=0))
 
     def wait(self, tried: int, after: float | None) -> float | None:
-        """Seconds until the next try after `tried` tries; None for no retry. The service asks for `after`."""
+        """Seconds to wait after `tried` tries; None for no retry. The service asks to wait for `after`."""
         if tried > self.times or (after is not None and after > self.longest):
             return None
         if after is not None:

@@ -77,10 +77,10 @@ class Segment:
         self.indexes: dict[IndexKind, array[int]] = {kind: array("I") for kind in get_args(IndexKind)}
         self._ids: dict[str, int] | None = None  # positions by id, if ids do not rise
         self.sums: dict[str, array[int]] = {}  # by counter: the tokens before each offset
-        self.late_sums: dict[str, array[int]] = {}  # by counter: those that each late result adds
+        self.late_sums: dict[str, array[int]] = {}  # by counter: what the late results before each one add
         self.counters: dict[str, Counter] = {}  # the counters in use
         self._shapes: list[tuple[int, Shape]] = []  # by revision: the shape after each edit
-        self.tips: dict[int, Grouping] = {}  # by the first position of a page
+        self.tips: dict[int, Grouping] = {}  # the groupings at the first positions of pages
         self.memos: dict[Hashable, Any] = {}  # what readers of views keep, see `keep_memo`
 
     def copy_until(self, end: int) -> "Segment | None":

@@ -169,7 +169,7 @@ def add_history(body: Json, builder: ItemBuilder) -> None:
 def _add_instructions(content: Any, builder: ItemBuilder, path: str) -> None:
     for place, block in _blocks(content, path):
         if block.get("type") != "text":
-            raise Damaged("instructions are text", place)
+            raise Damaged("instructions must be text", place)
         builder.add_input("system", text_at(block, "text", place))
 
 
@@ -186,7 +186,7 @@ def _add_user_blocks(blocks: list[WithPath], builder: ItemBuilder) -> None:
 
 def _add_result(block: Json, builder: ItemBuilder, path: str) -> None:
     if not text_at(block, "tool_use_id", path):
-        raise Damaged("a result names its call", f"{path}.tool_use_id")
+        raise Damaged("a result must name its call", f"{path}.tool_use_id")
     content = read_output(block.get("content"), f"{path}.content")
     builder.add_result(block["tool_use_id"], "", content, block.get("is_error") is True)
 
