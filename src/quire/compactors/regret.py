@@ -54,7 +54,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
 
     The pins of regrets take at most a quarter of `tokens`; the oldest are undone for newer ones.
     """
-    known = {(one.item, one.result) for one in regrets_in(view, since)}
+    known = {(regret.item, regret.result) for regret in regrets_in(view, since)}
     room, edits = tokens // _PINS_SHARE, list[Edit]()
     for result in view.log.items(since, view.end):
         for item_id, why in _needed(view, result) if isinstance(result, ToolResult) else ():

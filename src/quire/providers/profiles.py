@@ -89,13 +89,14 @@ def profile_for(wire: str, model: str | None) -> Profile:
     readable_ids = _READABLE_IDS if has("model_reads_ids") else None
     call_ids = _NINE_CHARACTER_IDS if has("nine_character_ids") else readable_ids
     limits = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
+    instructions = "user" if has("no_system_role") else "system"
     return Profile(
         model,
         cloud,
         _media(wire, facts, is_openai),
         facts.features,
         takes_all=is_openai,
-        instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
+        instructions="developer" if has("developer_role") else instructions,
         instructions_anywhere=is_openai or has("system_anywhere"),
         call_ids=call_ids if wire.startswith("openai") else None,
         cache_key=has("cache_breakpoints")

@@ -101,8 +101,8 @@ def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, 
 
 def _parts(left: int, weights: list[int]) -> list[int]:
     """Whole numbers in proportion to the weights that add up to `left` exactly."""
-    edges, so_far, total = [0], 0, sum(weights)
+    edges, passed, total = [0], 0, sum(weights)
     for weight in weights:
-        so_far += weight
-        edges.append(left * so_far // total)
+        passed += weight
+        edges.append(left * passed // total)
     return [after - before for before, after in pairwise(edges)]

@@ -71,7 +71,10 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Images of a request, base64 bytes of one, pixels of its longer side (`many_side` for over `many`)."""
+    """The most images of a request (`count`), bytes of one in base64, and pixels of its longer side (`side`).
+
+    If a request has more than `many` images, the limit of the side is `many_side`.
+    """
 
     count: int | None = None
     bytes: int | None = None
