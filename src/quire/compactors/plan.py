@@ -14,15 +14,7 @@ from msgspec.structs import replace
 from quire.compactors.proof import with_losses
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
 from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary, is_below, own_origin
-from quire.state import (
-    Pool,
-    Transcript,
-    View,
-    protected_positions,
-    spans_over,
-    undone_groups,
-    view_after,
-)
+from quire.state import Pool, Transcript, View, protected_positions, spans_over, undone_groups, view_after
 from quire.tokens import Counter, checked_counter, whole
 
 logger = logging.getLogger("quire.compactors")

@@ -229,18 +229,9 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
     for item, is_selected, reason, source, origin in fitted.selection.candidates():
         fate: Fate = "shown" if is_selected else "left out"
         rule = "selected" if is_selected else "not selected"
-        tokens, reason = counter.count(item), reason or _REASONS[fate]
-        entry = Entry(
-            item.id,
-            kind_of(item),
-            fitted.name,
-            fate,
-            rule,
-            tokens,
-            reason,
-            source,
-            origin or own_origin(item),
-        )
+        tokens, kind = counter.count(item), kind_of(item)
+        reason, origin = reason or _REASONS[fate], origin or own_origin(item)
+        entry = Entry(item.id, kind, fitted.name, fate, rule, tokens, reason, source, origin)
         yield Explained(item.created_at, entry)
 
 

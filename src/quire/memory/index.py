@@ -325,12 +325,9 @@ class Index:
 
     def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
         """Return the numbers of leaves by source and key, in all transcripts."""
-        digests = (
-            digest_of(source, transcript, key)
-            for source, key in keys
-            for transcript in self._sources.get(source, ())
-        )
-        return {number for digest in digests if (number := self._keys[digest]) >= 0}
+        names = ((source, name, key) for source, key in keys for name in self._sources.get(source, ()))
+        numbers = (self._keys[digest_of(source, transcript, key)] for source, transcript, key in names)
+        return {number for number in numbers if number >= 0}
 
     def allowed(self, only: LeafFilter) -> Set[int]:
         """Return the numbers of the leaves that a filter allows."""

@@ -398,8 +398,4 @@ def _shortened(quote: Quote, characters: int) -> Quote:
 def _by_time(quotes: Sequence[Quote]) -> list[Quote]:
     """Sort quotes by time; those without one by source, the source with the best quote first."""
     sources = list(dict.fromkeys(quote.source for quote in quotes))
-
-    def sort_key(quote: Quote) -> tuple[float, int, int]:
-        return quote.at, 0 if quote.at else sources.index(quote.source), quote.order
-
-    return sorted(quotes, key=sort_key)
+    return sorted(quotes, key=lambda q: (q.at, 0 if q.at else sources.index(q.source), q.order))

@@ -86,11 +86,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(
-        text: str,
-        now: float,
-        *,
-        zone: tzinfo = UTC,
-        asked_in: Iterable[tuple[str, str]] = (),
+        text: str, now: float, *, zone: tzinfo = UTC, asked_in: Iterable[tuple[str, str]] = ()
     ) -> "Question":
         """Parse a question that is asked at a time and in a zone, in some messages."""
         half = _LONGEST_QUESTION // 2
@@ -220,10 +216,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
 
 
 def score(
-    words: Sequence[Word],
-    postings: Postings,
-    within: Set[int] | None,
-    without: Set[int] = frozenset(),
+    words: Sequence[Word], postings: Postings, within: Set[int] | None, without: Set[int] = frozenset()
 ) -> Scores:
     """The scores of exchanges: for each word that of its best term, added up.
 

@@ -14,16 +14,7 @@ from quire.memory.excerpts import shortener
 from quire.memory.hits import SameWords, SearchResult, find_distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
-from quire.memory.quotes import (
-    BAR,
-    Key,
-    Quote,
-    Quotes,
-    identities,
-    line_start,
-    one_line,
-    quote_line,
-)
+from quire.memory.quotes import BAR, Key, Quote, Quotes, identities, line_start, one_line, quote_line
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
 from quire.memory.times import DAY, shown_at

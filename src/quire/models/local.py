@@ -43,11 +43,7 @@ class Local(Asks):
     wire = "openai"
 
     def __init__(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        context: int = 2048,
-        threads: int | None = None,
+        self, path: str | PathLike[str] | None = None, *, context: int = 2048, threads: int | None = None
     ) -> None:
         self._file = _weights_at(path)
         self.name = self._file.stem

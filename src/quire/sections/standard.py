@@ -8,18 +8,7 @@ from msgspec.structs import replace
 
 from quire.errors import InvalidValue, WrongType
 from quire.guesses import hint_options
-from quire.items import (
-    Item,
-    Message,
-    Note,
-    ToolCall,
-    ToolResult,
-    closing,
-    element,
-    escape,
-    one_line,
-    opening,
-)
+from quire.items import Item, Message, Note, ToolCall, ToolResult, closing, element, escape, one_line, opening
 from quire.sections.section import (
     NEVER_SHOWN,
     Ask,

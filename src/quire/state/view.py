@@ -13,18 +13,7 @@ from itertools import accumulate, chain, islice
 from typing import Any, Literal, NamedTuple, cast, overload
 
 from quire.errors import OutOfRange
-from quire.items import (
-    Hide,
-    Item,
-    Mask,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    Undo,
-    is_below,
-    own_origin,
-)
+from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo, is_below, own_origin
 from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Node, Part, Run, Shape, contains, singles, united

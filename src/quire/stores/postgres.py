@@ -6,11 +6,7 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from quire.errors import (
-    Conflict,
-    StoreDamaged,
-    StoreFailed,
-)
+from quire.errors import Conflict, StoreDamaged, StoreFailed
 from quire.stores.link import Connection, Link, psycopg
 from quire.stores.notifications import IS_WATCHED, Listener, Notifier, notify
 from quire.stores.store import (

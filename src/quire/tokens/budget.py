@@ -37,12 +37,7 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 class Budget(
-    _Window,
-    metaclass=OptionsMeta,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
+    _Window, metaclass=OptionsMeta, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """The window of a model, the `reserve` of it for the answer, and the shares of sections."""
 
