@@ -173,7 +173,7 @@ REFUSED: list[tuple[Any, str]] = [
     (an_object(q={"$ref": "a.json"}), "q.$ref: a pointer must lead into the schema"),
     (
         {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}},
-        "parameters.$ref: leads to another pointer",
+        "parameters.$ref: must not lead to another pointer",
     ),
     ({"anyOf": [an_object(q=TEXT)]}, "parameters.anyOf: parameters of a tool must be one object"),
     (an_object(q={"type": "array", "items": [TEXT]}), "q.items: a schema must be an object or a boolean"),

@@ -79,9 +79,9 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
 class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Moves results `larger_than` this many tokens to the pool, except the newest `keep` results.
 
-    One of these moves too if there is no room for it, alone or with all else that must stay. It acts once the
-    view is above the ceiling; with a ceiling of 0, at once. The stub names the handle for `read_back`. A
-    result with media stays, because a note is text.
+    One of the newest moves too if there is no room for it, alone or with all else that must stay. The
+    compactor acts once the view is above the ceiling, and always with a ceiling of 0. The stub names the
+    handle for `read_back`. A result with media stays, because a note is text.
     """
 
     name = "offload"

@@ -94,7 +94,7 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
         if self.prompt is not None and self.guidance is not None:
             raise InvalidValue("guidance is for the default prompt; put it into the custom prompt")
         if self.prompt is not None and CONVERSATION not in self.prompt:
-            raise InvalidValue(f"the prompt does not contain {CONVERSATION}")
+            raise InvalidValue(f"the prompt must contain {CONVERSATION}")
 
     def plan(self, view: View, room: Room) -> Plan | None:
         """Return a request for a summary that shrinks the view to the floor; None up to the ceiling."""

@@ -244,6 +244,8 @@ class Shown:
 
 
 class _Fit:
+    """One fitting. Sections are named by their indexes, which are those of the pieces."""
+
     def __init__(
         self,
         pieces: Sequence[Piece],
@@ -262,7 +264,8 @@ class _Fit:
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
-        self._since: dict[int, tuple[Shrunk | None, int]] = {}
+        self._since: dict[int, tuple[Shrunk | None, int]] = {}  # what `_since_last_cut` has computed
+        # By section: the counts of its content with what rendering adds to it, and of that alone.
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
     @property
@@ -338,17 +341,12 @@ class _Fit:
         rows = [index for index, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
         if not rows:
             return {}
-        room = self._room - sum(
-            self._sizes[index][0]
-            for index, piece in enumerate(self._pieces)
-            if piece.is_required and not _is_volatile(piece)
-        )
-        wanted = {
-            index: max(room, 0) if index in rows or piece.is_elastic else self._sizes[index][0]
-            for index, piece in enumerate(self._pieces)
-            if not (piece.is_required or (_is_volatile(piece) and index not in rows and not piece.is_elastic))
-        }
-        grants = self._grants(max(room, 0), wanted, {})
+        sizes = [size for size, _ in self._sizes]
+        steady = [index for index, piece in enumerate(self._pieces) if not _is_volatile(piece)]
+        room = max(self._room - sum(sizes[index] for index in steady if self._pieces[index].is_required), 0)
+        wanted = {index: sizes[index] for index in steady if not self._pieces[index].is_required}
+        wanted |= dict.fromkeys((*rows, *self._elastic), room)
+        grants = self._grants(room, dict(sorted(wanted.items())), {})
         return {index: grants[index] for index in rows}
 
     def _essentials(self, fitted: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:

@@ -163,12 +163,12 @@ def to_json(value: Any, path: _Path = "$") -> Any:
     if kind is bytes:
         return {_BYTES: b64encode(value).decode()}
     if kind is int and not -(2**63) <= value < 2**64:
-        raise Unencodable("an integer beyond 64 bits", _path_text(path))
+        raise Unencodable("an integer beyond 64 bits cannot be stored", _path_text(path))
     if kind is float and not math.isfinite(value):
         raise Unencodable("JSON has no infinity and no NaN", _path_text(path))
     if kind is int or kind is float:
         return value
-    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", _path_text(path))
+    raise Unencodable(f"a value of type {kind.__name__} cannot be stored", _path_text(path))
 
 
 def _path_text(path: _Path) -> str:

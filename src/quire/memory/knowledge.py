@@ -121,7 +121,7 @@ class Knowledge:
         The ending of the name gives the format: `.md`, `.html`, or anything else for plain text.
         """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a text must be added, not {type(text).__name__}")
+            raise WrongType(f"the text of a source must be a text, not {type(text).__name__}")
         outcomes = _Outcomes(list)
         self._store_document(text, _checked_name(source), outcomes, title)
         self._erase_stale()

@@ -156,7 +156,8 @@ class Postings:
         self.exchanges = 0
         self._count = 0
         self._sizes: Column[int] = Column(0, "sizes", "I")  # by leaf
-        self._own: Column[float] = Column(0.0, "own")  # by exchange, as the next two
+        # By exchange: the length of its own terms, that lent to it, and the number of its terms and leaves.
+        self._own: Column[float] = Column(0.0, "own")
         self._lent: Column[float] = Column(0.0, "lent")
         self._extent: Column[int] = Column(0, "extent", "q")
         self._lists: dict[str, dict[int, Counts]] = {}

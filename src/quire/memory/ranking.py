@@ -263,7 +263,10 @@ def _best(word: Word, postings: Postings, within: Set[int] | None, without: Set[
 
 
 def _carried(held: Iterable[tuple[int, Counts]], postings: Postings, without: Set[int]) -> Scores:
-    """How much of a term each exchange carries, absent ones included. The hot loop, so it is written out."""
+    """How much of a term each exchange carries, absent ones included.
+
+    This is the hot loop, so it is written out for each of the `OFFSETS`: 1, 2 and -1.
+    """
     (_, own), (stated1, asked1), (stated2, asked2), (stated_1, asked_1) = postings.lent
     shares, exchange_of, receives = postings.share, postings.exchange_of, postings.receives
     reply = postings.replied

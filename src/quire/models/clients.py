@@ -113,6 +113,8 @@ class Endpoint(NamedTuple):
 
 
 class _Call:
+    """One call of an SDK: its timeouts, and the responses that it opened."""
+
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
@@ -262,8 +264,8 @@ class Client(ABC):
 class _StainlessClient(Client):
     """An SDK that Stainless generated: OpenAI's and Anthropic's have the same structure."""
 
-    kind: str
-    method: str
+    kind: str  # the class of its client
+    method: str  # the path of the method that sends a request
     streaming: ClassVar[_Json] = {"stream": True}
 
     def _connected(self) -> Any:

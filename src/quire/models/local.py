@@ -133,7 +133,7 @@ class Local(Asks):
             try:
                 self._server.handle_chat_completions(payload, emit)
             except RuntimeError as fault:
-                raise ModelFailed(f"{self.name} could not take the request") from fault
+                raise ModelFailed(f"{self.name} could not read the request") from fault
             if self._is_closed:
                 raise ModelFailed(f"{self.name} was closed while it answered")
 

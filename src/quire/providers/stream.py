@@ -393,7 +393,7 @@ def read_history(
         try:
             plain = plain_copy(payload)
         except InvalidValue as fault:
-            raise Damaged(f"it cannot be kept: {fault}", "$") from None
+            raise Damaged(f"it cannot be recorded: {fault}", "$") from None
     body = fields_in(plain) if isinstance(plain, dict) else {field: plain}
     if body.get(field) is None:
         raise Damaged(f"the payload has no {field}", f"$.{field}")

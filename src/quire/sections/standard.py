@@ -128,7 +128,8 @@ class History(Settings):
             is_refused |= type(shown) is not type(item) or getattr(shown, "call_id", None) != item.call_id
         if shown is not None and shown is not item:
             shown = _checked(shown, item)
-        return _Row(item, shown, -2 - position if head == EDIT else head, is_refused)
+        group = -1 - position if head == EDIT else head  # a summary is a group of its own
+        return _Row(item, shown, group, is_refused)
 
 
 class _Row(NamedTuple):

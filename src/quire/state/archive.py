@@ -93,7 +93,8 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
     By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
     before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
-    they were counted (`totals`). `sizes` are the tokens of the items that every request shows.
+    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`. `sizes` are
+    the tokens of the items that every request shows.
     """
 
     start: int

@@ -152,7 +152,7 @@ def _check_author(view: View, edit: Edit) -> None:
         is_higher = isinstance(edit, Undo) and is_below(author, own_origin(target))
         touched = target if is_higher or own_origin(target) == "system" else None
     if touched is not None:
-        raise EditRefused(f"{cut(touched.id)!r} is not changed by an edit of origin {author!r}")
+        raise EditRefused(f"an edit of origin {author!r} must not change {cut(touched.id)!r}")
 
 
 def _check(view: View, edit: Hide | Mask | Distrust | Pin | Summary) -> None:

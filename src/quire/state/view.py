@@ -288,7 +288,7 @@ class View(ItemRow):
         return counter.count(self.log.shown(part)[0])
 
     def groups(self) -> list[Group]:
-        """The items as groups."""
+        """The items as groups; a summary is a group of its own."""
         return gathered(
             (self.log.head(position) if run.start < run.stop else -1 - position, item)
             for run in self._loaded(self.runs())

@@ -49,7 +49,7 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
     store needs its key; entries of another key are lost.
     """
     if target.scopes():
-        raise InvalidValue("a store must be salvaged into an empty one, and this one is not empty")
+        raise InvalidValue("the target of a salvage must be an empty store; this one has conversations")
     logs, last_versions = dict[Place, dict[int, Stored]](), Counter[Place]()
     recovered = list(_recovered(url))
     for place, stored in recovered:

@@ -41,9 +41,9 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
         for name in self.__struct_fields__:
             whole(getattr(self, name), f"Usage.{name}", least=0)
         if self.cache_read + self.cache_write > self.input:
-            raise InvalidValue("Usage.cache_read and cache_write are parts of Usage.input, yet above it")
+            raise InvalidValue("Usage.cache_read and cache_write are parts of Usage.input: it must be larger")
         if self.reasoning > self.output:
-            raise InvalidValue("Usage.reasoning is a part of Usage.output, yet above it")
+            raise InvalidValue("Usage.reasoning is a part of Usage.output: it must not be larger")
 
     @property
     def fresh(self) -> int:

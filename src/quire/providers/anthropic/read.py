@@ -108,7 +108,7 @@ class MessagesReader(ReplyReader):
 
     def _read_piece(self, kind: str, event: Json, index: Any) -> str:
         if not isinstance(index, int):
-            raise Damaged("an event of a block has an index", "$.index")
+            raise Damaged("an event of a block must have an index", "$.index")
         if kind == "content_block_start":
             fields = object_at(event.get("content_block"), "$.content_block")
             self._blocks_by_index[index] = _Block(fields, is_open=True)
@@ -116,7 +116,7 @@ class MessagesReader(ReplyReader):
             return text_in(fields.get("text")) if fields.get("type") == "text" else ""
         block = self._blocks_by_index.get(index)
         if block is None:
-            raise Damaged("a piece belongs to a block that has started", "$.index")
+            raise Damaged("a piece must belong to a block that has started", "$.index")
         if kind == "content_block_stop":
             block.is_open = False
             return ""
