@@ -90,7 +90,7 @@ def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     if result.is_error:
         positions = view.log.group(view.log.head(view.position(result.id)), view.end)
         calls = (view.log.item(position) for position in positions)
-        call = next((one for one in calls if getattr(one, "call_id", None) == result.call_id), None)
+        call = next((item for item in calls if getattr(item, "call_id", None) == result.call_id), None)
         source = _source_of(view, call) if isinstance(call, ToolCall) else None
         if source is not None:
             yield source, f"{result.name} failed for a value that stood there"

@@ -234,7 +234,8 @@ def _said_by_user(view: View, items: Sequence[Item]) -> Iterator[Item]:
     A prompt takes only the newest, so the rest of a long history is not read.
     """
     log, end = view.log, view.end
-    areas = [area for one in items if isinstance(one, Summary) and one.spans for area in log.area(one, end)]
+    summaries = [item for item in items if isinstance(item, Summary) and item.spans]
+    areas = [area for summary in summaries for area in log.area(summary, end)]
     under = (log.item(p) for area in reversed(areas) for p in reversed(log.positions("users", *area)))
     for item in chain(reversed(items), under):
         if is_user_message(item) and not is_below(origin_of(view, item), "user"):

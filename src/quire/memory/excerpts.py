@@ -74,7 +74,7 @@ class Excerpt:
         self._text, self._start = text, start.rstrip()
         self._language = language_of(text[len(self._start) :])
         self._sentences = list(self._split(worths))
-        counts = Counter(term for one in self._sentences for term in one.matches)
+        counts = Counter(term for sentence in self._sentences for term in sentence.matches)
         self._worths = {
             term: worths[term] * log(1 + len(self._sentences) / count) for term, count in counts.items()
         }

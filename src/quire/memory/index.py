@@ -591,7 +591,7 @@ class _Search:
 
     def _candidates(self) -> set[int]:
         index = self._index
-        times = [set(index.within(one.start, one.end)) for one in self._question.spans]
+        times = [set(index.within(span.start, span.end)) for span in self._question.spans]
         speaker = self._speaker()
         named = None if speaker is None else (WEIGHTS.speaker, speaker)
         return candidates(self._words, self._postings, named, times, self._allowed, index.newest_blocks)
@@ -609,7 +609,7 @@ class _Search:
         said, index = self._speaker(), self._index
         if said is not None and self._is_short:
             is_few = len(said) <= _MAX_NAMED
-            oldest = said if is_few else (one for one in index.numbers[:_MAX_SCANNED] if one in said)
+            oldest = said if is_few else (leaf for leaf in index.numbers[:_MAX_SCANNED] if leaf in said)
             yield from islice(oldest, _MAX_NAMED)
         for span in self._question.spans:
             inside = index.within(span.start, span.end)
@@ -622,7 +622,7 @@ class _Search:
         if (said := self._speaker()) is not None:
             cues.append((WEIGHTS.speaker, {self._postings.exchange_of[leaf] for leaf in said}))
         if question.spans:
-            cues.append((WEIGHTS.date, {one for one in scores if question.names(self._at(one))}))
+            cues.append((WEIGHTS.date, {number for number in scores if question.names(self._at(number))}))
         for share, exchanges in cues:
             for number in exchanges & scores.keys():
                 scores[number] += share * top
@@ -639,7 +639,7 @@ class _Search:
         """
         if len(scores) > limit:
             least = sorted(scores.values())[-limit] if limit else inf
-            scores = {number: one for number, one in scores.items() if one >= least}
+            scores = {number: value for number, value in scores.items() if value >= least}
         oldest = sorted(sorted(scores), key=self._at)
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
@@ -655,7 +655,7 @@ class _Search:
         alike = {nth: similarity(asked, vectors[leaf]) for nth, leaf in first.items() if leaf in vectors}
         self.without_vectors = [leaf for leaf in first.values() if leaf not in vectors]
         fused_scores = fused(best, alike, WEIGHTS.vector)
-        return sorted(fused_scores.items(), key=lambda one: -one[1]) + rest
+        return sorted(fused_scores.items(), key=lambda pair: -pair[1]) + rest
 
 
 def _terms_to_load(question: Question) -> Iterator[str]:

@@ -161,8 +161,8 @@ class Knowledge:
     def sources(self) -> list[Source]:
         """Return the stored documents, by name."""
         sources = [
-            Source(one.source, one.title, len(one.chunks), one.tokens, one.added_at, one.updated_at)
-            for one in self._documents().values()
+            Source(d.source, d.title, len(d.chunks), d.tokens, d.added_at, d.updated_at)
+            for d in self._documents().values()
         ]
         self._erase_stale()  # in case another process died before it did
         return sorted(sources, key=lambda source: source.name)
@@ -176,7 +176,7 @@ class Knowledge:
 
     def all_chunks(self) -> dict[str, list[Chunk]]:
         """Return the chunks of all sources at one moment."""
-        return {one.source: list(one.chunks) for one in self._documents().values()}
+        return {document.source: list(document.chunks) for document in self._documents().values()}
 
     def _store_document(
         self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None
@@ -203,7 +203,7 @@ class Knowledge:
         return self._write(key, lambda known: None if known is None else _tombstone(key))
 
     def _missing(self, found: "Files") -> list[str]:
-        names = [one.source for one in self._documents().values()]
+        names = [document.source for document in self._documents().values()]
         return [name for name in names if name.startswith(f"{found.name}/") and name not in found.files]
 
     def _documents(self) -> "Mapping[str, _Record]":
@@ -257,8 +257,8 @@ class Knowledge:
             listener(self._store, self.place, erased_ids)
         with self._lock:
             bodies = {
-                version: JSON.encode_item(_tombstone(one.key, id=one.id, created_at=one.document.updated_at))
-                for version, one in stale.items()
+                version: JSON.encode_item(_tombstone(e.key, id=e.id, created_at=e.document.updated_at))
+                for version, e in stale.items()
             }
             self._store.replace(self.place, bodies)
             self._store.scrub()
@@ -381,8 +381,8 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
             raise InvalidValue(f"there is neither a file nor a folder {cut(os.fspath(path))!r}")
         found.files[name] = root
     for folder, folders, files in os.walk(root, onerror=note_unreadable) if not found.files else ():
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        for file in sorted(one for one in [*folders, *files] if not one.startswith(".")):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for file in sorted(name for name in [*folders, *files] if not name.startswith(".")):
             full = os.path.join(folder, file)
             if os.path.islink(full):
                 found.notes.append(Remark(source_of(full), "a link in a folder is not followed"))

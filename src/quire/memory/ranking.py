@@ -55,7 +55,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     def lent(self) -> Lent:
         """The weights of a message's own terms, then of those it lends to its neighbours at `OFFSETS`."""
         others = (self.two_before, self.after)
-        shares = ((1.0, self.own_question), self.before, *((one, one) for one in others))
+        shares = ((1.0, self.own_question), self.before, *((weight, weight) for weight in others))
         return tuple((in_grains(stated), in_grains(asked)) for stated, asked in shares)
 
 
@@ -207,7 +207,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
         held = {
             term: weight
             for term, weight in weights.items()
-            if any(leaf in postings[one] for one in (term, NAME + term) for leaf in leaves)
+            if any(leaf in postings[form] for form in (term, NAME + term) for leaf in leaves)
         }
         named = sum(not term.isdigit() for term in held)
         if named >= least and sum(held.values()) >= share * possible:
@@ -328,7 +328,7 @@ def candidates(
         for nth, word in enumerate(words)
         for member, worth in word
     ]
-    listed.sort(key=lambda one: (-one[0], one[1]))
+    listed.sort(key=lambda row: (-row[0], row[1]))
     blocks = _Blocks(newest)
     common = [] if named is None else [(named[0] * total, len(words), named[1])]
     left = _MAX_READ

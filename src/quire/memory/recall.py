@@ -152,7 +152,7 @@ def recalled(
             return HitQuotes(groups, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, count))
-            return [_quote_episode(one, conversation, memory.zone) for one in newest]
+            return [_quote_episode(episode, conversation, memory.zone) for episode in newest]
         asked = Question.of(question, when).terms
         quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
@@ -165,17 +165,17 @@ def recalled(
     if documents or chosen == ("knowledge",):
         return quotes("knowledge")
     rows = {
-        tier: [one for one in quotes(tier) if not is_below(one.origin, trust or "external")]
+        tier: [quote for quote in quotes(tier) if not is_below(quote.origin, trust or "external")]
         for tier in chosen
     }
-    answers = {one.key: one for one in rows.get("knowledge", ())}
+    answers = {quote.key: quote for quote in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
     """Yield one quote of each row in turn, each once; for a quote that is also an answer, the answer."""
     seen: set[tuple[str, float | str]] = set()
-    for quote in (one for turn in zip_longest(*rows) for one in turn if one is not None):
+    for quote in (quote for turn in zip_longest(*rows) for quote in turn if quote is not None):
         if seen.isdisjoint(identities(quote)):
             seen.update(identities(quote))
             yield answers.get(quote.key, quote)

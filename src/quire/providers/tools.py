@@ -269,7 +269,7 @@ def _rename_parameters(function: Json, tool: Tool, draft: Draft) -> None:
     function["input_schema"] = with_aliases(function["input_schema"], tool.aliases, path)
     if "input_examples" in function:
         examples = entries_in(function["input_examples"])
-        function["input_examples"] = [rename_fields(fields_in(one), tool.aliases) for one in examples]
+        function["input_examples"] = [rename_fields(fields_in(example), tool.aliases) for example in examples]
     draft.parameters[tool.name] = tool.aliases
     reason = f"parameters of {cut(tool.name)!r} have other names here: {len(tool.aliases)}"
     draft.report(None, "name_renamed", reason)

@@ -311,7 +311,7 @@ class View(ItemRow):
         if not self.log.has_late:
             return []
         results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
-        return [one for at, one in results if at is not None and self.log.positions("late", at, at + 1)]
+        return [item for at, item in results if at is not None and self.log.positions("late", at, at + 1)]
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
@@ -379,7 +379,7 @@ def protected_positions(view: View) -> Iterator[int]:
 def undone_groups(view: View) -> set[int]:
     """The heads of the groups that a person's undo brought back, alone or under an earlier summary."""
     log, end, heads = view.log, view.end, set[int]()
-    summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
+    summaries = [(log.locate(summary.id, end), log.area(summary, end)) for summary in view.summaries()]
     for undo in view.edits_in_force.edits.values():
         if not isinstance(undo, Undo) or is_below(own_origin(undo), "user"):
             continue

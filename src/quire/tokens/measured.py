@@ -377,7 +377,8 @@ def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[st
     tokens = _PROPERTY + measure(f"{name}:{schema.get('type', '')}:{description}")
     choices = schema.get("enum")
     if isinstance(choices, list | tuple) and choices:
-        tokens += _CHOICES + sum(_CHOICE + measure(str(one)) for one in cast("Sequence[object]", choices))
+        values = cast("Sequence[object]", choices)
+        tokens += _CHOICES + sum(_CHOICE + measure(str(value)) for value in values)
     return tokens + sum(measure(_json(schema[key])) for key in _NESTED if key in schema)
 
 
