@@ -109,7 +109,7 @@ class TruncateOldest(Thresholds, frozen=True, kw_only=True):
     name = "truncate-oldest"
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return one `Hide` that leads to the floor; None at or below the ceiling."""
+        """Return one `Hide` that shrinks the view to the floor; None up to the ceiling."""
         extent = self.extent(room)
         size = view.tokens(extent.counter)
         if size <= (extent.floor if room.early else extent.ceiling):

@@ -66,6 +66,7 @@ _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
 def _applies(row: _Row, report: ErrorReport) -> bool:
+    """Whether a row of the table applies to a report, by its status, its codes or its text."""
     if report.status in row.get("not_status", ()):
         return False
     if report.status in row.get("status", ()) or (report.status or 0) >= row.get("from_status", 1000):

@@ -227,9 +227,10 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
         members = view.log.group(position, view.end)
         group = [view.log.item(member) for member in members]
         call_of = Answers(group).call_of
-        for index in (index for index, member in enumerate(members) if member >= since):
-            call = call_of.get(index, index)
-            marks[group[index].id] = item.id if members[call] >= since else group[call].id
+        for index, member in enumerate(members):
+            if member >= since:
+                call = call_of.get(index, index)
+                marks[group[index].id] = item.id if members[call] >= since else group[call].id
     return marks
 
 
