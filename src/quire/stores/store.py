@@ -127,7 +127,7 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     try:
         *scopes, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
-        raise InvalidValue("the escapes in an address must be valid UTF-8") from None
+        raise InvalidValue("an address has escapes that are not UTF-8") from None
     return place_at(scope="".join(scopes), conversation=name)
 
 
