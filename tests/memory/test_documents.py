@@ -130,8 +130,8 @@ def test_odd_documents_are_noted() -> None:
         ("<div>" * 5_000, {"name": "a.html"}, InvalidValue, "more than 4,000 tags"),
         (Path("nowhere"), {}, InvalidValue, "cannot be read: No such file"),
         (Path("/"), {}, InvalidValue, "cannot be read: Is a directory"),
-        (Path("a\0b"), {}, InvalidValue, "no such name"),
-        (b"%PDF-1.4 torn", {}, Damaged, "no whole PDF"),
+        (Path("a\0b"), {}, InvalidValue, "not a valid path"),
+        (b"%PDF-1.4 torn", {}, Damaged, "not a complete PDF"),
     ],
 )
 def test_what_cannot_be_read_is_refused(
@@ -147,11 +147,11 @@ def test_pdf() -> None:
     writer.add_blank_page(100, 100)
     document = read_document(_written(writer))
     assert document.media_type == "application/pdf" and document.blocks[0].page == 1
-    assert "without text" in document.notes[0]
+    assert "no text was found" in document.notes[0]
     writer.encrypt(user_password="word", owner_password="owner", algorithm="RC4-128")
     with pytest.raises(InvalidValue, match=r"a\.pdf is encrypted"):
         read_document(_written(writer), name="a.pdf")
-    with pytest.raises(Damaged, match="no whole PDF"):
+    with pytest.raises(Damaged, match="not a complete PDF"):
         read_document(data[:100])
 
 

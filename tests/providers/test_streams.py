@@ -197,7 +197,7 @@ def test_a_piece_that_names_no_call_or_block_is_damage() -> None:
     rows: list[tuple[str, Json, str]] = [
         ("openai", chunk({"function": {"arguments": "{}"}}), "index or an id"),
         ("openai-responses", {"type": "response.output_text.delta", "delta": "a"}, "index or an id"),
-        ("anthropic", {"type": "content_block_delta", "delta": delta}, "has an index"),
+        ("anthropic", {"type": "content_block_delta", "delta": delta}, "must have an index"),
         ("anthropic", {"type": "content_block_delta", "index": 0, "delta": delta}, "has started"),
         ("gemini", {"candidates": [{"content": {"parts": [partial]}}]}, "streamFunctionCallArguments"),
     ]

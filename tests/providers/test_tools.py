@@ -163,7 +163,7 @@ def test_a_tool_may_have_no_parameters() -> None:
 DEEP: Json = json.loads('{"items":' * 120 + "{}" + "}" * 120)
 REFUSED: list[tuple[Any, str]] = [
     (an_object(q={"type": "float"}), "parameters.properties.q.type: there is no type 'float'"),
-    (an_object(q="a city"), "properties.q: a schema is an object or a boolean, this is a string"),
+    (an_object(q="a city"), "properties.q: a schema must be an object or a boolean, this is a string"),
     ({"type": "string"}, "parameters.type: the parameters of a tool must be an object"),
     ([], "parameters: a schema must be an object, this is a list"),
     (an_object(q={"required": True}), "properties.q.required: must be a list"),
@@ -173,13 +173,13 @@ REFUSED: list[tuple[Any, str]] = [
     (an_object(q={"$ref": "a.json"}), "q.$ref: a pointer must lead into the schema"),
     (
         {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}},
-        "parameters.$ref: leads to another pointer",
+        "parameters.$ref: must not lead to another pointer",
     ),
     ({"anyOf": [an_object(q=TEXT)]}, "parameters.anyOf: parameters of a tool must be one object"),
-    (an_object(q={"type": "array", "items": [TEXT]}), "q.items: a schema is an object or a boolean"),
+    (an_object(q={"type": "array", "items": [TEXT]}), "q.items: a schema must be an object or a boolean"),
     (DEEP, "parameters: nests deeper than 100 levels"),
     (an_object(q={"$ref": f"#/{'9' * 5_000}"}), "q.$ref: the pointer leads to no schema"),
-    (an_object(**{"q" * 10_000: an_object(q=5)}), "q….properties.q: a schema is an object or a boolean"),
+    (an_object(**{"q" * 10_000: an_object(q=5)}), "q….properties.q: a schema must be an object or a boolean"),
 ]
 
 

@@ -29,11 +29,7 @@ from quire.compactors.plan import (
     plan_around_undone,
     record,
 )
-from quire.compactors.regret import (
-    Regret as Regret,
-    regrets_in as regrets_in,
-    shown_again as shown_again,
-)
+from quire.compactors.regret import Regret as Regret, regrets_in as regrets_in, shown_again as shown_again
 from quire.compactors.results import (
     CLEARED,
     HANDLE as HANDLE,

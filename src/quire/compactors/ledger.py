@@ -1,7 +1,8 @@
-"""The ledger: a block with the values of calls that left the view. And the short form of a result.
+"""The ledger, a block with the values of calls that left the view; and the short form of a result.
 
-No model writes it. It has a line for each call that is no longer shown, with the fields of its result that a
-later step is likely to need: `name(argument: value) -> field: value`. It repeats nothing that is shown.
+No model writes the ledger. It has a line for each call that is no longer shown, with the fields of its
+result that a later step is likely to need: `name(argument: value) -> field: value`. It repeats nothing that
+is shown.
 """
 
 import re
@@ -261,7 +262,7 @@ class CallLine(Line):
         """The fields of the results that succeeded, each value once."""
         if len(self._successes) < 2:
             return fields_of(self._successes[0]) if self._successes else []
-        return [*dict.fromkeys(field for one in self._successes for field in fields_of(one))]
+        return [*dict.fromkeys(field for result in self._successes for field in fields_of(result))]
 
     @property
     def handle(self) -> str:  # type: ignore[override]
@@ -297,8 +298,8 @@ class CallLine(Line):
         return _first_line(self.result) or "done"
 
     def sources(self) -> list[str]:
-        results = dict.fromkeys(one.id for one in (*self._successes, self._last) if one is not None)
-        return [self.call.id, *results]
+        results = [*self._successes, *([] if self._last is None else [self._last])]
+        return [self.call.id, *dict.fromkeys(result.id for result in results)]
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
         arguments = {field.value for field in fields_of(self.call)}
@@ -386,7 +387,7 @@ def render_lines(
         rows += filter(None, [_handles(others, tokens // _HANDLES_SHARE)])
         text = "\n".join(filter(None, (frame[0], *map(_quoted, rows), frame[1])))
         if count(text) <= tokens:
-            return (text, [one for n in sorted(listed) for one in lines[n].sources()]) if rows else None
+            return (text, [source for n in sorted(listed) for source in lines[n].sources()]) if rows else None
         if not listed:
             break
         # The costs above are estimates.

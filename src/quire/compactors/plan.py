@@ -14,15 +14,7 @@ from msgspec.structs import replace
 from quire.compactors.proof import with_losses
 from quire.errors import DuplicateId, EditRefused, InvalidValue, Irreducible, UnknownId, WrongType
 from quire.items import Edit, Hide, Item, Mask, Note, Span, Summary, is_below, own_origin
-from quire.state import (
-    Pool,
-    Transcript,
-    View,
-    protected_positions,
-    spans_over,
-    undone_groups,
-    view_after,
-)
+from quire.state import Pool, Transcript, View, protected_positions, spans_over, undone_groups, view_after
 from quire.tokens import Counter, checked_counter, whole
 
 logger = logging.getLogger("quire.compactors")
@@ -148,10 +140,10 @@ class Cascade:
         """Return the plans of all compactors as one."""
         plans: list[Plan] = []
         fault: Irreducible | None = None
-        left = view
+        remaining = view
         for compactor in self.compactors:
             try:
-                plan = compactor.plan(left, _next_room(view, left, room))
+                plan = compactor.plan(remaining, _next_room(view, remaining, room))
             except Irreducible as error:
                 fault = error
                 continue
@@ -160,7 +152,7 @@ class Cascade:
             plans.append(plan)
             if plan.request is not None:
                 break
-            left = view_after(left, plan.edits)
+            remaining = view_after(remaining, plan.edits)
         if fault is not None and not (plans and _fits(plans[-1], room)):
             raise fault
         return self._joined(plans, view) if plans else None
@@ -200,8 +192,8 @@ def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | N
 def _plan_without(compactor: Compactor, view: View, room: Room, heads: Iterable[int]) -> Plan | None:
     """Return a plan for all groups but some, in the room that these leave."""
     log, end = view.log, view.end
-    others = set(heads).difference(map(log.head, protected_positions(view)))
-    spans = spans_over(view, (log.item(position) for head in others for position in log.group(head, end)))
+    spared_heads = set(heads).difference(map(log.head, protected_positions(view)))
+    spans = spans_over(view, (log.item(p) for head in spared_heads for p in log.group(head, end)))
     rest = view_after(view, (Hide(spans),)) if spans else view
     spared = view.tokens(room.counter) - rest.tokens(room.counter)
     if rest is view or spared >= room.tokens:
@@ -219,7 +211,7 @@ def _plan_without(compactor: Compactor, view: View, room: Room, heads: Iterable[
 def _touches(plan: Plan, view: View, heads: Collection[int]) -> bool:
     """Whether a plan changes how one of the groups is shown."""
     log, end = view.log, view.end
-    edits = [*plan.edits, *((Summary(TOO_LONG, plan.request.spans),) if plan.request else ())]
+    edits = [*plan.edits, *((Summary("to be written", plan.request.spans),) if plan.request else ())]
     targets = (log.locate(edit.target, end) for edit in edits if isinstance(edit, Mask))
     areas = (log.area(edit, end) for edit in edits if isinstance(edit, Hide | Summary))
     covered = (p for area in areas for start, stop in area for p in range(start, stop))
@@ -231,11 +223,11 @@ def _fits(plan: Plan, room: Room) -> bool:
     return plan.after <= room.tokens or (plan.request is not None and plan.request.is_part)
 
 
-def _next_room(view: View, left: View, room: Room) -> Room:
+def _next_room(view: View, remaining: View, room: Room) -> Room:
     """Return the room for the next compactor: `early` if those before it freed too little."""
-    if left is view or room.early or view.tokens(room.counter) <= room.tokens:
+    if remaining is view or room.early or view.tokens(room.counter) <= room.tokens:
         return room
-    is_enough = left.tokens(room.counter) <= room.tokens - room.tokens // _FREE_SHARE
+    is_enough = remaining.tokens(room.counter) <= room.tokens - room.tokens // _FREE_SHARE
     return room if is_enough else replace(room, early=True)
 
 
@@ -259,9 +251,9 @@ def record(
     is empty, if its items have changed since, or if it is no shorter than they are.
     """
     if plan.notes and pool is None:
-        raise InvalidValue(f"{plan.by} keeps what it takes out in a pool: none was given")
+        raise InvalidValue(f"{plan.by} moves content to a pool: call record(…) with a pool")
     if text is not None and plan.request is None:
-        raise InvalidValue(f"{plan.by} requests no summary, and a text was given")
+        raise InvalidValue(f"{plan.by} requests no summary: call record(…) without a text")
     edits = plan.edits
     try:
         if plan.request is not None:

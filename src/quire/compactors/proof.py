@@ -73,7 +73,7 @@ class _Sentence(Line):
 
     def candidates(self, evidence: Evidence, known: str) -> Iterator[tuple[float, int]]:
         exact = {match[0].casefold().rstrip(".,:") for match in _EXACT.finditer(self._text)}
-        missing = sum(not is_word_in(one, known) for one in exact)
+        missing = sum(not is_word_in(value, known) for value in exact)
         words = {word.casefold() for word in _WORD.findall(self._text)}
         is_lost = missing > 0 or 2 * sum(word in known for word in words) < len(words)
         if self._is_open and is_lost:

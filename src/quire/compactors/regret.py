@@ -54,7 +54,7 @@ def shown_again(view: View, since: int, counter: Counter, tokens: int) -> list[E
 
     The pins of regrets take at most a quarter of `tokens`; the oldest are undone for newer ones.
     """
-    known = {(one.item, one.result) for one in regrets_in(view, since)}
+    known = {(regret.item, regret.result) for regret in regrets_in(view, since)}
     room, edits = tokens // _PINS_SHARE, list[Edit]()
     for result in view.log.items(since, view.end):
         for item_id, why in _needed(view, result) if isinstance(result, ToolResult) else ():
@@ -90,7 +90,7 @@ def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     if result.is_error:
         positions = view.log.group(view.log.head(view.position(result.id)), view.end)
         calls = (view.log.item(position) for position in positions)
-        call = next((one for one in calls if getattr(one, "call_id", None) == result.call_id), None)
+        call = next((item for item in calls if getattr(item, "call_id", None) == result.call_id), None)
         source = _source_of(view, call) if isinstance(call, ToolCall) else None
         if source is not None:
             yield source, f"{result.name} failed for a value that stood there"

@@ -66,9 +66,8 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
             return None
         reason = f"{size:,} tokens are shown, and {len(old)} old results take {saved:,} of them"
         after = counter.total(view.counted(counter) - saved)
-        return Plan(
-            self.name, reason, size, after, tuple(Mask(one.item.id, self._stub(one.item)) for one in old)
-        )
+        masks = tuple(Mask(result.item.id, self._stub(result.item)) for result in old)
+        return Plan(self.name, reason, size, after, masks)
 
     def _stub(self, result: ToolResult) -> str:
         """Return the stub of a result; it suggests another call only for a tool that only reads."""
@@ -80,9 +79,9 @@ class ClearToolResults(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_on
 class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
     """Moves results `larger_than` this many tokens to the pool, except the newest `keep` results.
 
-    One of these moves too if there is no room for it, alone or with all else that must stay. It acts once the
-    view is above the ceiling; with a ceiling of 0, at once. The stub names the handle for `read_back`. A
-    result with media stays, because a note is text.
+    One of the newest moves too if there is no room for it, alone or with all else that must stay. The
+    compactor acts once the view is above the ceiling, and always with a ceiling of 0. The stub names the
+    handle for `read_back`. A result with media stays, because a note is text.
     """
 
     name = "offload"
@@ -103,17 +102,17 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
             return None
         savings = _savings(f"quire.moved {self.larger_than}", counter, partial(self._stub, counter))
         large = _replaceable(view, savings)
-        chosen = [one for one in large if one.number >= self.keep]
-        moves = [self._moved(counter, one.item) for one in chosen]
-        for one in reversed(large[len(chosen) :]):
-            if self._is_too_large(view, [mask for mask, _ in moves], one.item, room):
-                chosen.append(one)
-                moves.append(self._moved(counter, one.item))
+        chosen = [result for result in large if result.number >= self.keep]
+        moves = [self._moved(counter, result.item) for result in chosen]
+        for result in reversed(large[len(chosen) :]):
+            if self._is_too_large(view, [mask for mask, _ in moves], result.item, room):
+                chosen.append(result)
+                moves.append(self._moved(counter, result.item))
         if not chosen:
             return None
         masks, notes = zip(*moves, strict=True)
         reason = f"{size:,} tokens are shown, and {len(masks)} results have more than {self.larger_than:,}"
-        after = counter.total(view.counted(counter) - sum(one.saved for one in chosen))
+        after = counter.total(view.counted(counter) - sum(result.saved for result in chosen))
         return Plan(self.name, reason, size, after, masks, notes)
 
     def _is_too_large(self, view: View, masks: Sequence[Mask], result: ToolResult, room: Room) -> bool:

@@ -42,7 +42,7 @@ _PLACEHOLDER = "-"
 """The text of a summary that is not written yet."""
 
 _SHORTEST = 32
-"""Tokens of a summary, at least."""
+"""The fewest tokens of a summary."""
 
 _USUAL_SIZE = 2_048
 _LOSSES_SHARE = 4
@@ -72,7 +72,7 @@ document or an answer calls a rule or a wish of the user is none."""
 
 
 class Summarize(Thresholds, frozen=True, kw_only=True):
-    """Requests a summary of the oldest turns once the view is above the ceiling; it leads to the floor.
+    """Requests a summary of the oldest turns once the view is above the ceiling, to shrink it to the floor.
 
     An earlier summary is part of the prompt, and is replaced. If there is more than the model can read at
     once, several summaries are requested, the oldest items first. With little room, the `size` is smaller. If
@@ -94,10 +94,10 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
         if self.prompt is not None and self.guidance is not None:
             raise InvalidValue("guidance is for the default prompt; put it into the custom prompt")
         if self.prompt is not None and CONVERSATION not in self.prompt:
-            raise InvalidValue(f"the prompt does not contain {CONVERSATION}")
+            raise InvalidValue(f"the prompt must contain {CONVERSATION}")
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return a request for a summary that leads to the floor; None at or below the ceiling."""
+        """Return a request for a summary that shrinks the view to the floor; None up to the ceiling."""
         extent, counter = self.extent(room), room.counter
         counted = view.tokens(extent.counter)
         if counted <= (extent.floor if room.early else extent.ceiling) or room.reads == 0:
@@ -138,8 +138,8 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
                 raise
             return self._select(view, extent, size // 2)
         last = max(index for index, item in enumerate(shown) if item.id not in kept)
-        items = (one for one in shown[: last + 1] if one.id not in kept or isinstance(one, Summary))
-        return size, [one for one in items if view.fate(one.id).state != "pinned"]
+        items = (item for item in shown[: last + 1] if item.id not in kept or isinstance(item, Summary))
+        return size, [item for item in items if view.fate(item.id).state != "pinned"]
 
     def _request(
         self, room: Room, items: Sequence[Item], said: Iterable[Item], size: int
@@ -234,7 +234,8 @@ def _said_by_user(view: View, items: Sequence[Item]) -> Iterator[Item]:
     A prompt takes only the newest, so the rest of a long history is not read.
     """
     log, end = view.log, view.end
-    areas = [area for one in items if isinstance(one, Summary) and one.spans for area in log.area(one, end)]
+    summaries = [item for item in items if isinstance(item, Summary) and item.spans]
+    areas = [area for summary in summaries for area in log.area(summary, end)]
     under = (log.item(p) for area in reversed(areas) for p in reversed(log.positions("users", *area)))
     for item in chain(reversed(items), under):
         if is_user_message(item) and not is_below(origin_of(view, item), "user"):

@@ -83,7 +83,7 @@ class Thresholds(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=Tru
 
     def excess(self, size: int, extent: Extent) -> str:
         """Return the reason of a plan."""
-        return f"{size:,} {self.unit} are shown, and {extent.ceiling:,} may be"
+        return f"{size:,} {self.unit} are shown, more than the ceiling of {extent.ceiling:,}"
 
 
 def checked_size(value: Any, what: str) -> Size:
@@ -109,7 +109,7 @@ class TruncateOldest(Thresholds, frozen=True, kw_only=True):
     name = "truncate-oldest"
 
     def plan(self, view: View, room: Room) -> Plan | None:
-        """Return one `Hide` that leads to the floor; None at or below the ceiling."""
+        """Return one `Hide` that shrinks the view to the floor; None up to the ceiling."""
         extent = self.extent(room)
         size = view.tokens(extent.counter)
         if size <= (extent.floor if room.early else extent.ceiling):
@@ -132,7 +132,8 @@ def cut_to_floor(view: View, extent: Extent) -> Hide:
         stays = [item for item in view if item.id in error.parts]
         lowest, ceiling = counter.total(sum(map(counter.count, stays))), min(extent.ceiling, highest)
         if lowest > ceiling:
-            raise Irreducible(f"{lowest:,} must stay, and {ceiling:,} may", error.parts) from None
+            fault = f"{lowest:,} must stay, more than the ceiling of {ceiling:,}"
+            raise Irreducible(fault, error.parts) from None
         edit = truncate(view, tokens=(lowest + ceiling) // 2, counter=counter)
     assert edit is not None  # the view is above the ceiling
     return edit

@@ -1,11 +1,6 @@
 """Contexts: what the model sees, from templates of sections, fitted into a budget, with a receipt."""
 
-from quire.context.context import (
-    Context,
-    Observer as Observer,
-    Receipt,
-    shared_prefix as shared_prefix,
-)
+from quire.context.context import Context, Observer as Observer, Receipt, shared_prefix as shared_prefix
 from quire.context.entries import (
     VISIBLE as VISIBLE,
     Entry,

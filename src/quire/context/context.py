@@ -246,6 +246,7 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     quoted = [item for part in behind if part.selection is not None for item in part.shown]
     after = [item for part in behind if part.selection is None for item in part.shown]
     history = fitted[middle].shown if fitted else Scroll()
+    # Quotes stand beside the question only if no other section follows the history.
     joined = _at_question(history, quoted) if quoted and not after else None
     if joined is None:
         after = [item for part in behind for item in part.shown]

@@ -47,8 +47,8 @@ Identity = tuple[str, float]
 class Entry(NamedTuple):
     """What became of one candidate. `tokens` are those it takes, or would have taken.
 
-    `source` is the conversation or the document that a quote is from, and `origin` the least trusted of those
-    whose words it has.
+    `source` is the conversation or the document that a quote is from. `origin` is that of its least trusted
+    words.
     """
 
     item_id: str
@@ -229,18 +229,9 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
     for item, is_selected, reason, source, origin in fitted.selection.candidates():
         fate: Fate = "shown" if is_selected else "left out"
         rule = "selected" if is_selected else "not selected"
-        tokens, reason = counter.count(item), reason or _REASONS[fate]
-        entry = Entry(
-            item.id,
-            kind_of(item),
-            fitted.name,
-            fate,
-            rule,
-            tokens,
-            reason,
-            source,
-            origin or own_origin(item),
-        )
+        tokens, kind = counter.count(item), kind_of(item)
+        reason, origin = reason or _REASONS[fate], origin or own_origin(item)
+        entry = Entry(item.id, kind, fitted.name, fate, rule, tokens, reason, source, origin)
         yield Explained(item.created_at, entry)
 
 

@@ -2,7 +2,7 @@
 
 Required sections are shown whole. The other sections share the rest of the budget. Elastic sections, such as
 a history, take the room that the others leave, and show their newest items in whole groups. The room of
-candidates stays the same during a turn: if results arrive, the elastic sections make room for them.
+candidates stays the same during a turn: elastic sections make room for tool results that arrive meanwhile.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -72,8 +72,7 @@ _ROUNDING = 8
 """The room that cuts depend on is rounded down to eighths, so that small changes do not move the cuts."""
 
 Content = View | Sequence[Item]
-"""A view or items; items that are `Candidates` are selected."""
-
+"""A view or items; of `Candidates` some are selected."""
 
 Selected = Mapping[str, tuple[str, Sequence[Item]]]
 """By section: the turn in which its candidates were last selected, and the items that it showed."""
@@ -245,6 +244,8 @@ class Shown:
 
 
 class _Fit:
+    """One fitting. Sections are named by their indexes, which are those of the pieces."""
+
     def __init__(
         self,
         pieces: Sequence[Piece],
@@ -263,7 +264,8 @@ class _Fit:
         self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
         self._plain = Tally(counter.key, count)
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
-        self._since: dict[int, tuple[Shrunk | None, int]] = {}
+        self._since: dict[int, tuple[Shrunk | None, int]] = {}  # what `_since_last_cut` has computed
+        # By section: the counts of its content with what rendering adds to it, and of that alone.
         self._sizes = [self._measure(piece.content, piece.source) for piece in pieces]
 
     @property
@@ -339,17 +341,12 @@ class _Fit:
         rows = [index for index, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
         if not rows:
             return {}
-        room = self._room - sum(
-            self._sizes[index][0]
-            for index, piece in enumerate(self._pieces)
-            if piece.is_required and not _is_volatile(piece)
-        )
-        wanted = {
-            index: max(room, 0) if index in rows or piece.is_elastic else self._sizes[index][0]
-            for index, piece in enumerate(self._pieces)
-            if not (piece.is_required or (_is_volatile(piece) and index not in rows and not piece.is_elastic))
-        }
-        grants = self._grants(max(room, 0), wanted, {})
+        sizes = [size for size, _ in self._sizes]
+        steady = [index for index, piece in enumerate(self._pieces) if not _is_volatile(piece)]
+        room = max(self._room - sum(sizes[index] for index in steady if self._pieces[index].is_required), 0)
+        wanted = {index: sizes[index] for index in steady if not self._pieces[index].is_required}
+        wanted |= dict.fromkeys((*rows, *self._elastic), room)
+        grants = self._grants(room, dict(sorted(wanted.items())), {})
         return {index: grants[index] for index in rows}
 
     def _essentials(self, fitted: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
@@ -567,11 +564,11 @@ class _Fit:
         for index in sorted(range(len(parts)), key=lambda index: parts[index].shown.view is None):
             part = parts[index]
             if earlier or part.shown.view is None:
-                new = {item.id: item for item in reversed([*part.shown])}
+                unseen = {item.id: item for item in reversed([*part.shown])}
                 for shown in earlier:
-                    new = {item_id: item for item_id, item in new.items() if item_id not in shown}
-                if len(new) < len(part.shown):
-                    items = tuple(reversed(new.values()))
+                    unseen = {item_id: item for item_id, item in unseen.items() if item_id not in shown}
+                if len(unseen) < len(part.shown):
+                    items = tuple(reversed(unseen.values()))
                     counted, answers = self._measure(items)
                     rule = part.rule or ELSEWHERE
                     part = parts[index] = part._replace(
@@ -581,7 +578,7 @@ class _Fit:
         return parts
 
     def _with_candidates(self, fitted: Sequence[Fitted], *, within: bool = True) -> list[Fitted]:
-        """Select from the candidates for their room; `within` the budget, for less if less is left."""
+        """Select from the candidates for their room; with `within`, for less if the budget has less left."""
         parts = list(fitted)
         for index, tokens in self._candidate_room.items():
             parts[index] = self._selected(index, tokens, parts)
@@ -593,9 +590,9 @@ class _Fit:
     def _selected(self, index: int, room: int, fitted: Sequence[Fitted]) -> Fitted:
         candidates, others = self._pieces[index].content, [*fitted[:index], *fitted[index + 1 :]]
         assert isinstance(candidates, Candidates)
-        rows = [Shown(part.shown, part.piece.origin) for part in others]
+        sections = [Shown(part.shown, part.piece.origin) for part in others]
         earlier = [part.selection for part in others if part.selection is not None]
-        is_shown = partial(_is_shown, rows)
+        is_shown = partial(_is_shown, sections)
         turn, items = self._selected_before.get(self._pieces[index].section.name, ("", ()))
         is_same_turn = turn and turn == candidates.turn and not any(map(self._has_moved, others))
         selection = None
@@ -645,8 +642,8 @@ def _is_volatile(piece: Piece) -> bool:
     return piece.section.stability == "volatile"
 
 
-def _is_shown(rows: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
-    return any(row.shows(ids, is_same) for row in rows)
+def _is_shown(sections: Sequence[Shown], ids: Sequence[str], is_same: Callable[[Item], bool]) -> bool:
+    return any(section.shows(ids, is_same) for section in sections)
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:

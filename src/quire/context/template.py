@@ -56,8 +56,8 @@ class Template:
                 )
         for name in budget.shares:
             if name not in names:
-                given = ", ".join(map(repr, names))
-                raise InvalidValue(f"the budget has a share for {cut(name)!r}; the sections are {given}")
+                known = ", ".join(map(repr, names))
+                raise InvalidValue(f"the budget has a share for {cut(name)!r}; the sections are {known}")
         for section in map(settings_of, sections):
             _check_share(section, budget)
 

@@ -1,7 +1,7 @@
 """Finds the untrusted items of a request: from tools or from outside, and new since the last user message.
 
-It reads origins and sources, and no text. An item of the history is new by its position, a summary if it
-covers a new untrusted item, a ledger if a source of it is one. Quotes for this turn always count as new.
+It reads origins and sources, and no text. An item of the history is new by its position. A summary is new if
+it covers a new untrusted item, and a ledger if it has one as a source. Quotes for this turn are always new.
 """
 
 from collections.abc import Iterator

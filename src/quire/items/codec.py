@@ -98,13 +98,13 @@ def _parse(data: bytes, wanted: type[T]) -> T:
         text, place = without_content(fault)
         raise Damaged(text, f"${place}") from None
     except RecursionError:
-        raise Damaged("nested too deep", "$") from None
+        raise Damaged("nested too deeply", "$") from None
 
 
 def _read(raw: dict[str, Any], path: str) -> Item:
     kind = raw.get("kind")
     if not isinstance(kind, str) or "id" not in raw:
-        raise Damaged("an item without a kind or an id", path)
+        raise Damaged("an item must have a kind and an id", path)
     try:
         return _read_known(KNOWN[kind], raw) if kind in KNOWN else _read_unknown(raw)
     except (msgspec.ValidationError, QuireError, UnicodeError) as fault:

@@ -104,7 +104,7 @@ class Checked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_
 class Media(Checked, frozen=True, kw_only=True, tag_field="part"):
     """The base of all media: bytes or a URL, never both.
 
-    Sizes (`width`, `seconds`, `pages`) make the token count exact; without them it assumes a usual size.
+    Sizes (`width`, `seconds`, `pages`) make the token count exact; without them a usual size is assumed.
     """
 
     url: Name | None = None

@@ -163,12 +163,12 @@ def to_json(value: Any, path: _Path = "$") -> Any:
     if kind is bytes:
         return {_BYTES: b64encode(value).decode()}
     if kind is int and not -(2**63) <= value < 2**64:
-        raise Unencodable("an integer beyond 64 bits", _path_text(path))
+        raise Unencodable("an integer beyond 64 bits cannot be stored", _path_text(path))
     if kind is float and not math.isfinite(value):
         raise Unencodable("JSON has no infinity and no NaN", _path_text(path))
     if kind is int or kind is float:
         return value
-    raise Unencodable(f"a value of type {kind.__name__} lives in memory only", _path_text(path))
+    raise Unencodable(f"a value of type {kind.__name__} cannot be stored", _path_text(path))
 
 
 def _path_text(path: _Path) -> str:
@@ -230,8 +230,8 @@ def check_fields(struct: msgspec.Struct) -> None:
         checked = msgspec.convert(values, shape, builtin_types=(bytes,))
     except (msgspec.ValidationError, InvalidValue) as fault:
         text, place = without_content(fault)
-        allowed = next((get_args(one.type) for one in fields if place == f".{one.name}"), ())
-        if text == _NOT_ALLOWED and allowed and all(isinstance(one, str) for one in allowed):
+        allowed = next((get_args(field.type) for field in fields if place == f".{field.name}"), ())
+        if text == _NOT_ALLOWED and allowed and all(isinstance(value, str) for value in allowed):
             text = f"not one of {', '.join(allowed)}"
         elif place.startswith(".content") and text.startswith(_NO_CONTENT):
             text = "it is a text, or a list of texts and of Image(…), Audio(…) and File(…)"
@@ -259,14 +259,14 @@ def _has_type(value: Any, kind: Any) -> bool:
         return _has_type(value, parts[0])
     if origin is tuple:
         row = cast("tuple[Any, ...]", value)
-        return isinstance(value, list | tuple) and all(_has_type(one, parts[0]) for one in row)
+        return isinstance(value, list | tuple) and all(_has_type(element, parts[0]) for element in row)
     if origin is Union or origin is UnionType:
         return any(_has_type(value, part) for part in parts)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, dict):
         types: dict[Any, Any] = {field.name: field.type for field in _shape(kind)[1]}
         types[kind.__struct_config__.tag_field] = str
         fields = cast("dict[str, Any]", value)
-        return all(name in types and _has_type(one, types[name]) for name, one in fields.items())
+        return all(name in types and _has_type(inner, types[name]) for name, inner in fields.items())
     if kind is Any or type(value) is bool:
         return kind is Any or kind is bool
     if origin is Literal:

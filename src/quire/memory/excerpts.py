@@ -74,7 +74,7 @@ class Excerpt:
         self._text, self._start = text, start.rstrip()
         self._language = language_of(text[len(self._start) :])
         self._sentences = list(self._split(worths))
-        counts = Counter(term for one in self._sentences for term in one.matches)
+        counts = Counter(term for sentence in self._sentences for term in sentence.matches)
         self._worths = {
             term: worths[term] * log(1 + len(self._sentences) / count) for term, count in counts.items()
         }
@@ -97,11 +97,11 @@ class Excerpt:
         if first.end - first.start + frame > stretch * characters:
             return self._joined([self._part(first, characters - frame)])[:characters]
         spans, left = [(first.start, first.end)], characters - frame - (first.end - first.start)
-        for one in map(self._sentences.__getitem__, others):
-            left -= one.end - one.start + len(_GAP)
+        for sentence in map(self._sentences.__getitem__, others):
+            left -= sentence.end - sentence.start + len(_GAP)
             if left < 0:
                 break
-            spans.append((one.start, one.end))
+            spans.append((sentence.start, sentence.end))
         return self._joined(sorted(spans))
 
     def _joined(self, spans: Sequence[tuple[int, int]]) -> str:
@@ -126,19 +126,20 @@ class Excerpt:
         while True:
             sides = [(first - 1, last), (first, last + 1)]
             inside = [(low, high) for low, high in sides if low >= 0 and high < len(pieces)]
-            fitting = [one for one in inside if pieces[one[1]][1] - pieces[one[0]][0] <= room]
+            fitting = [(low, high) for low, high in inside if pieces[high][1] - pieces[low][0] <= room]
             if not fitting:
                 start = pieces[first][0]
                 return start, max(start, min(pieces[last][1], start + room))
-            first, last = max(fitting, key=lambda one: (worths[one[0] if one[0] < first else one[1]], one[1]))
+            # The better of the two pieces beside; of equal ones the later.
+            first, last = max(fitting, key=lambda s: (worths[s[0] if s[0] < first else s[1]], s[1]))
 
     def _split(self, worths: Mapping[str, float]) -> Iterator[_Sentence]:
         text, start = self._text, len(self._start)
         for line in _LINES.finditer(text, 0, MAX_TEXT_LENGTH):
             begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
             share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
-            for one in _SENTENCES.finditer(text, begin, line.end()):
-                yield _Sentence(one.start(), one.end(), self._matches(one[0], worths), share)
+            for found in _SENTENCES.finditer(text, begin, line.end()):
+                yield _Sentence(found.start(), found.end(), self._matches(found[0], worths), share)
 
     def _matches(self, text: str, worths: Mapping[str, float]) -> Set[str]:
         return worths.keys() & terms(text, language=self._language)

@@ -68,12 +68,12 @@ _SUMMARIES_AT = 1 << 30
 """The orders of summaries begin here, so that none is between two messages."""
 
 _APART = 8
-"""The distance between the orders of summaries and of notes in the pool, which lend each other no words."""
+"""The distance between the orders of summaries, and of notes in the pool: none is a neighbour of another."""
 
 _PLACE, _ORDER = 13, 4
-"""The bytes of a place, and those of its order, which comes after a digest and an origin."""
+"""The bytes of an item's entry in `_State.places`, and of the order at its end."""
 
-_DIGEST = _PLACE - _ORDER - 1
+_DIGEST = _PLACE - _ORDER - 1  # one byte is the rank of the origin
 
 _KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
 _ERROR, _QUESTION = 0.9, 0.65
@@ -120,7 +120,8 @@ class Follower:
     def _read(self, name: str, progress: Progress | None, log_version: LogVersion) -> None:
         """Read the entries after the last that was read, if that is unchanged; otherwise read all again."""
         if name == KNOWLEDGE:
-            stored = self._entries(name, log_version.version - 1)  # before the documents, which may be newer
+            # Read before the documents: they may be newer than the progress, but never older.
+            stored = self._entries(name, log_version.version - 1)
             documents = self._knowledge.all_chunks().values()
             self._replace(
                 name, stored, log_version.log, chain.from_iterable(map(leaves_of_document, documents))
@@ -155,7 +156,7 @@ class Follower:
         before = {(leaf.transcript, leaf.key): leaf for leaf in known}
         now = {(leaf.transcript, leaf.key): leaf for leaf in new}
         changed = {key for _, key in before.keys() ^ now.keys()}
-        changed |= {leaf.key for at, leaf in now.items() if at in before and before[at] != leaf}
+        changed |= {leaf.key for key, leaf in now.items() if key in before and before[key] != leaf}
         leaves = [leaf for leaf in now.values() if leaf.key in changed]
         self.index.update(name, _progress(stored, log), removed=changed, leaves=leaves)
 
@@ -206,7 +207,7 @@ class LogLeaves:
 
     def state(self) -> bytes:
         """What the next entries need: numbers, digests, and the items of unfinished groups."""
-        return _encode({stream: one.packed() for stream, one in self._streams.items()})
+        return _encode({stream: leaves.packed() for stream, leaves in self._streams.items()})
 
     def apply(self, stored: Sequence[Stored]) -> Changes | None:
         """Return the changes by entries; None if they change older leaves, so that all must be read again."""
@@ -229,15 +230,16 @@ class LogLeaves:
 class _State(msgspec.Struct, array_like=True):
     """What is known of the applied items of a transcript."""
 
-    order: int = 0
-    summaries: int = 0
+    next_order: int = 0
+    summary_count: int = 0
     stretch: int = 0
-    until: float | None = None
+    latest: float | None = None
+    """The time of the latest item."""
     places: bytearray = msgspec.field(default_factory=bytearray)
     """By position: a digest of the item's id, the rank of its origin, and the order of the next leaf."""
     areas: dict[str, list[tuple[int, int]]] = {}
     """By summary: the positions that it covers."""
-    keyed: dict[str, str] = {}
+    note_by_key: dict[str, str] = {}
     withdrawn: set[str] = set()
     """Withdrawn items whose groups may still change."""
     orders: dict[int, tuple[int, int, int]] = {}
@@ -296,7 +298,7 @@ class TranscriptLeaves:
                 if head in state.orders:
                     touched[head] = None
             rank = ORIGINS.index(self._origin(item))
-            state.places += _digest_of(item.id) + bytes((rank,)) + state.order.to_bytes(_ORDER, "big")
+            state.places += _digest_of(item.id) + bytes((rank,)) + state.next_order.to_bytes(_ORDER, "big")
             if not (is_edit or is_pool) or item.id in undone:
                 continue
             if isinstance(item, Hide) and not is_pool:
@@ -304,7 +306,7 @@ class TranscriptLeaves:
                     for start, stop in self._area(item.spans):
                         if start < known:
                             return None
-                        state.withdrawn.update(one.id for one in items[start - known : stop - known])
+                        state.withdrawn.update(hidden.id for hidden in items[start - known : stop - known])
             else:
                 self._withdraw(item)
         leaves = [leaf for leaf in map(self._leaf, touched) if leaf and leaf.key not in state.withdrawn]
@@ -318,15 +320,15 @@ class TranscriptLeaves:
         if head in state.orders:
             return
         is_reply = state.opened >= 0 and not isinstance(item, Note | Summary) and not is_user_message(item)
-        if state.until is not None and at - state.until > PAUSE and not is_reply:
+        if state.latest is not None and at - state.latest > PAUSE and not is_reply:
             state.stretch += 1
-        state.until = at if state.until is None else max(state.until, at)
+        state.latest = at if state.latest is None else max(state.latest, at)
         if isinstance(item, Summary):
-            state.summaries += 1
-            order = _SUMMARIES_AT + _APART * state.summaries
+            state.summary_count += 1
+            order = _SUMMARIES_AT + _APART * state.summary_count
         else:
-            order = state.order
-            state.order += _APART if self._transcript == POOL else 1
+            order = state.next_order
+            state.next_order += _APART if self._transcript == POOL else 1
             if not is_reply:
                 state.opened = -1 if isinstance(item, Note) else order
         state.orders[head] = order, state.stretch, order - state.opened if is_reply else 0
@@ -356,22 +358,23 @@ class TranscriptLeaves:
             case Summary():
                 own = self._positions[item.id]
                 area = self._area(item.spans) or [(own, own + 1)]
-                state.withdrawn.update(one for one, other in state.areas.items() if _is_within(other, area))
-                state.areas = {one: other for one, other in state.areas.items() if one not in state.withdrawn}
+                replaced = {earlier for earlier, inner in state.areas.items() if _is_within(inner, area)}
+                state.withdrawn |= replaced
+                state.areas = {name: a for name, a in state.areas.items() if name not in state.withdrawn}
                 state.areas[item.id] = area
             case Hide():
                 state.withdrawn.update(span.first for span in item.spans)
             case Note(key=str(key)):
-                if key in state.keyed:
-                    state.withdrawn.add(state.keyed[key])
-                state.keyed[key] = item.id
+                if key in state.note_by_key:
+                    state.withdrawn.add(state.note_by_key[key])
+                state.note_by_key[key] = item.id
                 state.withdrawn.discard(item.id)
             case _:
                 pass
 
     def _area(self, spans: Iterable[Span]) -> list[tuple[int, int]]:
         """Return the positions of spans, as far as they are in this log."""
-        area = [(max(self._position(one.first), 0), self._position(one.last) + 1) for one in spans]
+        area = [(max(self._position(span.first), 0), self._position(span.last) + 1) for span in spans]
         return [(start, stop) for start, stop in area if stop > start]
 
     def _position(self, item_id: str) -> int:
@@ -447,8 +450,8 @@ def _undone_by(items: Sequence[Item]) -> set[str]:
     return undone
 
 
-def _is_within(area: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
-    return all(any(low <= start and stop <= high for low, high in other) for start, stop in area)
+def _is_within(inner: list[tuple[int, int]], outer: list[tuple[int, int]]) -> bool:
+    return all(any(low <= start and stop <= high for low, high in outer) for start, stop in inner)
 
 
 def _is_recall_traffic(item: Item) -> bool:

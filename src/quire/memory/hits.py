@@ -56,7 +56,7 @@ class SearchResult:
         self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
         """A remark for each reason."""
-        self.hits = tuple(Hit(*one, self) for one in best)
+        self.hits = tuple(Hit(*row, self) for row in best)
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: by its terms, those of its neighbours, its speaker or its time."""
@@ -89,10 +89,10 @@ class SearchResult:
         if key not in self._words:
             words, matches = words_by_term(leaf.text), dict[str, str]()
             for term in self.question.terms:
-                other = next((one for one in (term, *related(term)) if one in words), None)
-                if other is not None:
-                    asked = f" for {_quoted(self._asked.get(term, term), term)}" if other != term else ""
-                    matches[term] = f"{_quoted(words[other], other)}{asked}"
+                match = next((other for other in (term, *related(term)) if other in words), None)
+                if match is not None:
+                    asked = f" for {_quoted(self._asked.get(term, term), term)}" if match != term else ""
+                    matches[term] = f"{_quoted(words[match], match)}{asked}"
             self._words[key] = matches
         return self._words[key]
 
@@ -117,7 +117,7 @@ SameWords = Sequence[Hit]
 """Hits of one speaker with the same words, best first."""
 
 _LEAST_HITS, _MOST_HITS = 64, 4_096
-"""The hits that are searched for the same words: at least, and at most where many have the same."""
+"""How many hits are searched for at first, and at most if many have the same words."""
 
 
 def find_distinct(search: Search, count: int, *, evident: bool = False) -> Sequence[SameWords]:

@@ -106,10 +106,10 @@ _decode_head = msgspec.msgpack.Decoder(_Head).decode
 
 
 class Index:
-    """An index of leaves. A key of a transcript, and a place in it, has one leaf: the last that was put.
+    """An index of leaves. In a transcript, each key and each place has at most one: the last that was put.
 
-    Results depend on the leaves and not on their history, except that of leaves with equal scores and times
-    the last put comes first. Any thread may call any method.
+    Results do not depend on the order in which leaves were put, except that of leaves with equal scores and
+    times the last put comes first. Any thread may call any method.
     """
 
     def __init__(self) -> None:
@@ -312,7 +312,7 @@ class Index:
         return self.leaves((number,))[0]
 
     def leaves(self, numbers: Iterable[int]) -> list[Leaf]:
-        """Return the leaves with some numbers; missing ones are loaded at once, with their vectors."""
+        """Return the leaves with some numbers; the missing ones are loaded together, with their vectors."""
         row = list(numbers)
         names = {f"#{number:x}": number for number in row if number not in self._leaves}
         if names and self._load is not None:
@@ -325,8 +325,9 @@ class Index:
 
     def numbered(self, keys: Iterable[tuple[str, str]]) -> set[int]:
         """Return the numbers of leaves by source and key, in all transcripts."""
-        places = ((source, one, key) for source, key in keys for one in self._sources.get(source, ()))
-        return {number for place in places if (number := self._keys[digest_of(*place)]) >= 0}
+        names = ((source, name, key) for source, key in keys for name in self._sources.get(source, ()))
+        numbers = (self._keys[digest_of(source, transcript, key)] for source, transcript, key in names)
+        return {number for number in numbers if number >= 0}
 
     def allowed(self, only: LeafFilter) -> Set[int]:
         """Return the numbers of the leaves that a filter allows."""
@@ -462,21 +463,24 @@ def _bounded(terms: list[str]) -> list[str]:
 
 _Ranked = list[tuple[int, float]]
 
-_COMPARED, _CLOSE, _SAME, _OUTDATED = 5, 0.3, 0.2, 0.7
-"""The hits that are compared to find what changed. A newer one needs this share of the older one's score and,
-of the older one's matches, these shares to come before it and to mark it as outdated."""
+_COMPARED = 5
+"""The number of best hits that are compared to find what changed."""
+
+_CLOSE, _SAME, _OUTDATED = 0.3, 0.2, 0.7
+"""To come before an older hit, a newer one needs the first share of its score and the second share of its
+matches. With the third share of its matches, the newer one marks it as outdated."""
 
 _BETTER = 1.5
 """A reply is shown beside its message if it matches the question this many times better."""
 
 LAG = 12
-"""The exchanges that are shown before more replies of the first."""
+"""The number of exchanges that are shown before the other replies of the first exchange."""
 
 ROLES = frozenset(("user", "assistant", "system", "summary"))
 """Speakers that are roles and not names."""
 
 _MAX_NAMED = 1_000
-"""Leaves of the named speaker or time that follow those with terms of the question, at most."""
+"""The most leaves of the named speaker, or of a named time, that follow those with terms of the question."""
 
 _MAX_SCANNED = 4_000
 
@@ -531,20 +535,20 @@ class _Search:
         scores, order = dict(ranked[:_COMPARED]), list[int]()
         changes = self._postings[CHANGES].keys() & scores.keys()
         for number, value in scores.items():
-            near = (one for one in scores if number in changes and value >= _CLOSE * scores[one])
+            others = (other for other in scores if number in changes and value >= _CLOSE * scores[other])
             # "move" stands for "live" in a question, but two messages about moves may have different topics.
-            older = {one: self._shared(one, number, by_own_words=one in changes) for one in near}
-            self.outdated |= {one for one, share in older.items() if share >= _OUTDATED}
-            behind = (nth for nth, other in enumerate(order) if older.get(other, 0.0) >= _SAME)
+            shares = {other: self._shared(other, number, by_own_words=other in changes) for other in others}
+            self.outdated |= {other for other, share in shares.items() if share >= _OUTDATED}
+            behind = (place for place, other in enumerate(order) if shares.get(other, 0.0) >= _SAME)
             order.insert(len(order) if is_of_past else next(behind, len(order)), number)
         return [*zip(order, scores.values(), strict=True), *ranked[_COMPARED:]]
 
     def _shared(self, older: int, newer: int, *, by_own_words: bool) -> float:
-        """The share of a message's matches that a newer one has too; 0 if the other is not newer."""
-        matches, other = (self._matches(leaf, by_own_words=by_own_words) for leaf in (older, newer))
+        """The share of the matches of `older` that `newer` has too; 0 if `newer` is not newer."""
+        matches, newer_matches = (self._matches(leaf, by_own_words=by_own_words) for leaf in (older, newer))
         if not matches or self._at(newer) <= self._at(older):
             return 0.0
-        return sum(worth for word, worth in matches.items() if word in other) / sum(matches.values())
+        return sum(worth for word, worth in matches.items() if word in newer_matches) / sum(matches.values())
 
     def _matches(self, leaf: int, *, by_own_words: bool = False) -> dict[int, float]:
         """The words of the question that a leaf has, by place, each with its weight."""
@@ -552,7 +556,7 @@ class _Search:
         return {
             nth: max(weights)
             for nth, word in enumerate(self._words)
-            if (weights := [one for term, one in word if leaf in has(term) and (own is None or term in own)])
+            if (weights := [w for term, w in word if leaf in has(term) and (own is None or term in own)])
         }
 
     def _leaves(self, ranked: _Ranked) -> Iterator[tuple[int, float]]:
@@ -587,7 +591,7 @@ class _Search:
 
     def _candidates(self) -> set[int]:
         index = self._index
-        times = [set(index.within(one.start, one.end)) for one in self._question.spans]
+        times = [set(index.within(span.start, span.end)) for span in self._question.spans]
         speaker = self._speaker()
         named = None if speaker is None else (WEIGHTS.speaker, speaker)
         return candidates(self._words, self._postings, named, times, self._allowed, index.newest_blocks)
@@ -605,7 +609,7 @@ class _Search:
         said, index = self._speaker(), self._index
         if said is not None and self._is_short:
             is_few = len(said) <= _MAX_NAMED
-            oldest = said if is_few else (one for one in index.numbers[:_MAX_SCANNED] if one in said)
+            oldest = said if is_few else (leaf for leaf in index.numbers[:_MAX_SCANNED] if leaf in said)
             yield from islice(oldest, _MAX_NAMED)
         for span in self._question.spans:
             inside = index.within(span.start, span.end)
@@ -618,7 +622,7 @@ class _Search:
         if (said := self._speaker()) is not None:
             cues.append((WEIGHTS.speaker, {self._postings.exchange_of[leaf] for leaf in said}))
         if question.spans:
-            cues.append((WEIGHTS.date, {one for one in scores if question.names(self._at(one))}))
+            cues.append((WEIGHTS.date, {number for number in scores if question.names(self._at(number))}))
         for share, exchanges in cues:
             for number in exchanges & scores.keys():
                 scores[number] += share * top
@@ -635,7 +639,7 @@ class _Search:
         """
         if len(scores) > limit:
             least = sorted(scores.values())[-limit] if limit else inf
-            scores = {number: one for number, one in scores.items() if one >= least}
+            scores = {number: value for number, value in scores.items() if value >= least}
         oldest = sorted(sorted(scores), key=self._at)
         ranked = [number for number in reversed(oldest) if number in by_terms]
         ranked += [number for number in oldest if number not in by_terms]
@@ -651,7 +655,7 @@ class _Search:
         alike = {nth: similarity(asked, vectors[leaf]) for nth, leaf in first.items() if leaf in vectors}
         self.without_vectors = [leaf for leaf in first.values() if leaf not in vectors]
         fused_scores = fused(best, alike, WEIGHTS.vector)
-        return sorted(fused_scores.items(), key=lambda one: -one[1]) + rest
+        return sorted(fused_scores.items(), key=lambda pair: -pair[1]) + rest
 
 
 def _terms_to_load(question: Question) -> Iterator[str]:

@@ -121,9 +121,9 @@ class Knowledge:
         The ending of the name gives the format: `.md`, `.html`, or anything else for plain text.
         """
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"a text must be added, not {type(text).__name__}")
+            raise WrongType(f"the text of a source must be a text, not {type(text).__name__}")
         outcomes = _Outcomes(list)
-        self._keep(text, _checked_name(source), outcomes, title)
+        self._store_document(text, _checked_name(source), outcomes, title)
         self._erase_stale()
         return _report(outcomes)
 
@@ -139,7 +139,7 @@ class Knowledge:
         try:
             for source, file in found.files.items():
                 try:
-                    self._keep(content_of(file), _checked_name(source), outcomes)
+                    self._store_document(content_of(file), _checked_name(source), outcomes)
                 except (StoreError, Conflict):
                     raise
                 except QuireError as fault:
@@ -161,8 +161,8 @@ class Knowledge:
     def sources(self) -> list[Source]:
         """Return the stored documents, by name."""
         sources = [
-            Source(one.source, one.title, len(one.chunks), one.tokens, one.added_at, one.updated_at)
-            for one in self._documents().values()
+            Source(d.source, d.title, len(d.chunks), d.tokens, d.added_at, d.updated_at)
+            for d in self._documents().values()
         ]
         self._erase_stale()  # in case another process died before it did
         return sorted(sources, key=lambda source: source.name)
@@ -176,9 +176,11 @@ class Knowledge:
 
     def all_chunks(self) -> dict[str, list[Chunk]]:
         """Return the chunks of all sources at one moment."""
-        return {one.source: list(one.chunks) for one in self._documents().values()}
+        return {document.source: list(document.chunks) for document in self._documents().values()}
 
-    def _keep(self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None) -> None:
+    def _store_document(
+        self, content: bytes | str, source: str, outcomes: _Outcomes, title: str | None = None
+    ) -> None:
         digest = _digest(content, title)
         known = self._documents().get(_key(source))
         if known is not None and known.digest == digest:
@@ -201,7 +203,7 @@ class Knowledge:
         return self._write(key, lambda known: None if known is None else _tombstone(key))
 
     def _missing(self, found: "Files") -> list[str]:
-        names = [one.source for one in self._documents().values()]
+        names = [document.source for document in self._documents().values()]
         return [name for name in names if name.startswith(f"{found.name}/") and name not in found.files]
 
     def _documents(self) -> "Mapping[str, _Record]":
@@ -251,12 +253,12 @@ class Knowledge:
         erased_ids = sorted(stale_ids - used)
         if erased_ids:
             note_removed(self._store, self.place, erased_ids)
-        for listener in _listeners if erased_ids else ():  # without the lock, which an index takes last
+        for listener in _listeners if erased_ids else ():  # not locked: an index locks itself before this
             listener(self._store, self.place, erased_ids)
         with self._lock:
             bodies = {
-                version: JSON.encode_item(_tombstone(one.key, id=one.id, created_at=one.document.updated_at))
-                for version, one in stale.items()
+                version: JSON.encode_item(_tombstone(e.key, id=e.id, created_at=e.document.updated_at))
+                for version, e in stale.items()
             }
             self._store.replace(self.place, bodies)
             self._store.scrub()
@@ -379,8 +381,8 @@ def files_at(path: "str | os.PathLike[str]", name: str | None) -> Files:
             raise InvalidValue(f"there is neither a file nor a folder {cut(os.fspath(path))!r}")
         found.files[name] = root
     for folder, folders, files in os.walk(root, onerror=note_unreadable) if not found.files else ():
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        for file in sorted(one for one in [*folders, *files] if not one.startswith(".")):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for file in sorted(name for name in [*folders, *files] if not name.startswith(".")):
             full = os.path.join(folder, file)
             if os.path.islink(full):
                 found.notes.append(Remark(source_of(full), "a link in a folder is not followed"))

@@ -84,7 +84,7 @@ class Memory:
         """The documents of the scope."""
         self._store = store
         self._embedding = None if embed is None else Embedding(embed)
-        self._is_saved = index is None
+        self._writes_snapshots = index is None
         self._opening = Lock()
         self._follower = None if index is None else self._follow(index)
 
@@ -146,13 +146,13 @@ class Memory:
     def wishes(self, conversation: str | None = None) -> list[Wish]:
         """Return the standing instructions and preferences of users, newest first.
 
-        One that is meant for a single conversation holds only there. Of two about the same, the newer holds.
-        Those with their own sentence come before those in passing.
+        A wish for a single conversation holds only there. Of two wishes about the same, the newer holds.
+        Wishes that are sentences of their own come before those that a sentence has in passing.
         """
         leaves = self._with_index(lambda index: index.wishes(_MAX_READ))
         wishes = [wish for leaf in leaves for wish in reversed(wishes_of(leaf))]
         if conversation is not None:
-            wishes = [one for one in wishes if not one.is_of_conversation or one.leaf.source == conversation]
+            wishes = [w for w in wishes if not w.is_of_conversation or w.leaf.source == conversation]
         return in_force(wishes)[:_MAX_WISHES]
 
     @hint_options
@@ -197,7 +197,7 @@ class Memory:
         def use() -> _Result:
             follower = self._opened()
             follower.catch_up()
-            if self._is_saved:
+            if self._writes_snapshots:
                 save_index(self._store, self.scope, follower.index, follower.catch_up_to_save)
                 if follower.index.may_be_dropped and follower.index.held > _MAX_HELD:
                     self._follower = None  # the next caller opens the snapshot

@@ -47,7 +47,7 @@ ABSENT = -1.0
 NONE = -1
 """The number of no leaf."""
 
-_ROOM = 1 << 16
+_ROOM = 1 << 16  # two lengths are packed as one number: that in statements times this, plus that in questions
 _MAX_FETCHED = 50_000
 """Postings fetched from a snapshot, after which its lists are dropped from memory: some 4 MB."""
 
@@ -61,7 +61,8 @@ CHANGES = "\0changes"
 """The mark of a leaf that says that something has changed."""
 
 NAME, SPEAKER, KIND, SOURCE, ORIGIN = "\0name ", "\0by ", "\0kind ", "\0in ", "\0of "
-"""How marks begin: of the words of a document's name or headings, of those of a speaker's name, and so on."""
+"""How marks begin: for words of a document's name or headings, for words of a speaker's name, and for the
+kind, the source and the origin of a leaf."""
 
 Counts = tuple[int, int]
 """The occurrences of a term in statements and in questions."""
@@ -130,7 +131,7 @@ class Column(dict[int, _Value]):
         """The values of sorted numbers, or all values, as parts of a snapshot."""
         values = dict(zip(*self._rows, strict=True)) | self
         if numbers is None:
-            numbers = array("q", sorted(number for number, one in values.items() if one != self._default))
+            numbers = array("q", sorted(n for n, value in values.items() if value != self._default))
         packed = array(self._kind, (values.get(number, self._default) for number in numbers))
         return {self._of: numbers.tobytes(), self._name: packed.tobytes()}
 
@@ -155,7 +156,8 @@ class Postings:
         self.exchanges = 0
         self._count = 0
         self._sizes: Column[int] = Column(0, "sizes", "I")  # by leaf
-        self._own: Column[float] = Column(0.0, "own")  # by exchange, as the next two
+        # By exchange: the length of its own terms, that lent to it, and the number of its terms and leaves.
+        self._own: Column[float] = Column(0.0, "own")
         self._lent: Column[float] = Column(0.0, "lent")
         self._extent: Column[int] = Column(0, "extent", "q")
         self._lists: dict[str, dict[int, Counts]] = {}
@@ -209,17 +211,16 @@ class Postings:
         counts = {term: (count, in_questions.pop(term, 0)) for term, count in in_statements.items()}
         counts |= {term: (0, count) for term, count in in_questions.items()}
         if len(stated) + len(asked) > _MAX_COUNT:
-            limit = _MAX_COUNT
-            counts = {term: (min(one, limit), min(other, limit)) for term, (one, other) in counts.items()}
-        lists, others = self._lists, self._lists
+            counts = {term: (min(s, _MAX_COUNT), min(a, _MAX_COUNT)) for term, (s, a) in counts.items()}
+        loaded, not_loaded = self._lists, self._lists
         if self._load is not None:
-            others = self._added
+            not_loaded = self._added
             self._changed.update(counts)
         for term, pair in counts.items():
-            held = lists.get(term)
-            if held is None:
-                held = others.setdefault(term, {})
-            held[leaf] = _shared(pair)
+            leaves = loaded.get(term)
+            if leaves is None:
+                leaves = not_loaded.setdefault(term, {})
+            leaves[leaf] = _shared(pair)
         self.exchange_of[leaf] = exchange
         self.last[exchange] = max(self.last[exchange], leaf)
         self._count += 1
@@ -242,7 +243,7 @@ class Postings:
     def members(self, exchange: int) -> list[int]:
         """The leaves of an exchange, in order."""
         exchange_of = self.exchange_of
-        return [one for one in range(exchange, self.last[exchange] + 1) if exchange_of[one] == exchange]
+        return [leaf for leaf in range(exchange, self.last[exchange] + 1) if exchange_of[leaf] == exchange]
 
     def _weigh(self, leaf: int, exchange: int, step: int) -> None:
         """Add the length of a leaf to its exchange and to those that borrow from it, or subtract it."""
@@ -336,8 +337,8 @@ def _shared(counts: Counts) -> Counts:
     return _known.setdefault(counts, counts)
 
 
-def _joined(one: bytes, other: bytes) -> bytes:
+def _joined(first: bytes, second: bytes) -> bytes:
     """Join two packed lists of different leaves."""
-    n, m = len(one) // _POSTING, len(other) // _POSTING
-    numbers, stated = one[: 8 * n] + other[: 8 * m], one[8 * n : 9 * n] + other[8 * m : 9 * m]
-    return numbers + stated + one[9 * n :] + other[9 * m :]
+    n, m = len(first) // _POSTING, len(second) // _POSTING
+    numbers, stated = first[: 8 * n] + second[: 8 * m], first[8 * n : 9 * n] + second[8 * m : 9 * m]
+    return numbers + stated + first[9 * n :] + second[9 * m :]

@@ -240,32 +240,33 @@ class Quotes(Candidates):
             return SelectedQuotes(())
         (block,) = items
         assert isinstance(block, Message)
-        wanted = {(source, one) for source, one in block.extras[QUOTED]}
-        unseen = (one for one in self._unseen(is_shown, earlier) if one.key in wanted)
+        wanted = {(source, quote_id) for source, quote_id in block.extras[QUOTED]}
+        unseen = (quote for quote in self._unseen(is_shown, earlier) if quote.key in wanted)
         quotes = list(islice(unseen, len(wanted)))
         if len(quotes) < len(wanted):
             return None
         block = replace(block, extras=self._extras(quotes))
-        remarks = {one.key: _IN_PART for one in quotes if one.line not in block.text}
+        remarks = {quote.key: _IN_PART for quote in quotes if quote.line not in block.text}
         return SelectedQuotes(quotes, quotes, (block,), remarks)
 
     def _extras(self, quotes: Sequence[Quote]) -> dict[str, Any]:
         """Return the `extras` of a block: its source items, the turn, and the keys of its quotes."""
         rows = _by_time(quotes)
         extras: dict[str, Any] = {
-            SOURCES: list(dict.fromkeys(one for quote in rows for one in quote.sources)),
+            SOURCES: list(dict.fromkeys(source for quote in rows for source in quote.sources)),
             ELSEWHERE: lowest(quote.origin for quote in quotes),
         }
-        return extras | ({TURN: self.turn, QUOTED: [list(one.key) for one in rows]} if self.turn else {})
+        return extras | ({TURN: self.turn, QUOTED: [list(quote.key) for quote in rows]} if self.turn else {})
 
     def _remarks(self, chosen: Sequence[Quote]) -> dict[Key, str]:
         whole = {quote.key: quote.line for quote in self.quotes}
-        return {one.key: _IN_PART for one in chosen if one.line != whole[one.key]}
+        return {quote.key: _IN_PART for quote in chosen if quote.line != whole[quote.key]}
 
     def _unseen(self, is_shown: IsShown | None, earlier: Sequence[Selection]) -> Iterator[Quote]:
         """Yield the quotes that neither the context shows nor another section quotes."""
-        selections = (one for one in earlier if isinstance(one, SelectedQuotes))
-        whole = (quote for one in selections for quote in one.quotes if not quote.id.startswith(PART))
+        selections = (selection for selection in earlier if isinstance(selection, SelectedQuotes))
+        quotes = (quote for selection in selections for quote in selection.quotes)
+        whole = (quote for quote in quotes if not quote.id.startswith(PART))
         known = {identity for quote in whole for identity in identities(quote)}
         for quote in self.quotes:
             is_known = known and not known.isdisjoint(identities(quote))
@@ -288,7 +289,7 @@ class Quotes(Candidates):
             available = left - heading + sizes.get(whole.key, 0)
             lengths = [characters] if steps else _FIRST_LENGTHS  # the best fits even in very little room
             versions = (_shortened(whole, characters) for characters in lengths)
-            quote = next((one for one in versions if length(one.line) - frame <= available), None)
+            quote = next((version for version in versions if length(version.line) - frame <= available), None)
             if quote is None:
                 break
             size = length(quote.line) - frame
@@ -397,5 +398,5 @@ def _shortened(quote: Quote, characters: int) -> Quote:
 
 def _by_time(quotes: Sequence[Quote]) -> list[Quote]:
     """Sort quotes by time; those without one by source, the source with the best quote first."""
-    nth = {source: place for place, source in enumerate(dict.fromkeys(quote.source for quote in quotes))}
-    return sorted(quotes, key=lambda quote: (quote.at, 0 if quote.at else nth[quote.source], quote.order))
+    sources = list(dict.fromkeys(quote.source for quote in quotes))
+    return sorted(quotes, key=lambda q: (q.at, 0 if q.at else sources.index(q.source), q.order))

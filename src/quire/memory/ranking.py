@@ -44,18 +44,18 @@ class Weights(Struct, frozen=True, kw_only=True):
     name: float = 0.2
     """A word of a document's name, or of a heading above a chunk."""
     speaker: float = 0.2
-    """The cue that the named speaker said it; as the next, a share of the best score by terms."""
+    """Added if the speaker whom the question names said it, as a share of the best score by terms."""
     date: float = 0.3
-    """The cue that it is from the time that the question names."""
+    """Added if it is from the time that the question names, as such a share."""
     evidence: float = 0.4
     """The share of a question that an exchange must match if the question is about the record."""
     vector: float = 0.35
     """The weight of vectors beside terms."""
 
     def lent(self) -> Lent:
-        """The weights of a message's own terms, then of those that it lends by `OFFSETS`."""
+        """The weights of a message's own terms, then of those it lends to its neighbours at `OFFSETS`."""
         others = (self.two_before, self.after)
-        shares = ((1.0, self.own_question), self.before, *((one, one) for one in others))
+        shares = ((1.0, self.own_question), self.before, *((weight, weight) for weight in others))
         return tuple((in_grains(stated), in_grains(asked)) for stated, asked in shares)
 
 
@@ -86,11 +86,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(
-        text: str,
-        now: float,
-        *,
-        zone: tzinfo = UTC,
-        asked_in: Iterable[tuple[str, str]] = (),
+        text: str, now: float, *, zone: tzinfo = UTC, asked_in: Iterable[tuple[str, str]] = ()
     ) -> "Question":
         """Parse a question that is asked at a time and in a zone, in some messages."""
         half = _LONGEST_QUESTION // 2
@@ -141,7 +137,7 @@ _PAST = re.compile(
     r"|back then|in the past|old|older)\b",
     re.IGNORECASE,
 )
-_CHANGE_WITHIN = 600
+_CHANGE_WITHIN = 600  # characters from the beginning of a text
 
 
 def says_change(text: str) -> bool:
@@ -189,14 +185,15 @@ _YOUNG = 60
 
 _EVIDENT_WORDS = 2
 _MAX_NEW_TERMS = 4
-"""The greatest weight of all terms together, in new terms: most terms of a long message do not matter."""
+"""All terms together weigh at most as much as this many that the record lacks, because most terms of a long
+message do not matter."""
 
 
 def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, postings: Postings) -> bool:
     """Whether one of the best exchanges matches a question so well that the question is about the record.
 
-    It must have two of its words, numbers aside, or its only one, and two fifths of the weight of all.
-    Generic words do not count, unless there are no others.
+    The exchange must have two words of the question, numbers aside, or its only word, and two fifths of the
+    weight of all its words. Generic words do not count, unless there are no others.
     """
     # A word may have two stems, of which the first counts.
     stems = [term for term, last in zip(asked, ("\n", *asked), strict=False) if term[:3] != last[:3]]
@@ -210,7 +207,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
         held = {
             term: weight
             for term, weight in weights.items()
-            if any(leaf in postings[one] for one in (term, NAME + term) for leaf in leaves)
+            if any(leaf in postings[form] for form in (term, NAME + term) for leaf in leaves)
         }
         named = sum(not term.isdigit() for term in held)
         if named >= least and sum(held.values()) >= share * possible:
@@ -219,10 +216,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
 
 
 def score(
-    words: Sequence[Word],
-    postings: Postings,
-    within: Set[int] | None,
-    without: Set[int] = frozenset(),
+    words: Sequence[Word], postings: Postings, within: Set[int] | None, without: Set[int] = frozenset()
 ) -> Scores:
     """The scores of exchanges: for each word that of its best term, added up.
 
@@ -255,8 +249,8 @@ def _best(word: Word, postings: Postings, within: Set[int] | None, without: Set[
                     best[leaf] = best.get(leaf, 0.0) + scale * stated / (stated + _NAME_SATURATION)
             continue
         values = {
-            leaf: scale * one / (one + flat + slope * length)
-            for leaf, one in _carried(held, postings, without).items()
+            leaf: scale * mass / (mass + flat + slope * length)
+            for leaf, mass in _carried(held, postings, without).items()
             if (length := lengths[leaf]) >= 0.0
         }
         if not best:
@@ -269,7 +263,10 @@ def _best(word: Word, postings: Postings, within: Set[int] | None, without: Set[
 
 
 def _carried(held: Iterable[tuple[int, Counts]], postings: Postings, without: Set[int]) -> Scores:
-    """How much of a term each exchange carries, absent ones included. The hot loop, so it is written out."""
+    """How much of a term each exchange carries, absent ones included.
+
+    This is the hot loop, so it is written out for each of the `OFFSETS`: 1, 2 and -1.
+    """
     (_, own), (stated1, asked1), (stated2, asked2), (stated_1, asked_1) = postings.lent
     shares, exchange_of, receives = postings.share, postings.exchange_of, postings.receives
     reply = postings.replied
@@ -302,7 +299,7 @@ _MAX_READ = 4_000
 _BLOCK = 4
 """The consecutive leaves of a block."""
 
-_CHOSEN = 60
+_CHOSEN = 60  # blocks
 _MAX_FOUND = 10 * _CHOSEN
 
 
@@ -331,7 +328,7 @@ def candidates(
         for nth, word in enumerate(words)
         for member, worth in word
     ]
-    listed.sort(key=lambda one: (-one[0], one[1]))
+    listed.sort(key=lambda row: (-row[0], row[1]))
     blocks = _Blocks(newest)
     common = [] if named is None else [(named[0] * total, len(words), named[1])]
     left = _MAX_READ

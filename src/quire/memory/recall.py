@@ -14,16 +14,7 @@ from quire.memory.excerpts import shortener
 from quire.memory.hits import SameWords, SearchResult, find_distinct
 from quire.memory.leaf import KNOWLEDGE, Leaf
 from quire.memory.memory import Memory, checked_question
-from quire.memory.quotes import (
-    BAR,
-    Key,
-    Quote,
-    Quotes,
-    identities,
-    line_start,
-    one_line,
-    quote_line,
-)
+from quire.memory.quotes import BAR, Key, Quote, Quotes, identities, line_start, one_line, quote_line
 from quire.memory.ranking import Question
 from quire.memory.tiers import Episode, Tier, checked_tiers
 from quire.memory.times import DAY, shown_at
@@ -33,13 +24,13 @@ from quire.tokens import whole
 
 _TOKENS = 1_024
 _MAX_QUOTES = 200
-"""The quotes to find without a limit."""
+"""How many quotes are found if there is no limit."""
 
 _LONG = 128
-"""Tokens of a long quote. If only tokens limit quotes, as many as fit at an eighth of this are found."""
+"""Tokens of a long quote. Without a `limit`, as many quotes are wanted as fit at this length."""
 
 _SPARE = 8
-"""For each quote of the limit this many are found, because some may be shown already."""
+"""The search finds this many times the limit, because some quotes may be shown already."""
 
 _MAX_PLACES = 5
 """Other days, or other documents, with the same words that a quote names."""
@@ -141,9 +132,9 @@ def recalled(
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
-    after `until`, so that quotes stay the same during a turn. With `evident`, as for a prompt, which need not
-    be about the record, there are no quotes if the best match is too weak. With `trust`, there is nothing
-    below that origin.
+    after `until`, so that quotes stay the same during a turn. With `evident`, there are no quotes if the best
+    match is too weak: a prompt may have nothing to do with the record. With `trust`, there is nothing below
+    that origin.
     """
     chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
@@ -161,7 +152,7 @@ def recalled(
             return HitQuotes(groups, conversation)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, count))
-            return [_quote_episode(one, conversation, memory.zone) for one in newest]
+            return [_quote_episode(episode, conversation, memory.zone) for episode in newest]
         asked = Question.of(question, when).terms
         quote = partial(quote_leaf, conversation=conversation, asked=asked, zone=memory.zone)
         if tier == "working":
@@ -174,17 +165,17 @@ def recalled(
     if documents or chosen == ("knowledge",):
         return quotes("knowledge")
     rows = {
-        tier: [one for one in quotes(tier) if not is_below(one.origin, trust or "external")]
+        tier: [quote for quote in quotes(tier) if not is_below(quote.origin, trust or "external")]
         for tier in chosen
     }
-    answers = {one.key: one for one in rows.get("knowledge", ())}
+    answers = {quote.key: quote for quote in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
-    """Yield one quote of each row in turn, each once; an answer is preferred to the same quote of a tier."""
+    """Yield one quote of each row in turn, each once; for a quote that is also an answer, the answer."""
     seen: set[tuple[str, float | str]] = set()
-    for quote in (one for turn in zip_longest(*rows) for one in turn if one is not None):
+    for quote in (quote for turn in zip_longest(*rows) for quote in turn if quote is not None):
         if seen.isdisjoint(identities(quote)):
             seen.update(identities(quote))
             yield answers.get(quote.key, quote)

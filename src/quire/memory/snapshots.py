@@ -40,8 +40,8 @@ SMALL = 2_000
 """The most leaves of an index without a snapshot: to read it from the log takes about half a second."""
 
 LEAST_CHANGES, _SHARE = 100, 128
-"""A snapshot is written after at least this many changed leaves, and one of this many of all. Until then each
-process that opens it indexes them again, at 0.1 ms each."""
+"""A snapshot is written once at least 100 leaves have changed, and at least one in 128 of all leaves. Until
+then each process that opens the snapshot indexes the changed leaves again, at 0.1 ms each."""
 
 _FORMAT = 9
 _TIMEOUT = 10.0
@@ -194,7 +194,8 @@ class _SQLiteSnapshot:
         query = "SELECT id, CAST(body AS BLOB) FROM parts WHERE id IN (SELECT value FROM json_each(?))"
         wanted = {_id_of(name): name for name in names}
         with self._opened() as connection:
-            return {wanted[one]: body for one, body in connection.execute(query, (json.dumps([*wanted]),))}
+            rows = connection.execute(query, (json.dumps([*wanted]),))
+            return {wanted[number]: body for number, body in rows}
 
     def write(self, make: _Make, is_purge: bool) -> None:
         """Write the parts that `make` returns; with `is_purge` no old byte stays in the file."""
@@ -216,8 +217,8 @@ class _SQLiteSnapshot:
         if is_purge or not is_update:  # overwrites all pages; deleted rows may leave copies
             connection.execute("DROP TABLE parts")
             connection.execute(_TABLE)
-        deleted = ((one,) for one, body in changed.items() if body is None)
-        rows = ((one, changed[one]) for one in sorted(changed) if changed[one] is not None)
+        deleted = ((number,) for number, body in changed.items() if body is None)
+        rows = ((number, changed[number]) for number in sorted(changed) if changed[number] is not None)
         connection.executemany("DELETE FROM parts WHERE id = ?", deleted)
         connection.executemany("INSERT OR REPLACE INTO parts VALUES (?, ?)", rows)
 

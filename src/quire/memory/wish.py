@@ -176,9 +176,9 @@ def wishes_in(text: str, *, prohibitions: bool = False) -> Iterator[Phrase]:
 def _own_words(text: str) -> str:
     """Return a message without the parts that are likely pasted."""
     if len(text) > _LONG_MESSAGE:
-        paragraphs = [one for one in text.split("\n\n") if one.strip()] or [""]
+        paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph.strip()] or [""]
         own = paragraphs[:1] if paragraphs[0].rstrip().endswith(":") else (paragraphs[0], paragraphs[-1])
-        text = "\n".join(one[:_LONG_MESSAGE] for one in dict.fromkeys(own))
+        text = "\n".join(paragraph[:_LONG_MESSAGE] for paragraph in dict.fromkeys(own))
     return _PASTED.sub(" \n", text)
 
 

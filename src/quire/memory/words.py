@@ -202,7 +202,7 @@ def _terms_of_piece(kind: str, text: str, language: str) -> list[str]:
         case "stacked":
             return _runs(text, 3)
         case "unspaced":
-            return _runs(text, 2) + ([one for one in text if _is_han_word(one)] if len(text) > 1 else [])
+            return _runs(text, 2) + (list(filter(_is_han_word, text)) if len(text) > 1 else [])
         case _:
             return _word_of_script(text[:LONGEST_TERM])
 
@@ -224,7 +224,7 @@ def _is_han_word(character: str) -> bool:
 
 
 def _word_of_script(text: str) -> list[str]:
-    """The terms of a word of another script: folded, without attached words, and its stem."""
+    """The terms of a word of another script: the folded word, that without attached words, and its stem."""
     word = folded(text)
     if not word or word in _SCRIPT_STOP_WORDS:
         return []
@@ -313,7 +313,7 @@ GENERIC = frozenset(terms(_LISTS["generic_words"]))
 """English terms that say nothing about the topic of a question."""
 
 _SPACED, _UNSPACED = (
-    "|".join(map(folded, _LISTS[one].split())) for one in ("courtesies", "unspaced_courtesies")
+    "|".join(map(folded, _LISTS[name].split())) for name in ("courtesies", "unspaced_courtesies")
 )
 _COURTESY = re.compile(rf"(?<!\w)(?:{_SPACED})(?!\w)|{_UNSPACED}")
 _LONGEST_COURTESY = 200

@@ -88,7 +88,7 @@ class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         return retries if isinstance(retries, Retries) else cls(times=whole(retries, "retries", least=0))
 
     def wait(self, tried: int, after: float | None) -> float | None:
-        """Seconds until the next try after `tried` tries; None for no retry. The service asks for `after`."""
+        """Seconds to wait after `tried` tries; None for no retry. The service asks to wait for `after`."""
         if tried > self.times or (after is not None and after > self.longest):
             return None
         if after is not None:
@@ -113,6 +113,8 @@ class Endpoint(NamedTuple):
 
 
 class _Call:
+    """One call of an SDK: its timeouts, and the responses that it opened."""
+
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
@@ -262,8 +264,8 @@ class Client(ABC):
 class _StainlessClient(Client):
     """An SDK that Stainless generated: OpenAI's and Anthropic's have the same structure."""
 
-    kind: str
-    method: str
+    kind: str  # the class of its client
+    method: str  # the path of the method that sends a request
     streaming: ClassVar[_Json] = {"stream": True}
 
     def _connected(self) -> Any:

@@ -66,6 +66,7 @@ _CONNECTION = frozenset[str](_TABLE["exceptions"]["connection"])
 
 
 def _applies(row: _Row, report: ErrorReport) -> bool:
+    """Whether a row of the table applies to a report, by its status, its codes or its text."""
     if report.status in row.get("not_status", ()):
         return False
     if report.status in row.get("status", ()) or (report.status or 0) >= row.get("from_status", 1000):
@@ -100,6 +101,7 @@ def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
 
 
 def failure_of(model: str, report: ErrorReport) -> Failure:
+    """The failure for a report, by the first row of the table that applies to it."""
     report = report._replace(status=report.status or _status_in(report.codes))
     row = next(row for row in _TABLE["rows"] if _applies(row, report))
     message = row["message"].format(model=model) + _shown_codes(report)
@@ -127,8 +129,9 @@ def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> F
         found = found.__cause__
     if isinstance(found, NoAnswer):
         failure = failure_of(model, _without_keys(_report_in(found.body), found, keys))
-        may_pass = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
-        return failure._replace(retry=failure.retry or may_pass)
+        # Such as a page of a gateway, which may give way to an answer.
+        is_temporary = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
+        return failure._replace(retry=failure.retry or is_temporary)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
     if names & _TIMEOUTS:
         return Failure(ModelTimeout(f"{model} did not answer in time"), retry=True)

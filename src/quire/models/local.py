@@ -43,11 +43,7 @@ class Local(Asks):
     wire = "openai"
 
     def __init__(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        context: int = 2048,
-        threads: int | None = None,
+        self, path: str | PathLike[str] | None = None, *, context: int = 2048, threads: int | None = None
     ) -> None:
         self._file = _weights_at(path)
         self.name = self._file.stem
@@ -137,7 +133,7 @@ class Local(Asks):
             try:
                 self._server.handle_chat_completions(payload, emit)
             except RuntimeError as fault:
-                raise ModelFailed(f"{self.name} could not take the request") from fault
+                raise ModelFailed(f"{self.name} could not read the request") from fault
             if self._is_closed:
                 raise ModelFailed(f"{self.name} was closed while it answered")
 

@@ -98,8 +98,8 @@ class Asks:
 def shape_of(model: AnyModel, schema: Mapping[str, Any], tools: Sequence[Definition] = ()) -> AnswerShape:
     """The form of a schema for a model with these tools. Without tools, a local model follows any schema."""
     is_local = getattr(model, "context", None) is not None
-    takes = True if is_local and not tools else getattr(model, "answer_schema", None)
-    shape = shape_for(model.wire, model.name, schema, tools, takes)
+    takes_schema = True if is_local and not tools else getattr(model, "answer_schema", None)
+    shape = shape_for(model.wire, model.name, schema, tools, takes_schema)
     return shape._replace(is_enforced=True) if is_local and shape.sent is not None else shape
 
 

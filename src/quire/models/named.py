@@ -170,8 +170,8 @@ class Model(Asks):
     def _is_other_service(self) -> bool:
         """Whether another service speaks OpenAI's wire; many of these refuse the cache key."""
         default = os.environ.get("OPENAI_BASE_URL") if self._endpoint.client is None else None
-        given = getattr(self._endpoint.client, "base_url", None) or self._endpoint.base_url or default
-        return self.wire.startswith("openai") and given is not None and not _OPENAI.match(str(given))
+        address = getattr(self._endpoint.client, "base_url", None) or self._endpoint.base_url or default
+        return self.wire.startswith("openai") and address is not None and not _OPENAI.match(str(address))
 
     def _weights(self) -> Local:
         if self._local is None:
@@ -179,11 +179,11 @@ class Model(Asks):
         return self._local
 
 
-def model_of(given: AnyModel | str, what: str) -> AnyModel:
+def model_of(model: AnyModel | str, what: str) -> AnyModel:
     """A model as it is, or the model of a name; `WrongType` for anything else."""
-    if isinstance(given, str):
-        return Model(given)
-    if isinstance(given, type) or not callable(getattr(given, "send", None)):
-        kind = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+    if isinstance(model, str):
+        return Model(model)
+    if isinstance(model, type) or not callable(getattr(model, "send", None)):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise WrongType(f"{what} must be a model, or the name of one, not {kind}")
-    return given
+    return model

@@ -98,11 +98,11 @@ def _chat(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
 
 def _responses(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
     # Reasoning goes back by its encrypted content, so the service need not store anything.
-    reasons = "developer_role" in facts_for(name).features  # other models refuse the field
+    is_reasoning_model = "developer_role" in facts_for(name).features  # others refuse the field
     return {
         "store": False,
         "max_output_tokens": max_tokens,
-        "include": ["reasoning.encrypted_content"] if reasons else None,
+        "include": ["reasoning.encrypted_content"] if is_reasoning_model else None,
         "text": None if shape.sent is None else {"format": {"type": "json_schema", **_named(shape)}},
     }
 

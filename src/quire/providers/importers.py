@@ -35,7 +35,7 @@ def chat_messages(message: Json, path: str) -> list[Json]:
     if message.get("parts"):
         return _from_interface(message, path)
     if "toolInvocations" in message:
-        raise Damaged("a message has parts, as in version 5 of the AI SDK", f"{path}.toolInvocations")
+        raise Damaged("a message must have parts, as from version 5 of the AI SDK", f"{path}.toolInvocations")
     role = _ROLES.get(text_in(message.get("type")))
     if "role" not in message and role is not None:
         message = {"role": role, "content": None, **message}
@@ -73,7 +73,7 @@ def _output(output: Json, kind: str, path: str) -> Any:
     if kind == "execution-denied":
         return FAILED + (text_in(output.get("reason")) or "the call was denied")
     if kind not in _OUTPUTS:
-        raise Damaged("an output has a type and a value, as in version 5 of the AI SDK", path)
+        raise Damaged("an output must have a type and a value, as from version 5 of the AI SDK", path)
     value = output.get("value")
     text = value if isinstance(value, str) else json_text(value, path)
     return FAILED + text if kind.startswith("error") else text

@@ -15,6 +15,7 @@ from quire.providers.names import Alphabet
 from quire.tokens import UNKNOWN, ImageLimits, ModelFacts, bare_name, facts_for
 
 Cloud = Literal["bedrock", "vertex"]
+InstructionsRole = Literal["system", "developer", "user"]
 
 _BEDROCK = re.compile(r"bedrock|(^|[/.:])anthropic\.")
 _VERTEX = re.compile(r"vertex|(^|/)(publishers|projects)/|claude[^/:@]*@(?!https?:)")
@@ -46,7 +47,7 @@ class Profile(NamedTuple):
     # OpenAI's two wires, which many other services use
     takes_all: bool = True
     """Whether the service accepts the whole wire: names of speakers, custom tools, recordings by id."""
-    instructions: Literal["system", "developer", "user"] = "system"
+    instructions: InstructionsRole = "system"
     """The role of instructions; `user` if the model has no role for them."""
     instructions_anywhere: bool = True
     """Whether instructions may stand anywhere; if not, they are one message at the start."""
@@ -89,13 +90,14 @@ def profile_for(wire: str, model: str | None) -> Profile:
     readable_ids = _READABLE_IDS if has("model_reads_ids") else None
     call_ids = _NINE_CHARACTER_IDS if has("nine_character_ids") else readable_ids
     limits = {name: getattr(facts.images, name) for name in ImageLimits.__struct_fields__}
+    instructions: InstructionsRole = "user" if has("no_system_role") else "system"
     return Profile(
         model,
         cloud,
         _media(wire, facts, is_openai),
         facts.features,
         takes_all=is_openai,
-        instructions="developer" if has("developer_role") else "user" if has("no_system_role") else "system",
+        instructions="developer" if has("developer_role") else instructions,
         instructions_anywhere=is_openai or has("system_anywhere"),
         call_ids=call_ids if wire.startswith("openai") else None,
         cache_key=has("cache_breakpoints")

@@ -62,7 +62,7 @@ def read_schema(value: Any, path: str) -> Json:
         pointer = schema.pop("$ref")
         schema = {**fields_in(_target(schema, pointer, path)), **schema}
         if "$ref" in schema:
-            raise InvalidValue(f"{path}.$ref: leads to another pointer")
+            raise InvalidValue(f"{path}.$ref: must not lead to another pointer")
     _check_pointers(schema, path)
     return schema
 
@@ -254,7 +254,7 @@ def with_aliases(schema: Json, aliases: Mapping[str, str], path: str) -> Json:
         renamed["required"] = [aliases.get(name, name) for name in renamed["required"]]
     for key in rules.CONDITIONS:
         if key in schema:
-            raise InvalidValue(f"{path}.{key}: may name properties that have other names here")
+            raise InvalidValue(f"{path}.{key}: must not be there if Anthropic gets other property names")
     for place, inner in subschemas(renamed, path):
         if inner.get("$ref") == "#":
             raise InvalidValue(f"{place}.$ref: points to the whole schema, whose properties are renamed")

@@ -147,8 +147,10 @@ class ItemBuilder:
         self.items.append(Message(role, content, state=state))
         self._is_round_over = True
 
-    def add_call(self, wire_id: Any, name: Any, given: Any, path: str, state: Opaque | None = None) -> None:
-        """Add a call with the given arguments; JSON text is kept exactly as the model wrote it."""
+    def add_call(
+        self, wire_id: Any, name: Any, arguments: Any, path: str, state: Opaque | None = None
+    ) -> None:
+        """Add a call; arguments in JSON text are kept exactly as the model wrote them."""
         if not isinstance(wire_id, str | None):
             raise Damaged("the id of the call is not text", path)
         if not isinstance(name, str) or not name:
@@ -157,7 +159,7 @@ class ItemBuilder:
             self.has_incomplete_call = True
             return
         tool = self._names.get(name, name)
-        text = self._arguments(tool, given, path)
+        text = self._arguments(tool, arguments, path)
         known = self._calls_by_id.get(wire_id or "")
         if not self._is_history and known is not None and (known.name, known.arguments) == (tool, text):
             return
@@ -380,7 +382,7 @@ def read_history(
 ) -> list[Item]:
     """A payload, or the value of its conversation field, as items. `add` adds the items of a payload.
 
-    It may contain objects of clients. `model` is the model that made the opaque state in it.
+    The payload may contain objects of an SDK. `model` is the model that made the opaque state in it.
     """
     field = HISTORY[wire]
     if not isinstance(payload, str | list | tuple | Mapping) and not hasattr(payload, "model_dump"):
@@ -391,7 +393,7 @@ def read_history(
         try:
             plain = plain_copy(payload)
         except InvalidValue as fault:
-            raise Damaged(f"it cannot be kept: {fault}", "$") from None
+            raise Damaged(f"it cannot be recorded: {fault}", "$") from None
     body = fields_in(plain) if isinstance(plain, dict) else {field: plain}
     if body.get(field) is None:
         raise Damaged(f"the payload has no {field}", f"$.{field}")

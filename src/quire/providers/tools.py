@@ -181,7 +181,7 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
     functions = [tool for tool in tools if tool.native is None]
     limit = _MAX_TOOLS.get(draft.wire, len(functions))
     if len(functions) > limit:
-        raise InvalidValue(f"tools: {len(functions)} are given, {draft.wire} takes at most {limit}")
+        raise InvalidValue(f"there are {len(functions)} tools; {draft.wire} takes at most {limit}")
     accepted = list[Tool]()
     for tool in tools:
         reason = tool.native and _refusal(tool.native, draft.wire, profile, bool(functions))
@@ -192,7 +192,7 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
     for before, after in pairwise(accepted):
         if before.name == after.name:
             raise InvalidValue(f"two tools are called {cut(before.name)!r}")
-    return [_native(one.native, draft) if one.native else _function(one, draft, profile) for one in accepted]
+    return [_native(t.native, draft) if t.native else _function(t, draft, profile) for t in accepted]
 
 
 def gemini_config(written: Sequence[Json]) -> Json:
@@ -269,7 +269,7 @@ def _rename_parameters(function: Json, tool: Tool, draft: Draft) -> None:
     function["input_schema"] = with_aliases(function["input_schema"], tool.aliases, path)
     if "input_examples" in function:
         examples = entries_in(function["input_examples"])
-        function["input_examples"] = [rename_fields(fields_in(one), tool.aliases) for one in examples]
+        function["input_examples"] = [rename_fields(fields_in(example), tool.aliases) for example in examples]
     draft.parameters[tool.name] = tool.aliases
     reason = f"parameters of {cut(tool.name)!r} have other names here: {len(tool.aliases)}"
     draft.report(None, "name_renamed", reason)

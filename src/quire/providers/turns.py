@@ -190,7 +190,7 @@ class Writer:
     def add_reply(self, reply: ModelTurn) -> None:
         """Write a turn of the model, the results of its calls, and media that only the user may send."""
         calls = reply.calls
-        outputs = [self._spoken(one) if isinstance(one, Message) else one for one in reply.outputs]
+        outputs = [self._spoken(out) if isinstance(out, Message) else out for out in reply.outputs]
         pairs = zip(calls, reply.results, strict=True)
         results = [result or self._missing_result(call) for call, result in pairs]
         self._write_assistant(outputs, calls, results)

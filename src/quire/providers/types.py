@@ -94,7 +94,7 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         whole(self.static, "static", least=0)
         if self.slow is not None and whole(self.slow, "slow", least=0) < self.static:
-            raise InvalidValue("CachePlan.slow must not lie before static")
+            raise InvalidValue("CachePlan.slow must not be less than CachePlan.static")
         if self.keep not in ("short", "long", "none"):
             raise InvalidValue("CachePlan.keep must be 'short', 'long' or 'none'")
 

@@ -74,9 +74,9 @@ def json_text(value: Any, path: str, *, ordered: bool = False) -> str:
         try:
             return encode(plain_copy(value)).decode()
         except InvalidValue as fault:
-            raise Damaged(f"it cannot be kept: {fault}", path) from None
+            raise Damaged(f"it cannot be recorded: {fault}", path) from None
     if nests_deeper(text, MAX_DEPTH):
-        raise Damaged(f"it cannot be kept: {_TOO_DEEP}", path)
+        raise Damaged(f"it cannot be recorded: {_TOO_DEEP}", path)
     return text
 
 

@@ -80,7 +80,7 @@ def provider_for(name: str | Provider) -> Provider:
     """The provider with this name; an object with a `render` method is returned as it is."""
     if not isinstance(name, str):
         if not callable(getattr(name, "render", None)):
-            raise WrongType(f"a provider must be a name or able to `render`, not {type(name).__name__}")
+            raise WrongType(f"a provider must be a name or have `render`; {type(name).__name__} has not")
         return name
     if name not in PROVIDERS:
         guess = next((wire for word, wire in _WIRE_BY_WORD.items() if word in name.lower()), None)

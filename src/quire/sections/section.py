@@ -90,7 +90,7 @@ class Section(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique in its template."""
+        """The name, unique in its template."""
         ...
 
     async def items(self, ask: Ask) -> Content:
@@ -138,13 +138,13 @@ class Settings:
         self.name = named(name, "the name of a section")
         for option, value in options.items():
             if option not in Options.__annotations__:
-                own, what = option_names(type(self).__init__), f"{type(self).__name__}(...)"
-                own = [one for one in own if one not in Options.__annotations__]
+                names, what = option_names(type(self).__init__), f"{type(self).__name__}(...)"
+                own = [name for name in names if name not in Options.__annotations__]
                 raise InvalidValue(no_option(what, option, own, Options.__annotations__))
             setattr(self, option, value)
         if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            what, given = f"{type(self).__name__}(share=…)", type(self.share).__name__
-            raise WrongType(f"{what} must be a Share(maximum=2_000), not {given}")
+            what, kind = f"{type(self).__name__}(share=…)", type(self.share).__name__
+            raise WrongType(f"{what} must be a Share(maximum=2_000), not {kind}")
         if self.stability not in ("static", "slow", "volatile"):
             raise InvalidValue(f"stability must be static, slow or volatile, not {cut(self.stability)!r}")
         if self.keeps not in ("first", "newest"):
@@ -165,8 +165,8 @@ def settings_of(section: object) -> Settings:
         elif isinstance(section, list | tuple):
             hint = "Template(*sections, budget=8_000)"
         raise WrongType(f"a section must have a name and items(ask); {kind} has not: use `{hint}`")
-    given = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
-    return Settings(getattr(section, "name"), **cast(Options, given))  # noqa: B009  # its type is unknown
+    options = {key: getattr(section, key) for key in Options.__annotations__ if hasattr(section, key)}
+    return Settings(getattr(section, "name"), **cast(Options, options))  # noqa: B009  # its type is unknown
 
 
 class Candidate(NamedTuple):

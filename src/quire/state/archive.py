@@ -33,7 +33,7 @@ _ZERO = array("q", (0,)).tobytes()
 """The totals of a counter that has counted no page: 0 tokens before the first."""
 
 MAX_ITEMS, MAX_PAGES = 4 * PAGE, 8
-"""How many items and pages are cached, at times twice as many. A read of more items is not cached."""
+"""How many items and pages a cache keeps at least; at most twice as many. A longer read is not cached."""
 
 
 class RecentCache(Generic[V]):
@@ -93,7 +93,8 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
     By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
     before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
-    they were counted (`totals`). `sizes` are the tokens of the items that every request shows.
+    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`. `sizes` are
+    the tokens of the items that every request shows.
     """
 
     start: int
@@ -164,7 +165,7 @@ class Archive(Segment):
         return self._pages.get(number) or self._pages.put(number, _Opened(self._loader.page(number)))
 
     def read(self, positions: Sequence[int]) -> list[Item]:
-        """The items at some positions; the missing ones are loaded at once."""
+        """The items at some positions; those that are not cached are loaded in one call."""
         new, old = self._recent_items.new, self._recent_items.old
         found = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
         missing = [position for position in positions if position not in found]
@@ -309,8 +310,8 @@ class Archive(Segment):
                 shapes = self._shapes_of.get(first)
             else:
                 shapes = self._shapes_from(unpacked_shape(packed), first, log)
-        for one in range(first + 1, number + 1):
-            shapes = self._shapes_from(shapes[-1][1], one, log)
+        for later in range(first + 1, number + 1):
+            shapes = self._shapes_from(shapes[-1][1], later, log)
         return self._shapes_of.put(number, shapes)
 
     def _shapes_from(self, shape: Shape, number: int, log: Log) -> list[tuple[int, Shape]]:
@@ -370,8 +371,8 @@ def archived(
     """The outline of a transcript from a position on, and the pages that the outline `previous` lacks."""
     view, tip = transcript.view, transcript.tip
     log, end = view.log, view.end
-    own = [segment for segment, _, _ in log.pieces(start, end)]
-    counters = {key: counter for segment in own for key, counter in segment.counters.items()}
+    pieces = log.pieces(start, end)
+    counters = {key: counter for segment, _, _ in pieces for key, counter in segment.counters.items()}
     for counter in counters.values():
         view.counted(counter)
         log.tokens(start, end, counter)
@@ -382,28 +383,28 @@ def archived(
     numbers = range(first, -(-end // PAGE) if end > start else first)
     keys = {*counters, *(previous.totals if previous else ())}
     pages = {number: _page_of(log, number, start, end, keys) for number in numbers}
-    kept = 0 if previous is None else first - previous.first_page
+    reused = 0 if previous is None else first - previous.first_page  # pages of the outline `previous`
     users = (log.last_user(max(number * PAGE, start)) for number in numbers)
-    users_before = array("I", [] if previous is None else _numbers(previous.users_before)[:kept])
+    users_before = array("I", [] if previous is None else _numbers(previous.users_before)[:reused])
     users_before.extend(0 if user is None or user < start else user + 1 for user in users)
     late = log.positions("late", start, end)
     late_sums = dict(previous.late_sums) if previous is not None and late else {}
-    for counter in (Late(f"{key}/late", one.count) for key, one in counters.items() if late):
+    for counter in (Late(f"{key}/late", counter.count) for key, counter in counters.items() if late):
         sizes = (log.tokens(position, position + 1, counter) for position in late)
         late_sums[counter.key] = array("q", accumulate(sizes, initial=0)).tobytes()
     outline = Outline(
         start=start,
         end=end,
         highest=log.segments[-1].highest,
-        lows=[*(previous.lows[:kept] if previous else ()), *(min(page.ids) for page in pages.values())],
-        highs=[*(previous.highs[:kept] if previous else ()), *(max(page.ids) for page in pages.values())],
+        lows=[*(previous.lows[:reused] if previous else ()), *(min(page.ids) for page in pages.values())],
+        highs=[*(previous.highs[:reused] if previous else ()), *(max(page.ids) for page in pages.values())],
         users_before=users_before.tobytes(),
         marks=array("I", log.positions("marks", start, end)).tobytes(),
         edits=array("I", log.positions("edits", start, end)).tobytes(),
         detached_members=log.detached_members(start, end),
         late=array("I", late).tobytes(),
         late_sums=late_sums,
-        totals={key: _totals(key, previous, kept, pages, end) for key in keys},
+        totals={key: _totals(key, previous, reused, pages, end) for key in keys},
         sizes={key: _sizes(view, start, counter) for key, counter in counters.items()},
         shape=packed_shape(tip.shape),
         grouping=tip.grouping.packed(),
@@ -438,11 +439,11 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
     return counts
 
 
-def _totals(key: str, previous: Outline | None, kept: int, pages: Mapping[int, Page], end: int) -> bytes:
+def _totals(key: str, previous: Outline | None, reused: int, pages: Mapping[int, Page], end: int) -> bytes:
     """The tokens before each page, up to the first page that is not full or not counted to its end."""
     totals = array("q", _ZERO if previous is None else previous.totals.get(key, _ZERO))
-    if len(totals) > kept:  # otherwise an earlier page is not counted to its end
-        del totals[kept + 1 :]
+    if len(totals) > reused:  # otherwise an earlier page is not counted to its end
+        del totals[reused + 1 :]
         for number, page in pages.items():
             counts = _numbers(page.counts[key])
             if len(counts) < len(page.ids) or (number + 1) * PAGE > end:
@@ -485,7 +486,7 @@ def packed_shape(shape: Shape) -> PackedShape:
     return PackedShape(
         shape.tail,
         array("q", [number for run in runs for number in run]).tobytes(),
-        {key: array("q", one).tobytes() for key, one in counts.items()},
+        {key: array("q", numbers).tobytes() for key, numbers in counts.items()},
     )
 
 

@@ -153,7 +153,8 @@ class _Cut:
     def place_newest(self, at_least: int, prefer: int, at_most: int, counter: Counter) -> int:
         """The position of the cut of `keep_newest`."""
         log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
-        first = min(sums.first_after(sums.total - at_least), end)  # protected items alone may be more
+        # Protected items alone may have more than `at_least`.
+        first = min(sums.first_after(sums.total - at_least), end)
 
         def shown(position: int) -> int:
             return sums.total - sums.left_out(position, self._held_before(position))

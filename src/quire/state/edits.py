@@ -51,7 +51,7 @@ def edited(view: View, edit: Edit) -> Shape:
     if not isinstance(edit, Pin):
         return shape
     in_force = view.edits_in_force.edits.items()
-    distrusts = {at: one for at, one in in_force if isinstance(one, Distrust)}
+    distrusts = {at: other for at, other in in_force if isinstance(other, Distrust)}
     return _restated(View(view.log, shape, view.end, view.open_calls()), distrusts)
 
 
@@ -116,17 +116,18 @@ def _undone(view: View, edit: Undo) -> Shape:
         raise EditRefused(f"{cut(edit.target)!r} is not an edit")
     if target in EditsInForce(log, end).undone:
         raise EditRefused(f"{cut(edit.target)!r} is undone already")
-    kept = EditsInForce(log, end, undoing=target)
+    remaining = EditsInForce(log, end, undoing=target)
     content = without([(0, end)], singles(log.positions("edits", 0, end)))
     shape = Shape(tail=end + 1).spliced([], [Run(start, stop) for start, stop in content], [])
     after = View(log, shape, end, view.open_calls())
-    for at, other in kept.edits.items():
+    for at, other in remaining.edits.items():
         if isinstance(other, Hide | Pin | Summary):
             after = View(log, _applied(after, other, at), end, view.open_calls())
     # A group may have grown while a pin, or the undo of another edit, kept it shown.
-    covered = united(interval for _, area in kept.covers for interval in area)
+    covered = united(interval for _, area in remaining.covers for interval in area)
     _check_area(view, without(covered, _group_area(view, after.pins())))
-    return _restated(after, {at: one for at, one in kept.edits.items() if isinstance(one, Mask | Distrust)})
+    edits = remaining.edits.items()
+    return _restated(after, {at: other for at, other in edits if isinstance(other, Mask | Distrust)})
 
 
 def _changed(view: View, area: list[Interval], runs: Sequence[Run], removed: Sequence[Run] = ()) -> Shape:
@@ -151,7 +152,7 @@ def _check_author(view: View, edit: Edit) -> None:
         is_higher = isinstance(edit, Undo) and is_below(author, own_origin(target))
         touched = target if is_higher or own_origin(target) == "system" else None
     if touched is not None:
-        raise EditRefused(f"{cut(touched.id)!r} is not changed by an edit of origin {author!r}")
+        raise EditRefused(f"an edit of origin {author!r} must not change {cut(touched.id)!r}")
 
 
 def _check(view: View, edit: Hide | Mask | Distrust | Pin | Summary) -> None:

@@ -95,10 +95,8 @@ class ReplySoFar(NamedTuple):
     reply_id: str | None
     agent_id: str | None
     merge: Any
-    spoke: bool
-    """Whether the reply has a message."""
-    called: bool
-    """Whether the reply has a call."""
+    has_message: bool
+    has_call: bool
 
     def takes(self, output: Output) -> bool:
         """Whether the next output belongs to the reply.
@@ -108,16 +106,16 @@ class ReplySoFar(NamedTuple):
         """
         if self.reply_id is not None or output.reply_id is not None:
             return output.reply_id == self.reply_id
-        is_new = self.spoke and not self.called and type(output) is not ToolCall
+        is_new = self.has_message and not self.has_call and type(output) is not ToolCall
         return not is_new and output.agent_id == self.agent_id and merge_of(output) == self.merge
 
 
 def with_output(output: Output, before: ReplySoFar | None = None) -> ReplySoFar:
     """The reply with one more output; without `before` the output begins it."""
     kind = type(output)
-    spoke = kind is Message or (before is not None and before.spoke)
-    called = kind is ToolCall or (before is not None and before.called)
-    return ReplySoFar(output.reply_id, output.agent_id, merge_of(output), spoke, called)
+    has_message = kind is Message or (before is not None and before.has_message)
+    has_call = kind is ToolCall or (before is not None and before.has_call)
+    return ReplySoFar(output.reply_id, output.agent_id, merge_of(output), has_message, has_call)
 
 
 def in_one_reply(items: Iterable[Item]) -> list[Item]:

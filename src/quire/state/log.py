@@ -77,10 +77,10 @@ class Segment:
         self.indexes: dict[IndexKind, array[int]] = {kind: array("I") for kind in get_args(IndexKind)}
         self._ids: dict[str, int] | None = None  # positions by id, if ids do not rise
         self.sums: dict[str, array[int]] = {}  # by counter: the tokens before each offset
-        self.late_sums: dict[str, array[int]] = {}  # by counter: those that each late result adds
+        self.late_sums: dict[str, array[int]] = {}  # by counter: what the late results before each one add
         self.counters: dict[str, Counter] = {}  # the counters in use
         self._shapes: list[tuple[int, Shape]] = []  # by revision: the shape after each edit
-        self.tips: dict[int, Grouping] = {}  # by the first position of a page
+        self.tips: dict[int, Grouping] = {}  # the groupings at the first positions of pages
         self.memos: dict[Hashable, Any] = {}  # what readers of views keep, see `keep_memo`
 
     def copy_until(self, end: int) -> "Segment | None":
@@ -297,7 +297,7 @@ class Log:
         """The tokens of a range."""
         pieces = self.pieces(start, stop)
         if isinstance(counter, Late):
-            return sum(one.late_tokens(counter, one.start + a, one.start + b) for one, a, b in pieces)
+            return sum(s.late_tokens(counter, s.start + a, s.start + b) for s, a, b in pieces)
         return sum(segment.tokens(counter, a, b) for segment, a, b in pieces)
 
     def find(self, item_id: str, end: int) -> int | None:
@@ -395,18 +395,18 @@ class Log:
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user before `end`."""
-        found = (one.last_user(one.start + stop) for one, _, stop in self._back_from(end))
+        found = (s.last_user(s.start + stop) for s, _, stop in self._back_from(end))
         return next((position for position in found if position is not None), None)
 
     def shape_at(self, revision: int) -> Shape:
         """The shape at a revision."""
-        found = (one.shape_at(one.start + stop, self) for one, _, stop in self._back_from(revision))
+        found = (s.shape_at(s.start + stop, self) for s, _, stop in self._back_from(revision))
         return next((shape for shape in found if shape is not None), Shape())
 
     def grouping_at(self, revision: int) -> Grouping:
         """The grouping at a revision."""
-        known = (one.grouping_before(one.start + stop, self) for one, _, stop in self._back_from(revision))
-        start, grouping = next((found for found in known if found is not None), (0, Grouping()))
+        known = (s.grouping_before(s.start + stop, self) for s, _, stop in self._back_from(revision))
+        start, grouping = next((pair for pair in known if pair is not None), (0, Grouping()))
         edits = set(self.positions("edits", start, revision))
         for position, item in enumerate(self.items(start, revision), start):
             if position not in edits:

@@ -64,8 +64,8 @@ def fork_scoped(
     if turns is None and tools is None:
         return child
     view = child.view
-    cut = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
-    spans = view.log.spans(_outside(view, cut, tools))
+    start = 0 if turns is None else _start_of_turns(view, whole(turns, "turns", least=1))
+    spans = view.log.spans(_outside(view, start, tools))
     if spans:
         child.append(Hide(spans))
     return child
@@ -81,23 +81,24 @@ def _start_of_turns(view: View, turns: int) -> int:
     return 0
 
 
-def _outside(view: View, cut: int, tools: Collection[str] | None) -> list[Interval]:
-    """The area of what is shown before a position, except instructions, and of groups with other tools.
+def _outside(view: View, start: int, tools: Collection[str] | None) -> list[Interval]:
+    """The area of what is shown before `start`, except instructions, and of groups with other tools.
 
     A summary that also covers part of a later turn stays.
     """
     log, end = view.log, view.end
-    before = united((run.start, min(run.stop, cut)) for run in view.runs() if run.start < cut)
-    setup = singles(p for p in log.positions("marks", 0, cut) if _is_setup(log.item(p)))
-    # A group belongs where it begins.
-    heads = {head for head in log.detached_members(cut, end) if head < cut}
+    before = united((run.start, min(run.stop, start)) for run in view.runs() if run.start < start)
+    setup = singles(p for p in log.positions("marks", 0, start) if _is_setup(log.item(p)))
+    # A group that began before `start` is outside, also its later members.
+    heads = {head for head in log.detached_members(start, end) if head < start}
     if tools is not None:
-        calls = ((p, item) for p, item in enumerate(log.items(cut, end), cut) if isinstance(item, _TRAFFIC))
+        later = enumerate(log.items(start, end), start)
+        calls = ((position, item) for position, item in later if isinstance(item, _TRAFFIC))
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
     shown = (head for head in heads if view.run_at(head) is not None)
     groups = singles(p for head in shown for p in log.group(head, end))
     summaries = (log.area(item, end) for item in view.summaries() if item.spans)
-    earlier = (interval for area in summaries if area[-1][1] <= cut for interval in area)
+    earlier = (interval for area in summaries if area[-1][1] <= start for interval in area)
     return united([*without(before, setup), *groups, *earlier])
 
 
@@ -226,9 +227,10 @@ def _marks(child: Transcript, since: int) -> dict[str, str]:
         members = view.log.group(position, view.end)
         group = [view.log.item(member) for member in members]
         call_of = Answers(group).call_of
-        for index in (index for index, member in enumerate(members) if member >= since):
-            call = call_of.get(index, index)
-            marks[group[index].id] = item.id if members[call] >= since else group[call].id
+        for index, member in enumerate(members):
+            if member >= since:
+                call = call_of.get(index, index)
+                marks[group[index].id] = item.id if members[call] >= since else group[call].id
     return marks
 
 

@@ -69,33 +69,33 @@ class Shape:
 
     def runs(self, index: int = 0) -> Iterator[tuple[int, Run]]:
         """The runs that show an index and all after it, each with the index of its first item."""
-        row: list[tuple[int, Part]] = [(0, self.root)]
-        while row:
-            at, part = row.pop()
+        stack: list[tuple[int, Part]] = [(0, self.root)]
+        while stack:
+            at, part = stack.pop()
             end = at + part.width
             if end <= index:
                 continue
             if isinstance(part, Run):
                 yield at, part
                 continue
-            for one in reversed(part.parts):
-                end -= one.width
-                row.append((end, one))
+            for child in reversed(part.parts):
+                end -= child.width
+                stack.append((end, child))
 
     def leaves(self) -> list[Node]:
         """The nodes whose parts are runs."""
-        row = [self.root]
-        while row[0].parts and isinstance(row[0].parts[0], Node):
-            row = cast("list[Node]", [part for node in row for part in node.parts])
-        return row
+        level = [self.root]
+        while level[0].parts and isinstance(level[0].parts[0], Node):
+            level = cast("list[Node]", [part for node in level for part in node.parts])
+        return level
 
     def notable(self) -> Iterator[Run]:
         """The runs that are pinned or show a summary."""
-        row: list[Part] = [self.root]
-        while row:
-            part = row.pop()
+        stack: list[Part] = [self.root]
+        while stack:
+            part = stack.pop()
             if isinstance(part, Node):
-                row += reversed([one for one in part.parts if one.is_notable])
+                stack += reversed([child for child in part.parts if child.is_notable])
             else:
                 yield part
 
@@ -122,7 +122,7 @@ class Shape:
         part: Part = self.root
         while isinstance(part, Node):
             place = max(bisect_right(part.parts, position, key=_start_of) - 1, 0)
-            index += sum([one.width for one in part.parts[:place]])
+            index += sum([child.width for child in part.parts[:place]])
             part = part.parts[place]
         return index + (max(position - part.start, 0) if position < part.stop else part.width)
 

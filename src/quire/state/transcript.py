@@ -139,14 +139,14 @@ class Transcript:
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
-        kept = self.tip
+        before = self.tip
         try:
             for item in items:
                 self.append(item)
         except BaseException:
             # Forks and views may share the segment, so the new items stay in it, out of reach.
-            self._owned = self._owned and self._end == kept.end
-            self._end, self._shape, self._grouping = kept
+            self._owned = self._owned and self._end == before.end
+            self._end, self._shape, self._grouping = before
             raise
 
     def fork(self) -> "Transcript":

@@ -13,18 +13,7 @@ from itertools import accumulate, chain, islice
 from typing import Any, Literal, NamedTuple, cast, overload
 
 from quire.errors import OutOfRange
-from quire.items import (
-    Hide,
-    Item,
-    Mask,
-    Span,
-    Summary,
-    ToolCall,
-    ToolResult,
-    Undo,
-    is_below,
-    own_origin,
-)
+from quire.items import Hide, Item, Mask, Span, Summary, ToolCall, ToolResult, Undo, is_below, own_origin
 from quire.state.groups import Group, gathered
 from quire.state.log import EDIT, Log
 from quire.state.shape import Interval, Node, Part, Run, Shape, contains, singles, united
@@ -32,7 +21,7 @@ from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
 _FIRST_AT_ONCE, _MAX_AT_ONCE = 16, 256
-"""Items that are loaded at once for a reader from the end: few at first, as most need one of the last."""
+"""How many items a reader from the end loads together: few at first, as most readers stop at one of these."""
 
 
 class Fate(NamedTuple):
@@ -71,7 +60,7 @@ class EditsInForce:
     def __init__(
         self, log: Log, end: int, undoing: int | None = None, before: "EditsInForce | None" = None
     ) -> None:
-        """`undoing` is the position of an edit to undo too; `before` are those of an earlier revision."""
+        """`undoing` is the position of one more edit to undo; `before` is the one of an earlier revision."""
         self.end = end
         self.undone = set[int]() if undoing is None else {undoing}
         new = _edits(log, 0 if before is None else before.end, end)
@@ -190,7 +179,9 @@ class View(ItemRow):
     def shown_at(self, position: int) -> Item | None:
         """The item at a position as it is shown; None if it is not shown."""
         run = self.run_at(position)
-        return None if run is None else self.log.item(position) if run.by < 0 else self.log.shown(run)[0]
+        if run is None:
+            return None
+        return self.log.item(position) if run.by < 0 else self.log.shown(run)[0]
 
     def summaries(self) -> list[Summary]:
         """The summaries that are shown."""
@@ -275,11 +266,11 @@ class View(ItemRow):
         counted = 0
         part: Part = shape.root
         while isinstance(part, Node):
-            for one, before in zip(part.parts, self._sums(part, counter), strict=False):
-                if one.width > index:
-                    counted, part = counted + before, one
+            for child, before in zip(part.parts, self._sums(part, counter), strict=False):
+                if child.width > index:
+                    counted, part = counted + before, child
                     break
-                index -= one.width
+                index -= child.width
         return counted + self.log.tokens(part.start, part.start + index, counter)
 
     def _sums(self, node: Node, counter: Counter) -> list[int]:
@@ -297,7 +288,7 @@ class View(ItemRow):
         return counter.count(self.log.shown(part)[0])
 
     def groups(self) -> list[Group]:
-        """The items as groups."""
+        """The items as groups; a summary is a group of its own."""
         return gathered(
             (self.log.head(position) if run.start < run.stop else -1 - position, item)
             for run in self._loaded(self.runs())
@@ -320,7 +311,7 @@ class View(ItemRow):
         if not self.log.has_late:
             return []
         results = ((self.log.find(item.id, self.end), item) for item in items if isinstance(item, ToolResult))
-        return [one for at, one in results if at is not None and self.log.positions("late", at, at + 1)]
+        return [item for at, item in results if at is not None and self.log.positions("late", at, at + 1)]
 
     def pins(self) -> set[int]:
         """The heads of the pinned groups."""
@@ -337,13 +328,13 @@ class View(ItemRow):
     def edits_in_force(self) -> EditsInForce:
         """The edits that were not undone at this revision."""
         if self._edits_in_force is None:
-            known: EditsInForce | None = memos(self).get(EditsInForce)
-            before = known if known is not None and known.end <= self.end else None
-            if before is None or self.log.positions("edits", before.end, self.end):
-                before = EditsInForce(self.log, self.end, before=before)
-            if known is None or before.end > known.end:
-                keep_memo(self, EditsInForce, before)
-            self._edits_in_force = before
+            memo: EditsInForce | None = memos(self).get(EditsInForce)
+            edits = memo if memo is not None and memo.end <= self.end else None
+            if edits is None or self.log.positions("edits", edits.end, self.end):
+                edits = EditsInForce(self.log, self.end, before=edits)
+            if memo is None or edits.end > memo.end:
+                keep_memo(self, EditsInForce, edits)
+            self._edits_in_force = edits
         return self._edits_in_force
 
     def fate(self, item_id: str) -> Fate:
@@ -386,9 +377,9 @@ def protected_positions(view: View) -> Iterator[int]:
 
 
 def undone_groups(view: View) -> set[int]:
-    """The heads of groups that a person's undo has brought back, or uncovered under an earlier summary."""
+    """The heads of the groups that a person's undo brought back, alone or under an earlier summary."""
     log, end, heads = view.log, view.end, set[int]()
-    summaries = [(log.locate(one.id, end), log.area(one, end)) for one in view.summaries()]
+    summaries = [(log.locate(summary.id, end), log.area(summary, end)) for summary in view.summaries()]
     for undo in view.edits_in_force.edits.values():
         if not isinstance(undo, Undo) or is_below(own_origin(undo), "user"):
             continue
@@ -422,7 +413,7 @@ def spans_over(view: View, items: Iterable[Item]) -> tuple[Span, ...]:
 
 
 _MEMOS = 4
-"""Memos of one type, at most: one for each provider and model in use at a time."""
+"""The most memos of one type: one for each provider and model in use at a time."""
 
 
 def memos(view: View) -> dict[Hashable, Any]:
@@ -432,11 +423,11 @@ def memos(view: View) -> dict[Hashable, Any]:
 
 def keep_memo(view: View, key: Hashable, memo: object) -> None:
     """Store what a reader computed, so that it can continue from there; old memos of its type are dropped."""
-    kept = memos(view)
-    kept[key] = memo
-    alike = [known for known, value in list(kept.items()) if type(value) is type(memo)]
-    for older in alike[:-_MEMOS]:
-        kept.pop(older, None)
+    all_memos = memos(view)
+    all_memos[key] = memo
+    keys = [other for other, value in list(all_memos.items()) if type(value) is type(memo)]
+    for oldest in keys[:-_MEMOS]:
+        all_memos.pop(oldest, None)
 
 
 class Scroll(ItemRow):

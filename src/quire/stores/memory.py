@@ -36,7 +36,8 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._logs: dict[Place, list[Entry]] = {}
-        # Changes are numbered. Kept are the last of each conversation, in rising order, and the last removal.
+        # Changes are numbered. `_changed` has the last one of each conversation, in rising order; `_removal`
+        # is the last one that removed a conversation.
         self._changed: dict[Place, int] = {}
         self._changes = self._removal = 0
         self._guard = threading.RLock()
@@ -127,7 +128,7 @@ class MemoryStore(Store):
             yield
 
     def _write_locked(self) -> AbstractContextManager[None]:
-        """The same, with other writers locked out."""
+        """As `_caught_up`, with other writers locked out."""
         return self._caught_up()
 
     def _add(self, place: Place, entries: list[Entry]) -> None:

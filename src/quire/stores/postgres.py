@@ -6,11 +6,7 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from quire.errors import (
-    Conflict,
-    StoreDamaged,
-    StoreFailed,
-)
+from quire.errors import Conflict, StoreDamaged, StoreFailed
 from quire.stores.link import Connection, Link, psycopg
 from quire.stores.notifications import IS_WATCHED, Listener, Notifier, notify
 from quire.stores.store import (
@@ -72,7 +68,8 @@ _BEGIN = f"""
 _PLACE = "SELECT scope, name FROM quire.conversations WHERE address = %s"
 _LOG_VERSION = "SELECT number, version FROM quire.conversations WHERE address = %s"
 _LOG_VERSIONS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
-# A row has the number of the transaction that wrote it (`xmin`). All below the moment had ended by then.
+# A row has the number of the transaction that wrote it (`xmin`). A moment is the number of a transaction:
+# when it was taken, all transactions with lower numbers had ended.
 _CHANGED = """
     SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text,
         (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number
@@ -99,7 +96,7 @@ _PARTS = """
     SELECT part, checkpoints.version, needs, body, sum FROM quire.conversations
     JOIN quire.checkpoints ON conversation = number AND part = ANY(%s::integer[]) WHERE address = %s"""
 # The head, the entries that it needs, and those from its version on; the count of an entry is NULL. With both
-# bounds the server plans for few rows. They are sorted here, since the server takes longer.
+# bounds the server plans for few rows. `open_checkpoint` sorts them, since the server takes longer.
 _OPEN = """
     WITH head AS (
         SELECT counted.version AS count, needs, number, checkpoints.version, body, sum,
@@ -255,8 +252,9 @@ class PostgresStore(Store):
             count, needs, version, links, body, checksum = heads[0]
             verified_at(place, [0], [(0, part_stream(version, needs), body, checksum)])
             entries = sorted(row[2:] for row in rows if row[0] is None)
-            named = b",".join(one.body for one in verified_at(place, needs, entries[: len(needs)]))
+            needed = verified_at(place, needs, entries[: len(needs)])
             later = verified(place, version - 1, count, entries[len(needs) :])
+            named = b",".join(entry.body for entry in needed)
             return Opening(version, body, later, needs, named, int(links)) if later else None
         except StoreDamaged:
             return None
@@ -275,9 +273,9 @@ class PostgresStore(Store):
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        named, ((part, _, *first), *others) = checked_checkpoint(place, version, head, needs, parts)
+        needed, ((part, _, *head_row), *others) = checked_checkpoint(place, version, head, needs, parts)
         columns = [[row[column] for row in others] for column in (0, 2, 3)]
-        values = (address_of(place), version, part, version, _array(named), *first, *columns)
+        values = (address_of(place), version, part, version, _array(needed), *head_row, *columns)
         ((is_written,),) = self._rows(_WRITE_HEAD, *values)
         return bool(is_written)
 
@@ -300,7 +298,7 @@ class PostgresStore(Store):
         while self._rows(_IS_STILL_SEEN, now)[0][0]:  # VACUUM does not report the rows that it keeps
             if time.monotonic() > deadline:
                 raise StoreFailed(
-                    "a transaction of another is open in the database since before: "
+                    "another transaction is still open that began before the removal: "
                     "removed content may still be read in it"
                 )
             time.sleep(_PAUSE)
@@ -363,10 +361,10 @@ class PostgresStore(Store):
             new = expected + len(entries)
             has_jobs = not settled if any(entry[0] == JOBS for entry in entries) else None
             values = (address, expected) if expected else (address, *place)
-            begin = (_ADD if expected else _BEGIN, (new, has_jobs, *values))
+            query = _ADD if expected else _BEGIN
             try:
-                values = (*begin[1], *columns, address)
-                added = connection.execute(begin[0].encode(), values).fetchone()
+                values = (new, has_jobs, *values, *columns, address)
+                added = connection.execute(query.encode(), values).fetchone()
             except psycopg.errors.UniqueViolation:
                 raise damaged(place, expected, f"entry {expected + 1} is there, and is not counted") from None
             if added == (True,) and self.link.has_joined:
@@ -426,7 +424,7 @@ def _remove(connection: Connection[Any], address: bytes) -> None:
 
 
 def _array(numbers: Sequence[int]) -> str:
-    """The literal of an array, which the driver takes longer to write from a list."""
+    """The numbers as the literal of an array: the driver takes longer to write a list."""
     return f"{{{','.join(map(str, numbers))}}}"
 
 

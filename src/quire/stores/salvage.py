@@ -49,21 +49,21 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
     store needs its key; entries of another key are lost.
     """
     if target.scopes():
-        raise InvalidValue("a store must be salvaged into an empty one, and this one is not empty")
-    found, last = dict[Place, dict[int, Stored]](), Counter[Place]()
+        raise InvalidValue("the target of a salvage must be an empty store; this one has conversations")
+    logs, last_versions = dict[Place, dict[int, Stored]](), Counter[Place]()
     recovered = list(_recovered(url))
     for place, stored in recovered:
-        last[place] = max(last[place], stored.version)
+        last_versions[place] = max(last_versions[place], stored.version)
     for place, stored in recovered if key is None else Seal(key).unseal_all(recovered):
         if is_sealed(stored.body):
             raise InvalidValue(f"{place} is sealed: give its key")
-        found.setdefault(place, {})[stored.version] = stored
-    for place, log in found.items():
+        logs.setdefault(place, {})[stored.version] = stored
+    for place, log in logs.items():
         versions = range(1, max(log) + 1)
         entries = [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST % at) for at in versions]
         target.append(place, entries, expected=0)
-    written = sum(map(len, found.values()))
-    return Salvaged(len(found), written, sum(last.values()) - written)
+    written = sum(map(len, logs.values()))
+    return Salvaged(len(logs), written, sum(last_versions.values()) - written)
 
 
 def _recovered(url: str | Path) -> Iterator[tuple[Place, Stored]]:
@@ -85,10 +85,10 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
         names.setdefault(number, {})[Place(*values)] = None
     for _, values in _readable(path, "SELECT id, at, stream, body, sum FROM entries ORDER BY id"):
         match values:
-            case [int(at), str(stream), bytes(body), int(known)] if at > 0 and not at & _LAST:
+            case [int(at), str(stream), bytes(body), int()] if at > 0 and not at & _LAST:  # the names
                 names.setdefault(at >> _BITS, {})[Place(stream, body.decode(errors="replace"))] = None
-            case [int(at), str(stream), bytes(body), int(known)] if at > 0:
-                rows.setdefault(at >> _BITS, []).append((at & _LAST, stream, body, known))
+            case [int(at), str(stream), bytes(body), int(checksum)] if at > 0:
+                rows.setdefault(at >> _BITS, []).append((at & _LAST, stream, body, checksum))
             case _:
                 continue
     for number, places in names.items():  # a damaged name matches no checksum

@@ -72,7 +72,8 @@ _MAX_KNOWN = 10_000
 _MAX_CHANGES = 10_000
 _PAUSE, _RECHECK_PATH = 0.005, 0.005
 _LOG_PAGES = 4000
-"""The log grows to 16 MB before a checkpoint, which waits for the disk: four times SQLite's default."""
+"""The pages (16 MB) to which SQLite's log grows before SQLite moves it into the file and waits for the disk:
+four times the default."""
 
 _TRUNCATE_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
@@ -92,8 +93,8 @@ _TRUNCATE_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # The entry of version 0 repeats the names, so that they can be recovered from a damaged file. Names are
 # looked up by checksum in either of two indexes, so that a damaged index does not hide a conversation.
 #
-# A part of a checkpoint is an entry too: its `at` is ~(number << 32 | part), and its stream holds the version
-# and the needs. The head is part 0, and its checksum covers the entries that it needs.
+# A part of a checkpoint is an entry too: its `at` is ~(number << 32 | part). The head is part 0. Its stream
+# holds its version and the versions of the entries that it needs, and its checksum covers these entries.
 # The row of `versions` at 0 counts the bytes of emptied rows, as an upper bound.
 _TABLES = (
     "CREATE TABLE conversations (number INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
@@ -249,8 +250,8 @@ class SQLiteStore(Store):
         checked_stream(stream)
         last = min(checked_start(place, _LAST if before is None else before), _LAST) - 1
         with self._file.snapshot() as connection:
-            most = -1 if limit is None else checked_start(place, limit)
-            values = (*_where(place), *_where(place), last, stream, most)
+            max_rows = -1 if limit is None else checked_start(place, limit)
+            values = (*_where(place), *_where(place), last, stream, max_rows)
             return [row[0] for row in connection.execute(_VERSIONS, values)][::-1]
 
     def version(self, place: Place) -> int:
@@ -275,17 +276,17 @@ class SQLiteStore(Store):
             if not is_incremental or moment.last - since.last > _MAX_CHANGES:
                 return Changes(self._conversations(connection, scope), is_all=True, moment=moment)
             rows = connection.execute(_CHANGED, (since.last, checksum_name(scope))).fetchall()
-        return Changes(self._standings(scope, rows), is_all=False, moment=moment)
+        return Changes(self._log_versions(scope, rows), is_all=False, moment=moment)
 
     def scopes(self) -> list[str]:
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             rows = connection.execute("SELECT DISTINCT scope, scope_sum FROM conversations").fetchall()
             index = connection.execute("SELECT DISTINCT scope_sum FROM conversations INDEXED BY by_sum")
             indexed = {row[0] for row in index}
-        are_right = all(known in (_REMOVED, checksum_name(str(scope))) for scope, known in rows)
-        if not are_right or {known for _, known in rows} != indexed:
+        are_valid = all(checksum in (_REMOVED, checksum_name(str(scope))) for scope, checksum in rows)
+        if not are_valid or {checksum for _, checksum in rows} != indexed:
             raise StoreDamaged(f"{self.path} is damaged: the names of its scopes are not as written")
-        return sorted(scope for scope, known in rows if known != _REMOVED)
+        return sorted(scope for scope, checksum in rows if checksum != _REMOVED)
 
     def recent(self, scope: str | None = None) -> list[Recent]:
         within = checked_scope(scope or "")
@@ -347,7 +348,7 @@ class SQLiteStore(Store):
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        named, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
+        needed, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
         with self._file.transaction() as connection:
             number, count = self._log_version(connection, place)
             newest = connection.execute(_HEAD, _where(place)).fetchone()
@@ -356,9 +357,9 @@ class SQLiteStore(Store):
                     return False
             if version > count:
                 return False
-            rows = connection.execute(_READ_AT, (str(named), *_where(place))).fetchall()
-            verified_at(place, named, rows)
-            covered = _needed_entries(connection, number << _BITS, str(named))
+            rows = connection.execute(_READ_AT, (str(needed), *_where(place))).fetchall()
+            verified_at(place, needed, rows)
+            covered = _needed_entries(connection, number << _BITS, str(needed))
             for part, *values, checksum in [(*head_row[:3], _head_checksum(head_row[3], *covered)), *others]:
                 at = ~(number << _BITS | part)
                 connection.execute(f"{_EMPTY} = (SELECT id FROM versions WHERE at = ?)", (at,))
@@ -459,9 +460,9 @@ class SQLiteStore(Store):
         counted = connection.execute(f"{_COUNT} scope_sum = ?", (checksum_name(scope),)).fetchone()
         if counted != (len(rows),):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
-        return self._standings(scope, rows)
+        return self._log_versions(scope, rows)
 
-    def _standings(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, LogVersion]:
+    def _log_versions(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, LogVersion]:
         found = {self._place_in(row): row for row in rows}
         return {
             place.conversation: LogVersion(_version_in(found[place]), str(found[place][2]))
@@ -664,7 +665,7 @@ class _File:
             for statement in (_TRUNCATE_LOG, *rewriting):
                 if not retry_while_busy(connection, statement, TIMEOUT if wait else 0):
                     what = "its log could not be emptied: removed content may still be in it"
-                    raise StoreFailed(f"{self.path} is in use by another, and {what}")
+                    raise StoreFailed(f"{self.path} is in use by another process, and {what}")
 
     def close(self) -> None:
         """Close both connections, after running calls."""
@@ -784,8 +785,9 @@ def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None
 
 
 def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: float = TIMEOUT) -> bool:
-    """Run a statement that needs the file's lock, until it succeeds or times out; return which.
+    """Run a statement that needs the file's lock, again and again while another process has the lock.
 
+    After `timeout` seconds the error is raised; `_TRUNCATE_LOG` fails without one, and returns False.
     SQLite's own busy timeout sleeps up to a tenth of a second, misses short pauses of other writers, and does
     not wait at all if two processes turn on the log at once.
     """
@@ -807,7 +809,10 @@ def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: fl
 
 
 def _create(path: str) -> bool:
-    """Create a missing file, for its owner alone; SQLite gives the files beside it the same mode."""
+    """Create a missing file, for its owner alone, and return whether it was missing.
+
+    SQLite gives the files beside it the same mode.
+    """
     if os.path.isdir(path):
         raise StoreFailed(f"{path} is a folder")
     try:

@@ -108,7 +108,7 @@ def _own_scope(conversation: str) -> str:
 
 
 def place_at(address: str | None = None, *, scope: str = "", conversation: str = "") -> Place:
-    """The place of `"scope/conversation"`, or of the two given by name.
+    """The place of an address `"scope/conversation"`, or of a `scope` and a `conversation`.
 
     An address without a slash is a conversation without a scope. In a scope that ends in a slash (`agent/`),
     each conversation has a scope of its own. A slash or a percent sign in a part is written `%2F` or `%25`.
@@ -127,7 +127,7 @@ def place_at(address: str | None = None, *, scope: str = "", conversation: str =
     try:
         *scopes, name = (unquote(part, errors="strict") for part in parts)
     except UnicodeDecodeError:
-        raise InvalidValue("an address escapes bytes that are not UTF-8") from None
+        raise InvalidValue("an address has escapes that are not UTF-8") from None
     return place_at(scope="".join(scopes), conversation=name)
 
 
@@ -432,7 +432,7 @@ class Store(ABC):
     def scrub(self, *, wait: bool = True) -> None:  # noqa: B027  # not every store has something to do
         """Remove replaced and removed content from the store's files.
 
-        `StoreFailed` if others still use the files after ten seconds, or at once with `wait=False`.
+        `StoreFailed` if other processes still use the files after ten seconds, or at once with `wait=False`.
         """
 
     def vacuum(self) -> None:
@@ -440,7 +440,7 @@ class Store(ABC):
         self.scrub()
 
     def watch(self, place: Place, changed: Callable[[], object]) -> Callable[[], None]:
-        """Call a function whenever the version of a conversation may have changed; return how to stop it.
+        """Call `changed` whenever the version of a conversation may have changed; return a function to stop.
 
         The callback may run in any thread. It also runs once soon after this call, and when the store closes.
         Let it only set an event or the like: all callbacks of a store share one thread. This call never
@@ -450,7 +450,7 @@ class Store(ABC):
         return self._opened_watchers().add(self._watch_key(place), changed)
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
-        """The version of a conversation, once it differs from the given one or the timeout is over."""
+        """Wait up to `timeout` seconds for a version other than the given one; return the current one."""
         found = self.version(place)
         if found != version or timeout <= 0:
             return found
@@ -732,9 +732,9 @@ class _Timed(msgspec.Struct, gc=False):
 _read_timed = msgspec.json.Decoder(_Timed).decode
 
 
-def newest_first(found: Iterable[tuple[Place, int, bytes | None]]) -> list[Recent]:
+def newest_first(rows: Iterable[tuple[Place, int, bytes | None]]) -> list[Recent]:
     """Conversations in the order of last activity, given their places, versions and last bodies."""
-    recent = [Recent(place, version, _time_in(body)) for place, version, body in found]
+    recent = [Recent(place, version, _time_in(body)) for place, version, body in rows]
     return sorted(recent, key=by_activity)
 
 
@@ -770,14 +770,14 @@ def decode_bodies(place: Place, bodies: bytes, count: int) -> list[Item]:
         items = JSON.decode(b"[%b]" % bodies)
         if len(items) == count:
             return items
-    raise damaged(place, 0, "an entry is missing or no item")
+    raise damaged(place, 0, "an entry is missing or is not an item")
 
 
 def _decode_entry(place: Place, entry: Stored) -> Item:
     try:
         return JSON.decode_item(entry.body)
     except Damaged as fault:
-        raise damaged(place, entry.version - 1, f"entry {entry.version} is no item: {fault}") from fault
+        raise damaged(place, entry.version - 1, f"entry {entry.version} is not an item: {fault}") from fault
 
 
 def is_tombstone(item: Item) -> bool:

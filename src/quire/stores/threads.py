@@ -45,9 +45,9 @@ class DaemonThreads(Executor):
 
         self._jobs.put(job)
         with self._guard:
-            is_short = self._idle == 0
-            self._idle -= not is_short
-        if is_short:
+            needs_thread = self._idle == 0
+            self._idle -= not needs_thread
+        if needs_thread:
             Thread(target=self._work, name=self._name, daemon=True).start()
         return future
 

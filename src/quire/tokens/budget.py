@@ -37,12 +37,7 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 class Budget(
-    _Window,
-    metaclass=OptionsMeta,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
+    _Window, metaclass=OptionsMeta, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """The window of a model, the `reserve` of it for the answer, and the shares of sections."""
 
@@ -101,8 +96,8 @@ def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, 
 
 def _parts(left: int, weights: list[int]) -> list[int]:
     """Whole numbers in proportion to the weights that add up to `left` exactly."""
-    edges, so_far, total = [0], 0, sum(weights)
+    edges, passed, total = [0], 0, sum(weights)
     for weight in weights:
-        so_far += weight
-        edges.append(left * so_far // total)
+        passed += weight
+        edges.append(left * passed // total)
     return [after - before for before, after in pairwise(edges)]

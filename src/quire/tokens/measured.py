@@ -161,7 +161,7 @@ class _Framing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     request: int
     tools: int
     tool: int
-    typed: bool = False
+    typed: bool = False  # whether each property of a tool is counted alone, as OpenAI rewrites schemas
 
 
 class Measured:
@@ -325,7 +325,8 @@ def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a tool definition must be a mapping, not {type(tool).__name__}")
-        declared = [one for name in _DECLARED if name in tool for one in single_definitions(tool[name])]
+        lists = [tool[name] for name in _DECLARED if name in tool]
+        declared = [definition for inner in lists for definition in single_definitions(inner)]
         own = {name: value for name, value in tool.items() if name not in _DECLARED} if declared else tool
         definitions += [*declared, own] if own or not declared else declared
     return definitions
@@ -376,7 +377,8 @@ def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[st
     tokens = _PROPERTY + measure(f"{name}:{schema.get('type', '')}:{description}")
     choices = schema.get("enum")
     if isinstance(choices, list | tuple) and choices:
-        tokens += _CHOICES + sum(_CHOICE + measure(str(one)) for one in cast("Sequence[object]", choices))
+        values = cast("Sequence[object]", choices)
+        tokens += _CHOICES + sum(_CHOICE + measure(str(value)) for value in values)
     return tokens + sum(measure(_json(schema[key])) for key in _NESTED if key in schema)
 
 
@@ -440,9 +442,9 @@ class Calibrated:
 
 
 def _weighted_median(rows: Sequence[tuple[float, int]]) -> float:
-    half, so_far = sum(weight for _, weight in rows) / 2, 0
+    half, passed = sum(weight for _, weight in rows) / 2, 0
     for value, weight in sorted(rows):
-        so_far += weight
-        if so_far >= half:
+        passed += weight
+        if passed >= half:
             return value
     return 1.0

@@ -31,7 +31,10 @@ class _Size(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
-    """`base`, and `each` for every tile. The image is first shrunk to a square, then to a short side."""
+    """Costs `base` tokens, and `each` for every tile of 512 pixels.
+
+    An image is first shrunk to at most 2,048 pixels a side, then to a short side of at most 768.
+    """
 
     base: int
     each: int
@@ -45,7 +48,7 @@ class _Tiles(msgspec.Struct, frozen=True, tag_field="formula", tag="tiles"):
 
 
 class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
-    """`factor` for every square patch; an image above the limits of its detail is shrunk to fit."""
+    """Costs `factor` tokens for every square patch. An image above the limits of its detail is shrunk."""
 
     factor: float
     auto: _Size
@@ -65,7 +68,7 @@ class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
 
 
 class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
-    """`each` for every crop. The side of a crop of a large image is two thirds of its short side."""
+    """Costs `each` tokens for every crop. A crop of a large image is two thirds of its short side wide."""
 
     each: int
 
@@ -78,7 +81,7 @@ class _Crops(msgspec.Struct, frozen=True, tag_field="formula", tag="crops"):
 
 
 class _Levels(msgspec.Struct, frozen=True, tag_field="formula", tag="levels"):
-    """A fixed number for each level of detail, whatever the size."""
+    """Costs a fixed number of tokens for each level of detail, whatever the size."""
 
     auto: int
     high: int

@@ -41,9 +41,9 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_un
         for name in self.__struct_fields__:
             whole(getattr(self, name), f"Usage.{name}", least=0)
         if self.cache_read + self.cache_write > self.input:
-            raise InvalidValue("Usage.cache_read and cache_write are parts of Usage.input, yet above it")
+            raise InvalidValue("Usage.cache_read and cache_write are parts of Usage.input: it must be larger")
         if self.reasoning > self.output:
-            raise InvalidValue("Usage.reasoning is a part of Usage.output, yet above it")
+            raise InvalidValue("Usage.reasoning is a part of Usage.output: it must not be larger")
 
     @property
     def fresh(self) -> int:
@@ -71,7 +71,10 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Images of a request, base64 bytes of one, pixels of its longer side (`many_side` for over `many`)."""
+    """The most images of a request (`count`), bytes of one in base64, and pixels of its longer side (`side`).
+
+    If a request has more than `many` images, the limit of the side is `many_side`.
+    """
 
     count: int | None = None
     bytes: int | None = None

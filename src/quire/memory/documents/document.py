@@ -217,14 +217,14 @@ class _Filling:
 
     def _add(self, block: Block) -> None:
         text = _written(block)
-        if block.page != self._open.page:  # a chunk ends with its page, but a heading moves on
+        if block.page != self._open.page:  # a chunk ends with its page; headings alone move to the next
             if self._has_body:
                 self._close()
             self._open = replace(self._open, page=block.page)
         if not self._open.text:
             self._begin(block)
-        is_close = not self._has_body or block.kind in ("item", "row")
-        if self._take("\n" * (1 if is_close else 2), text):
+        has_blank_line = self._has_body and block.kind not in ("item", "row")
+        if self._take("\n\n" if has_blank_line else "\n", text):
             return
         if self._has_body:
             self._close()
@@ -234,10 +234,11 @@ class _Filling:
         self._pour(block, text)
 
     def _begin(self, block: Block) -> None:
-        goes_on = block.kind == "row" and not block.is_header and self._is_short(self._table_head)
-        self._open = replace(self._empty, page=block.page, lead=self._table_head if goes_on else "")
+        continues = block.kind == "row" and not block.is_header and self._is_short(self._table_head)
+        self._open = replace(self._empty, page=block.page, lead=self._table_head if continues else "")
 
     def _take(self, joint: str, text: str) -> bool:
+        """Add a text to the open chunk if it fits; return whether it did."""
         if len(text) > self._most_characters or not self._fits(joint, text):
             return False
         self._open, self._has_body = self._with(joint, text), True

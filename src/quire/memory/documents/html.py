@@ -65,7 +65,7 @@ def _read_body(body: Any, draft: Draft) -> None:
             page.enter(node, tag)
             children = [*node.iter(include_text=True)]
             stack.append((node, tag, True))
-            stack += [(one, "" if one.is_text_node else one.tag, False) for one in reversed(children)]
+            stack += [(child, "" if child.is_text_node else child.tag, False) for child in reversed(children)]
     page.end()
 
 

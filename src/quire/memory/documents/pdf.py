@@ -36,7 +36,7 @@ def read_pdf(data: bytes, name: str) -> Draft:
         _add_page(draft, text, number)
     if without:
         pages = "all pages" if len(without) == len(reader.pages) else f"pages {', '.join(without)}"
-        draft.notes.append(f"without text, so empty, scanned, pictures or damaged: {pages}")
+        draft.notes.append(f"no text was found (empty, scanned or damaged): {pages}")
     return draft
 
 
@@ -49,9 +49,9 @@ def _opened(data: bytes, name: str) -> "PdfReader":
         reader = PdfReader(BytesIO(data))
         is_open = not reader.is_encrypted or bool(reader.decrypt(""))
     except Exception as fault:
-        raise Damaged(f"no whole PDF ({type(fault).__name__})", name) from None
+        raise Damaged(f"not a complete PDF ({type(fault).__name__})", name) from None
     if not is_open:
-        raise InvalidValue(f"{name} is encrypted, and opens with a password alone")
+        raise InvalidValue(f"{name} is encrypted with a password: documents must be readable without one")
     return reader
 
 

@@ -53,7 +53,7 @@ def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None
     else:
         text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown)
         if len(text) > MAX_TEXT:
-            raise TooLarge(f"{shown} has {len(text):,} characters; {MAX_TEXT:,} are the most")
+            raise TooLarge(f"{shown} has {len(text):,} characters; the limit is {MAX_TEXT:,}")
         draft = _READERS[kind](cleaned(text))
         draft.notes[:0] = notes if text.strip() else [*notes, "empty"]
     if not draft.blocks and not draft.notes:
@@ -70,14 +70,14 @@ def content_of(path: "str | os.PathLike[str]") -> bytes:
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidValue(f"{shown} is no file")
+                raise InvalidValue(f"{shown} is not a regular file")
             data = file.read(MAX_BYTES + 1)
     except OSError as fault:
         raise InvalidValue(f"{shown} cannot be read: {fault.strerror or type(fault).__name__}") from None
     except ValueError as fault:
         if isinstance(fault, QuireError):
             raise
-        raise InvalidValue(f"{shown} cannot be read: no such name") from None
+        raise InvalidValue(f"{shown} cannot be read: it is not a valid path") from None
     if len(data) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
     return data
@@ -109,7 +109,7 @@ def _decoded(data: bytes, shown: str) -> tuple[str, list[str]]:
     sample = data[:_SAMPLE]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if b"\x00" in sample or controls > _MOST_CONTROLS * len(sample):
-        raise InvalidValue(f"{shown} is binary, and no text, Markdown, HTML or PDF")
+        raise InvalidValue(f"{shown} is binary; it must be text, Markdown, HTML or PDF")
     text = data.decode("utf-8", "replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
     if broken <= _MOST_BROKEN * beyond:
@@ -165,13 +165,13 @@ def _parser() -> "MarkdownIt":
 
 
 def _read_tokens(tokens: "list[Token]", lines: list[str], draft: Draft) -> None:
-    lists = 0
+    depth = 0  # of open lists
     number: str | None = None  # of the item whose first paragraph comes next; empty for a bullet
     heading, is_header, is_row = 0, False, False
     for token in tokens:
         match token.type:
             case "bullet_list_open" | "ordered_list_open" | "bullet_list_close" | "ordered_list_close":
-                lists += token.nesting
+                depth += token.nesting
             case "list_item_open":
                 number = f"{token.info}{token.markup} " if token.info else ""
             case "list_item_close":
@@ -187,7 +187,7 @@ def _read_tokens(tokens: "list[Token]", lines: list[str], draft: Draft) -> None:
             case "inline" if heading:
                 draft.add("heading", token.content, level=heading)
             case "inline" if number is not None and not is_row:
-                draft.add("item", f"{number}{token.content}", level=max(lists - 1, 0))
+                draft.add("item", f"{number}{token.content}", level=max(depth - 1, 0))
                 number = None
             case "inline" | "html_block" if not is_row:
                 draft.add("paragraph", token.content)

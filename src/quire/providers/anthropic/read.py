@@ -108,7 +108,7 @@ class MessagesReader(ReplyReader):
 
     def _read_piece(self, kind: str, event: Json, index: Any) -> str:
         if not isinstance(index, int):
-            raise Damaged("an event of a block has an index", "$.index")
+            raise Damaged("an event of a block must have an index", "$.index")
         if kind == "content_block_start":
             fields = object_at(event.get("content_block"), "$.content_block")
             self._blocks_by_index[index] = _Block(fields, is_open=True)
@@ -116,7 +116,7 @@ class MessagesReader(ReplyReader):
             return text_in(fields.get("text")) if fields.get("type") == "text" else ""
         block = self._blocks_by_index.get(index)
         if block is None:
-            raise Damaged("a piece belongs to a block that has started", "$.index")
+            raise Damaged("a piece must belong to a block that has started", "$.index")
         if kind == "content_block_stop":
             block.is_open = False
             return ""
@@ -169,7 +169,7 @@ def add_history(body: Json, builder: ItemBuilder) -> None:
 def _add_instructions(content: Any, builder: ItemBuilder, path: str) -> None:
     for place, block in _blocks(content, path):
         if block.get("type") != "text":
-            raise Damaged("instructions are text", place)
+            raise Damaged("instructions must be text", place)
         builder.add_input("system", text_at(block, "text", place))
 
 
@@ -186,7 +186,7 @@ def _add_user_blocks(blocks: list[WithPath], builder: ItemBuilder) -> None:
 
 def _add_result(block: Json, builder: ItemBuilder, path: str) -> None:
     if not text_at(block, "tool_use_id", path):
-        raise Damaged("a result names its call", f"{path}.tool_use_id")
+        raise Damaged("a result must name its call", f"{path}.tool_use_id")
     content = read_output(block.get("content"), f"{path}.content")
     builder.add_result(block["tool_use_id"], "", content, block.get("is_error") is True)
 

@@ -58,7 +58,7 @@ def check_request(body: Fields, model_name: str) -> None:
     if not findings.has_any(_UNREADABLE):
         _check_order(body, messages, model)
         merged = groupby(messages, key=lambda message: message.role)
-        turns = [Turn("", role, [part for one in group for part in one.parts]) for role, group in merged]
+        turns = [Turn("", role, [part for turn in group for part in turn.parts]) for role, group in merged]
         _check_pairs(findings, turns)
         _check_server_tools(turns)
     for block in body.children("system"):

@@ -29,7 +29,7 @@ _TYPES: dict[type, str] = {
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a shape demands of one field. A wrong type breaks the rule `rule`, a wrong value `breaks`.
+    """What a shape demands of one field. `rule` is the rule that a wrong type breaks, `breaks` a wrong value.
 
     The field with the empty name is about field names: with type `one of`, `none of` or `only`, the object
     has at least one of the fields in `values`, none of them, or no others.
@@ -224,7 +224,7 @@ class Fields:
             if not isinstance(kind, str):
                 part.must_be("type", "a string")
             elif not kinds.fullmatch(kind):
-                part.add("type", field.breaks, f"is {short(kind)}, which does not stand here")
+                part.add("type", field.breaks, f"is {short(kind)}, which is not allowed here")
             else:
                 part.kind = kind
                 part.check(kind)

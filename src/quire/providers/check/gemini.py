@@ -56,7 +56,7 @@ def check_request(request: Fields, model_name: str) -> None:
     if not body.findings.has_any(_UNREADABLE):
         is_cached = body.has("cachedContent")
         _check_pairs(contents, after_cache=is_cached)
-        _check_file_types(contents, model)
+        _check_signatures(contents, model)
         _check_end(body.findings, contents, model, after_cache=is_cached)
     for part in _read_content(body.child("systemInstruction")).parts:
         if part.kind != "text":
@@ -107,13 +107,13 @@ def _read_content(content: Fields) -> Turn:
         elif part.get("text") == "" and not part.get("thoughtSignature"):
             part.add("", "empty_text")
         if part.kind in ("inlineData", _RESPONSE):
-            _check_bytes(part)
+            _check_file_type(part)
     turn = Turn(content.place, "model" if role == "model" else "user", parts)
     _check_roles(turn, role)
     return turn
 
 
-def _check_bytes(part: Fields) -> None:
+def _check_file_type(part: Fields) -> None:
     for inner in (part, *part.child(_RESPONSE).children("parts")):
         inline = inner.child("inlineData")
         check_file_type(inline, "media_type", inline.get("mimeType"), inline.get("data"))
@@ -164,7 +164,8 @@ def _name(part: Fields) -> str:
     return short(part.child(part.kind).get("name"))
 
 
-def _check_file_types(contents: list[Turn], model: ModelRules) -> None:
+def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
+    """Check the signatures of calls since the last user message, and of the model's texts and images."""
     since_user, follows_calls = contents, False
     for index, content in enumerate(contents):
         if content.role == "user" and content.parts != content.parts_of(_RESPONSE):
@@ -193,7 +194,7 @@ def _check_end(findings: Findings, contents: list[Turn], model: ModelRules, *, a
 
 
 def _check_tools(body: Fields, model: ModelRules) -> None:
-    names, has_others, most = list[Any](), False, rules.GEMINI_FUNCTION_COUNT
+    names, has_others, limit = list[Any](), False, rules.GEMINI_FUNCTION_COUNT
     for tool in body.children("tools"):
         has_others |= any(name != "functionDeclarations" for name in tool.names())
         for declaration in tool.children("functionDeclarations"):
@@ -203,8 +204,8 @@ def _check_tools(body: Fields, model: ModelRules) -> None:
                 declaration.add("parametersJsonSchema", "tool_schema", "the parameters are given twice")
             elif declaration.get("parameters") and check_parameters(declaration, "parameters"):
                 check_arrays(declaration, "parameters")
-    if len(names) > most:
-        body.add("tools", "tool_count", f"{len(names)} functions, more than {most}")
+    if len(names) > limit:
+        body.add("tools", "tool_count", f"{len(names)} functions, more than {limit}")
     is_allowed = body.child("toolConfig").get("includeServerSideToolInvocations") is True
     if names and has_others and not (is_allowed and model.mixes_tools):
         body.add("tools", "tools_mixed")

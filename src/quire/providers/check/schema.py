@@ -76,7 +76,7 @@ def schema_errors(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, s
                 yield f"{place}.{name}", f"must be {expected}, is {type_of(value)}"
         for at, child in children(inner, place):
             if not isinstance(child, dict | bool):
-                yield at, f"a schema is an object or a boolean, this is {type_of(child)}"
+                yield at, f"a schema must be an object or a boolean, this is {type_of(child)}"
 
 
 def _are_types(value: Any) -> bool:

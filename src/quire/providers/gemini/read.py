@@ -79,7 +79,7 @@ def _text(fields: Json, name: str, path: str) -> str:
 def _parts(content: Json, path: str) -> list[WithPath]:
     """The parts of a content that are not empty."""
     if "parts" not in content and content.keys() - {"role"}:
-        raise Damaged("a content has parts", f"{path}.parts")
+        raise Damaged("a content must have parts", f"{path}.parts")
     parts: list[WithPath] = []
     for place, part in objects_at(content.get("parts"), f"{path}.parts"):
         if text_in(part.get("thoughtSignature")) in ("", SIGNATURE_PLACEHOLDER):
@@ -251,7 +251,7 @@ def _add_instructions(instructions: Any, builder: ItemBuilder, path: str) -> Non
     content = _text_content(instructions) if isinstance(instructions, str) else object_at(instructions, path)
     for place, part in _parts(content, path):
         if "text" not in part:
-            raise Damaged("instructions are text", place)
+            raise Damaged("instructions must be text", place)
         builder.add_input("system", part["text"])
 
 
@@ -276,7 +276,7 @@ def _add_result(answer: Any, builder: ItemBuilder, path: str) -> None:
     for place, part in objects_at(fields.get("parts"), f"{path}.parts"):
         media = _read_media(part, place)
         if media is None:
-            raise Damaged("a result holds text and media", place)
+            raise Damaged("a result must have only text and media", place)
         parts.append(media)
     builder.add_result(_text(fields, "id", path), _text(fields, "name", path), content_from(parts), is_error)
 

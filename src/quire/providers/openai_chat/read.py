@@ -78,7 +78,8 @@ def _add_blocks(
             _add_thought(thought, builder, path)
         elif call is not None and call["id"] not in added_ids:
             added_ids.add(call["id"])
-            _add_call(next((one for one in calls if one.get("id") == call["id"]), call), builder, path)
+            call_id = call["id"]
+            _add_call(next((own for own in calls if own.get("id") == call_id), call), builder, path)
     return rest
 
 
@@ -232,7 +233,7 @@ class ChatReader(ReplyReader):
         # Some services send the same index for all calls (ollama/ollama#15457, ai-dynamo/dynamo#4723).
         if call is None or (wire_id and name and call["id"] not in ("", wire_id)):
             if key == "" and not name:
-                raise Damaged("a piece of a call has an index or an id", path)
+                raise Damaged("a piece of a call must have an index or an id", path)
             call = {"id": wire_id}
             self._calls.append(call)
             self._calls_by_key |= {key: call} if key != "" else {}
@@ -282,7 +283,7 @@ def _add_message(message: Json, builder: ItemBuilder, path: str) -> None:
         _add_result(message, builder, path)
     elif role in ("system", "developer", "user"):
         if message.get("images"):
-            raise Damaged("images stand in the content", f"{path}.images")
+            raise Damaged("images must be in the content", f"{path}.images")
         name = text_in(message.get("name"))
         state = pack(OPENAI, ANY_MODEL, [{"name": name}]) if name else None
         builder.add_input(role, needed_content(message, path), state)
@@ -293,7 +294,7 @@ def _add_message(message: Json, builder: ItemBuilder, path: str) -> None:
 def _add_result(message: Json, builder: ItemBuilder, path: str) -> None:
     wire_id = message.get("tool_call_id")
     if not isinstance(wire_id, str | None):
-        raise Damaged("the id of a call is text", f"{path}.tool_call_id")
+        raise Damaged("the id of a call must be text", f"{path}.tool_call_id")
     content, is_error = without_failure(read_output(message.get("content"), f"{path}.content"))
     has_failed = is_error or message.get("status") == "error"  # LangChain
     builder.add_result(wire_id or "", text_in(message.get("name")), content, has_failed)

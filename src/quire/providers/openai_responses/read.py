@@ -41,7 +41,7 @@ _STATUS_BY_EVENT = {f"response.{status}": status for status in ("completed", "in
 def _kind(item: Json, path: str = "$") -> str:
     kind = item.get("type")
     if not isinstance(kind, str | None):
-        raise Damaged("the type of an item is text", f"{path}.type")
+        raise Damaged("the type of an item must be text", f"{path}.type")
     return kind or "message"
 
 
@@ -175,7 +175,7 @@ class ResponsesReader(ReplyReader):
         item_id = item.get("id") or event.get("item_id")
         keys = [key for key in (event.get("output_index"), item_id) if isinstance(key, int | str)]
         if not keys:
-            raise Damaged("an event of an item has an index or an id", "$.output_index")
+            raise Damaged("an event of an item must have an index or an id", "$.output_index")
         known = self._items_by_key.get(keys[0])
         # Some services send the same index for all items.
         if known is None or ((begins or known.is_done) and item_id not in (None, known.fields.get("id"))):
@@ -189,7 +189,7 @@ class ResponsesReader(ReplyReader):
 
         Some services leave items out of the final response (bytedance/deer-flow#1928).
         """
-        streamed = [item for one in self._items if (item := one.usable()) is not None]
+        streamed = [fields for item in self._items if (fields := item.usable()) is not None]
         output = objects_at(max(streamed, self._final_output, key=len), "$.output")
         blocks = [fields_in(block) for _, item in output for block in entries_in(item.get("content"))]
         self.is_refusal = any(block.get("type") == "refusal" for block in blocks)
@@ -244,13 +244,13 @@ def _add_input_item(item: Json, builder: ItemBuilder, path: str) -> None:
     elif role in ("system", "developer", "user"):
         builder.add_input(role, needed_content(item, path))
     elif role is None and not item.get("type"):
-        raise Damaged("an item has a type or a role", f"{path}.type")
+        raise Damaged("an item must have a type or a role", f"{path}.type")
     else:
         raise Damaged(f"no such role: {cut(text_in(role))!r}", f"{path}.role")
 
 
 def _add_result(item: Json, builder: ItemBuilder, path: str) -> None:
     if not text_in(item.get("call_id")):
-        raise Damaged("a result names its call", f"{path}.call_id")
+        raise Damaged("a result must name its call", f"{path}.call_id")
     content, is_error = without_failure(read_output(item.get("output"), f"{path}.output"))
     builder.add_result(item["call_id"], text_in(item.get("name")), content, is_error)
