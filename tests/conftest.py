@@ -40,8 +40,8 @@ if DRAWS_THE_SAME:
     setattr(providers, "_get_local_constants", lambda: no_constants)  # noqa: B010  (it is private)
 
 
-TOGETHER = ("tests/inspector/", "tests/models/")
-"""Folders whose tests share a browser or a model: one process runs all of a folder."""
+TOGETHER = ("tests/inspector/", "tests/models/", "tests/clients/", "tests/proxy/")
+"""Folders whose tests share a browser, a model, the SDKs or a server: one process runs all of a folder."""
 
 
 @pytest.hookimpl(optionalhook=True)

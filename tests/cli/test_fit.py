@@ -140,7 +140,7 @@ def test_all_policies_are_compared_with_keeping_everything() -> None:
 
 @pytest.mark.parametrize(("model", "least"), [("gpt-5.6", 1024), ("some-model", 1)])
 def test_no_cache_serves_less_than_the_minimum_of_the_model(model: str, least: int) -> None:
-    rows = simulated("--budget", "1000", "--model", model)["policies"]
+    rows = simulated("--policy", "default", "--budget", "1000", "--model", model)["policies"]
     assert (rows["default"]["cached_share"] > 0) == (least < 1000) and rows["keep-all"]["cached_share"] > 0
 
 

@@ -58,8 +58,14 @@ class Blocking(QuireSaver):
         self.copy_thread(*args)
 
 
-@pytest.mark.parametrize("kind", [QuireSaver, Blocking])
-@pytest.mark.parametrize("store", ["memory", "sqlite", "sealed sqlite", "json lines", "postgres"])
+SAVED = [(QuireSaver, "sqlite"), (QuireSaver, "postgres"), (Blocking, "memory"), (Blocking, "json lines")]
+OTHERS = [(QuireSaver, "memory"), (QuireSaver, "json lines"), (QuireSaver, "sealed sqlite")]
+OTHERS += [(Blocking, "sqlite"), (Blocking, "sealed sqlite"), (Blocking, "postgres")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "store"), [*SAVED, *(pytest.param(*row, marks=pytest.mark.fuzz) for row in OTHERS)]
+)
 def test_the_owners_suite_passes(store: str, kind: type[QuireSaver]) -> None:
     @checkpointer_test(name=f"{kind.__name__} on {store}")
     async def savers() -> AsyncIterator[QuireSaver]:

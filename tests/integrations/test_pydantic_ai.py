@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -295,14 +296,15 @@ def look_next(messages: list[ModelMessage]) -> ModelResponse:
     return called(f"c{len(results)}", at=len(results)) if len(results) < 3 else said(" ".join(results))
 
 
-@pytest.mark.parametrize("idempotent", [(), ("look",)], ids=["once", "idempotent"])
-def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path, idempotent: tuple[str, ...]) -> None:
-    path = str(tmp_path / "quire.db")
-    run_killed(__name__, f"look_at_orders({path!r}, 'Which orders?', 1)")
-    results = ["order 0", "order 1" if idempotent else NO_RESULT, "order 2"]
-    assert look_at_orders(path, None, None, *idempotent) == " ".join(results)
-    assert Path(f"{path}.looked").read_text() == ("0112" if idempotent else "012")
-    messages = QuireCapability(32_000, path, scope="ana").messages("q3")
-    assert not faults(messages)
-    assert [part.content for part in parts_in(messages, ToolReturnPart)] == results
-    assert len(parts_in(messages, UserPromptPart)) == 1
+def test_an_agent_that_was_killed_in_a_tool_call_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "killed").mkdir()
+    run_killed(__name__, f"look_at_orders({str(tmp_path / 'killed' / 'quire.db')!r}, 'Which orders?', 1)")
+    for name, idempotent in (("once", ()), ("idempotent", ("look",))):
+        path = str(shutil.copytree(tmp_path / "killed", tmp_path / name) / "quire.db")
+        results = ["order 0", "order 1" if idempotent else NO_RESULT, "order 2"]
+        assert look_at_orders(path, None, None, *idempotent) == " ".join(results)
+        assert Path(f"{path}.looked").read_text() == ("0112" if idempotent else "012")
+        messages = QuireCapability(32_000, path, scope="ana").messages("q3")
+        assert not faults(messages)
+        assert [part.content for part in parts_in(messages, ToolReturnPart)] == results
+        assert len(parts_in(messages, UserPromptPart)) == 1

@@ -146,21 +146,13 @@ session.forget(next(item.id for item in session.view() if "heliotrope" in item.t
 """
 
 
-def forget_here(store: Store, _: str) -> None:
-    session = Session.open("ana/house", store=store)
-    session.forget(session.view()[-1].id)
-
-
-def forget_elsewhere(_: Store, address: str) -> None:
+def forget_elsewhere(address: str) -> None:
     """In a process that has no index open."""
     assert run(FORGETTING, address).wait(60) == 0
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-@pytest.mark.parametrize("forget", [forget_here, forget_elsewhere])
-def test_nothing_stays_of_what_was_forgotten(
-    address: str, forget: Callable[[Store, str], None], is_open: bool
-) -> None:
+def test_nothing_stays_of_what_was_forgotten(address: str, is_open: bool) -> None:
     with Store.open(address) as store:
         talk(store)
         memory = Memory.of(store, "ana")
@@ -168,7 +160,8 @@ def test_nothing_stays_of_what_was_forgotten(
         if not is_open:
             del memory
             store.attached.clear()
-        forget(store, address)
+        session = Session.open("ana/house", store=store)
+        session.forget(session.view()[-1].id)
         assert SECRET not in contents(address) and kept(store) >= len(TURNS)
         assert answers(Memory(store, "ana")) == read_from_log(store)
 
@@ -184,7 +177,7 @@ def test_writer_that_had_read_before_writes_nothing_forgotten(address: str, is_s
         index = memory._opened().index if is_saved else Index()  # pyright: ignore[reportPrivateUsage]
         held = Follower(store, "ana", index, memory.knowledge)
         held.catch_up()
-        forget_elsewhere(store, address)
+        forget_elsewhere(address)
         with pytest.raises(snapshots.SnapshotChanged) if is_saved else nullcontext():
             snapshots.save_index(store, "ana", index, held.catch_up_to_save)
         assert SECRET not in contents(address) and kept(store)
@@ -237,8 +230,9 @@ def test_index_is_opened_again_where_another_process_has_written_its_snapshot(ad
         Memory(store, "ana").catch_up()
         memory = Memory(store, "ana")
         hits = memory.search("word7 box", at=1e9).hits
-        assert hits
-        forget_elsewhere(store, address)
+        assert hits and SECRET in contents(address)
+        forget_elsewhere(address)
+        assert SECRET not in contents(address) and kept(store) >= len(TURNS)
         assert 'has "word7"' in hits[0].reason
         assert answers(memory) == read_from_log(store)
 
@@ -252,7 +246,7 @@ snapshots.SMALL = 0
 snapshots.LEAST_CHANGES = 1
 with Store.open(sys.argv[1]) as store:
     session, memory = Session.open(f"ana/{sys.argv[2]}", store=store), Memory(store, "ana")
-    for nth in range(12):
+    for nth in range(6):
         session.user(f"dog {sys.argv[2]} {nth}")
         assert memory.search("dog").hits
 """
@@ -261,11 +255,11 @@ with Store.open(sys.argv[1]) as store:
 def test_several_processes_write_at_once(address: str) -> None:
     with Store.open(address) as store:
         talk(store)
-        processes = [run(PUTTING, address, name) for name in ("one", "two", "three")]
-        assert [one.wait(120) for one in processes] == [0, 0, 0]
+        processes = [run(PUTTING, address, name) for name in ("one", "two")]
+        assert [one.wait(120) for one in processes] == [0, 0]
         memory = Memory(store, "ana")
         assert answers(memory) == read_from_log(store)
-        assert len(memory.search("dog", limit=99).hits) >= 36 and kept(store) >= len(TURNS) + 36
+        assert len(memory.search("dog", limit=99).hits) >= 12 and kept(store) >= len(TURNS) + 12
 
 
 # Damage
@@ -280,7 +274,7 @@ def finds_all(path: str) -> None:
         assert kept(store) == len(TURNS) + 1
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_file_with_lost_bytes_is_made_anew(path: str, seed: int) -> None:
     drawn, file = random.Random(seed), file_of(path)
     content = bytearray(file.read_bytes())

@@ -136,13 +136,14 @@ async def is_killed(turn: Turn, fatal: int) -> bool:
     return steps() >= fatal
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.fuzz)])
 @EACH
 async def test_a_process_that_hangs_does_no_more_of_a_job_that_was_taken_over(
-    turn: Turn, tmp_path: Path
+    turn: Turn, every: int, tmp_path: Path
 ) -> None:
     steps = 1
     while await hangs(turn, steps, tmp_path / f"{steps}.db"):
-        steps += 1
+        steps += every
     assert 6 < steps < 40
 
 

@@ -1,6 +1,7 @@
 """Within one answer a call has its effect once: later programs receive the result of the earlier call."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -168,27 +169,30 @@ OTHER: list[tuple[Any, Any, Any]] = [
 ]
 
 
-async def calls_made(kind: Any, one: Any, other: Any) -> int:
-    """How often a tool runs that two programs of one answer call."""
-    made: list[Any] = []
-
-    async def take(x: Any) -> str:
-        """Take something."""
-        made.append(x)
-        return "taken"
-
-    take.__annotations__["x"] = kind
-    task = Task("take", input={"one": Any, "other": Any}, tools=[tool(take)])
-    check = "import json\nassert json.dumps(one) == 'again'\noutput = ''"
-    coder = coder_of(f"await take(one)\n{check}", "output = await take(other)", rounds=2)
-    await coder.answer(task, {"one": one, "other": other})
-    return len(made)
-
-
-@pytest.mark.parametrize(("case", "calls"), [*((one, 1) for one in SAME), *((one, 2) for one in OTHER)])
 @scenario
-async def test_equal_arguments_are_one_call(case: tuple[Any, Any, Any], calls: int) -> None:
-    assert await calls_made(*case) == calls
+async def test_equal_arguments_are_one_call() -> None:
+    """Two programs of one answer call a tool of each case."""
+    cases, calls = [*SAME, *OTHER], Counter[int]()
+
+    def taking(number: int, kind: Any) -> Tool:
+        async def take(x: Any) -> str:
+            """Take something."""
+            calls[number] += 1
+            return "taken"
+
+        take.__annotations__["x"] = kind
+        return tool(name=f"take_{number}")(take)
+
+    tools = [taking(number, kind) for number, (kind, _, _) in enumerate(cases)]
+    task = Task("take", input={"one": list[Any], "other": list[Any]}, tools=tools)
+    first, second = (
+        "\n".join(f"await take_{number}({name}[{number}])" for number in range(len(cases)))
+        for name in ("one", "other")
+    )
+    check = "import json\nassert json.dumps(one) == 'again'\noutput = ''"
+    coder = coder_of(f"{first}\n{check}", f"{second}\noutput = ''", rounds=2)
+    await coder.answer(task, {"one": [one for _, one, _ in cases], "other": [other for _, _, other in cases]})
+    assert [calls[number] for number in range(len(cases))] == [1] * len(SAME) + [2] * len(OTHER)
 
 
 # --- failures after acting -------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_both_sides_see_the_same(
     server: Stage, through: Proxied, wire: str, is_streamed: bool, is_async: bool
 ) -> None:
     for name, steps in ANSWERS.items():
-        if name == "a break" and not is_streamed:
+        if name in ("a thought", "calls", "a break") and not is_streamed:  # bytes like any other
             continue
         question = f"{name}: {wire} {is_streamed} {is_async}"
         asked = Asked(wire, is_async, is_streamed, question, name == "calls", int(name == "another try"))

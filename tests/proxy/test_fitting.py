@@ -53,7 +53,7 @@ def test_below_the_budget_nothing_is_touched() -> None:
 @pytest.mark.parametrize("recalls", [False, True])
 def test_above_it_the_beginning_stays_and_calls_keep_their_results(recalls: bool) -> None:
     watched, before = Watched(fitting=FIT._replace(recalls=recalls)), list[Json]()
-    asked, cuts, sent = requests_of(grown(40)), 0, list[Json]()
+    asked, cuts, sent = requests_of(grown(24)), 0, list[Json]()
     for messages, answer in asked:
         payload = changed(watched, messages, answer)
         sent = messages if payload is None else payload["messages"]

@@ -18,7 +18,7 @@ from tests.session.opened import SECRET, TEMPLATE, Died, answer, dies_at, send, 
 from tests.stores.keeping import Kept, kept
 
 KINDS = pytest.mark.parametrize("kind", ("sqlite", "sealed sqlite", "postgres"))
-FEW = settings(max_examples=max(6, settings().max_examples // 5))
+FEW = settings(max_examples=max(4, settings().max_examples // 5))
 VERBS = ("keep", "drop", "begin", "result", "send", "record", "fork", "merge", "other", "forget", "undo")
 STEPS = st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 9)), max_size=8)
 Step = tuple[str, int]

@@ -27,7 +27,7 @@ from tests.stores.keeping import Kept, kept
 
 pytestmark = pytest.mark.laws
 EVERY = pytest.mark.parametrize("kind", KINDS)
-FEW = settings(max_examples=max(10, settings().max_examples // 2))
+FEW = settings(max_examples=max(5, settings().max_examples // 2))
 SOURCES = "quire.of"
 VERBS = (
     "say",

@@ -48,7 +48,7 @@ def filled(store: Store) -> Opening:
 def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(name: str) -> None:
     with kept(name) as held:
         held.store.close()
-        for _ in range(3):
+        for _ in range(2):
             acknowledged = killed(held.shelf)
             held.store = held.open()
             found = held.store.open_checkpoint(HERE)

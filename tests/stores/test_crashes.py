@@ -34,7 +34,7 @@ while True:
 def test_law_16_what_was_acknowledged_outlives_a_kill(name: str) -> None:
     with kept(name) as held:
         held.store.close()
-        for _ in range(4):
+        for _ in range(2):
             acknowledged = _killed(held.shelf.url, held.shelf.key)
             held.store = held.open()
             _check(held.store, acknowledged)

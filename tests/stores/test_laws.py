@@ -35,7 +35,8 @@ class TestSealedSQLite(StoreLaws):
         return Store.open(folder / "kept.db", key=KEY)
 
 
-class TestSealedJSONLines(StoreLaws):
+@pytest.mark.fuzz
+class TestSealedJSONLines(StoreLaws):  # `Sealed` is held to the laws with SQLite, and JSON Lines without it
     def open(self, folder: Path) -> Store:
         return Store.open(folder / "kept.jsonl", key=KEY)
 

@@ -105,6 +105,3 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
     await pool.add(tile("b"))
     await note(pool, tile("c"), size=9)
     assert calls == [("a", "red", 2), ("b", "green", 2), ("c", "green", 9)]
-
-
-# Saved values
