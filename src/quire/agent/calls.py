@@ -99,10 +99,10 @@ def mark_caller_calls(items: Iterable[Item], names: Collection[str]) -> tuple[It
     )
 
 
-def name_untrusted(
+def list_untrusted_in_calls(
     items: Iterable[Item], tools: Mapping[str, Tool], untrusted: Callable[[], Sequence[str]]
 ) -> tuple[Item, ...]:
-    """The items of a response, with the untrusted items of the request in calls of tools that need them."""
+    """The items of a response. Calls of tools that need them get the ids of the request's untrusted items."""
     return tuple(
         replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MAX_UNTRUSTED])})
         if isinstance(item, ToolCall) and (tool := tools.get(item.name)) is not None and tool.names_untrusted
@@ -300,14 +300,16 @@ class Batch:
         self._recorded = recorded
         self._conflict: Conflict | None = None  # another process answered a call; raised when all have ended
 
-    async def approve(
+    async def judge(
         self,
         calls: Sequence[ToolCall],
         decisions: Mapping[str, bool | str],
         max_calls: int | None,
         foreign: Collection[str] = (),
     ) -> list[ToolCall]:
-        """Approve or refuse calls, and return those within the limit; refused calls do not count.
+        """Approve or refuse each call, or let it wait; return the calls within the limit.
+
+        Refused calls do not count towards the limit.
 
         `decisions` are those of a person, by the ids of the calls' items. `foreign` are the ids of calls that
         no turn of an agent made.

@@ -21,8 +21,8 @@ from quire.agent.calls import (
     Batch,
     EndedCall,
     is_run_by_caller,
+    list_untrusted_in_calls,
     mark_caller_calls,
-    name_untrusted,
     needs_person,
     uncertain,
     write_result,
@@ -194,7 +194,7 @@ class Loop:
         """Run calls, and return the reason to stop, if there is one."""
         batch = Batch(self._session, self._turn, self._speaker, self.emit, self.items)
         self._waiting = batch.waiting
-        within_limit = await batch.approve(calls, self._verdicts, self.meter.calls_left, self._foreign)
+        within_limit = await batch.judge(calls, self._verdicts, self.meter.calls_left, self._foreign)
         self.meter.calls += len(within_limit) - len(batch.refused)
         try:
             await batch.execute(within_limit)
@@ -284,9 +284,9 @@ class Loop:
         """
         runnable, verdicts = list[ToolCall](), dict[str, bool | str]()
         closed = list[tuple[ToolCall, ToolResult]]()
-        standing = self._session.calls.standing()
-        self._foreign = {call.id for call, progress in standing if progress == "foreign"}
-        for call, progress in standing:
+        open_calls = self._session.calls.standing()
+        self._foreign = {call.id for call, progress in open_calls if progress == "foreign"}
+        for call, progress in open_calls:
             if progress == "running":
                 place = self._session.place
                 raise TurnBusy(f"another process runs the call {cut(call.call_id)!r} of {place}")
@@ -472,10 +472,11 @@ class Loop:
                 await answering.close()  # the request was not sent, so there is nothing to record
                 raise
             except BaseException:
-                received = await answering.close()  # in the task that reads the stream
+                received = await answering.close()  # without `shield`: the task that reads must also close
                 answered(received)
                 if received.items or received.usage is not None:
-                    await shield(self._record(received._replace(error=None), sent))  # the error is raised
+                    # Without its error: the fault itself is raised below.
+                    await shield(self._record(received._replace(error=None), sent))
                 raise
             answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed, sent))
@@ -490,7 +491,7 @@ class Loop:
         if sent.sent is not None:
             shown, tools = sent.sent.context.items, self._speaker.tools
             untrusted = cache(partial(untrusted_in, shown))
-            parsed = parsed._replace(items=name_untrusted(parsed.items, tools, untrusted))
+            parsed = parsed._replace(items=list_untrusted_in_calls(parsed.items, tools, untrusted))
         recorded = await self._turn.record(parsed, sent)
         self.items += recorded.items
         return recorded

@@ -67,7 +67,7 @@ def check_open(state: State, calls: Collection[ToolCall]) -> None:
 def is_run(state: State, call: ToolCall) -> bool:
     """Whether a live process runs a call."""
     _, begun = state.calls.begun.get(call.id, ("", None))
-    is_lost = begun is not None and begun.job not in (None, state.jobs.claim)
+    is_lost = begun is not None and begun.job_claim not in (None, state.jobs.claim)
     return begun is not None and not is_lost and is_held(begun.lease)
 
 
@@ -152,7 +152,7 @@ class Calls:
                 yield
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
-        """The calls of a transcript without a result, each with its progress; see `Progress`."""
+        """The open calls of a transcript, each with its progress: see `Progress`."""
         self._log.check_not_forgotten()
         with self._log.applying:
             view, state = self._log.views().get(name), self._log.state

@@ -357,7 +357,7 @@ class _PageLoader:
 
 def _window(view: View, cuts: Mapping[str, Cut]) -> range:
     """The positions that the next request will probably show: those from the earliest cut on."""
-    positions = [view.log.find(cut.first or cut.whole, view.end) for cut in cuts.values()]
+    positions = [view.log.find(cut.first or cut.first_whole, view.end) for cut in cuts.values()]
     known = [position for position in positions if position is not None]
     return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
 

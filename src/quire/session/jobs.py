@@ -200,7 +200,7 @@ def open_jobs_of(log: Log) -> list[OpenJob]:
 def _state_of(job_id: str, jobs: JobsState) -> JobState:
     if job_id in jobs.cancelled:
         return "cancelled"
-    return "running" if jobs.holder is not None and jobs.holder.job == job_id else "waiting"
+    return "running" if jobs.current is not None and jobs.current.job == job_id else "waiting"
 
 
 class Jobs:
@@ -271,8 +271,8 @@ class Jobs:
     @property
     def current(self) -> str | None:
         """The id of the job that a worker has claimed and not ended."""
-        holder = self._log.jobs.holder
-        return None if holder is None else holder.job
+        current = self._log.jobs.current
+        return None if current is None else current.job
 
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
@@ -314,8 +314,8 @@ def said_since(log: Log, version: int) -> bool:
 def version_before_work(log: Log) -> int:
     """The version before the claimed job; if there is none, the version of the conversation."""
     with log.applying:
-        holder = log.jobs.holder
-        return log.version if holder is None else log.state.version_before_job(holder.job)
+        current = log.jobs.current
+        return log.version if current is None else log.state.version_before_job(current.job)
 
 
 async def digest_of_job(log: Log, job_id: str) -> str | None:
@@ -371,7 +371,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
                 raise Behind(f"others went on in {log.place} meanwhile")
             if basis.pending is None:
                 return []
-            if jobs.holder is not None and not force and is_held(jobs.holder.lease):
+            if jobs.current is not None and not force and is_held(jobs.current.lease):
                 raise TurnBusy(f"a job of {log.place} is being done by another")
             return [Written(JOBS, note_of(first))] if basis.unfinished is None else []
 

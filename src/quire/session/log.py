@@ -68,7 +68,10 @@ INTERVAL = 384
 """A checkpoint is due after this many new entries."""
 
 FIRST_INTERVAL = 32
-"""The first checkpoint after an opening is due sooner: until then, each opening applies more entries."""
+"""A log that was just opened writes its next checkpoint after fewer entries.
+
+Until it does, every opening has to apply all entries since the last checkpoint.
+"""
 
 _CLOSING_INTERVAL = 64
 """A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
@@ -366,10 +369,10 @@ class Log:
         with self.lock:
             staged, before = [entry for write in self._staged for entry in write.entries], self.version
             self.flush()
-            rebased: Entries = []  # entries that others wrote before the flush
+            of_others: Entries = []  # what others wrote first, found by the flush
             if self.version != before + len(staged):
                 own = {entry.item.id for entry in staged}
-                rebased = [entry for entry in self.recorded(before) if entry.item.id not in own]
+                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own]
             self._checkpoint.links = None  # it is out of date
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
@@ -385,7 +388,7 @@ class Log:
                 self._apply(self.state, new)
                 self._last = stored[-1].body
                 self._applied_weight += _weight_of(stored)
-            return [*rebased, *new]
+            return [*of_others, *new]
 
     def reload(self) -> Entries:
         """Read all entries again, and return them. If the read fails, the state does not change."""
@@ -426,7 +429,11 @@ class Log:
         return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
-        """Write one item that is neither an edit nor a result: no check against the state is needed."""
+        """Write one item that is neither an edit nor a result.
+
+        It is stored without the checks of `commit` if its id is new to an existing transcript, nothing is
+        staged, and nothing was ever forgotten.
+        """
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
@@ -452,9 +459,9 @@ class Log:
         """Compute entries from the current state, store them after what is staged, and return them.
 
         If others wrote first, the log applies their entries and calls `compute` again; `Conflict` if the
-        result does not fit. With `expected`, or without `rebases`, it raises `Conflict` at once: the staged
-        entries are computed again from the new state, and stay staged. An item that has a forgotten item as
-        its source is written as a tombstone.
+        result does not fit. With `expected`, or without `rebases`, it raises `Conflict` instead of calling
+        `compute` again; staged entries stay staged, computed again from the new state. An item that has a
+        forgotten item as its source is written as a tombstone.
         """
         with self.lock:
             others_wrote = False

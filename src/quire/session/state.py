@@ -138,8 +138,8 @@ def _part_digest(body: bytes, skimmed: _SkimmedPart) -> bytes:
 def sources_of(item: Item) -> Collection[str]:
     """The names of the items that an item lists as its sources. Items that its spans cover are not included.
 
-    The name of an item of this conversation, of its parent or of a fork is its id. The name of an item of any
-    other conversation is `digest/id`, with the digest of that conversation.
+    An item of this conversation, of the one it was forked from, or of a fork of it is named by its id. An
+    item of any other conversation is named `digest/id`, with the digest of that conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
@@ -153,7 +153,8 @@ ReadPast = Callable[[Note], tuple[Transcript, int]]
 _MAX_ENDED_JOBS = 32
 """How many of the latest ended jobs stay in the state, so that a repeated submission is recognized.
 
-Cancelled jobs stay without a limit: if a job was cancelled before it began, no other entry shows its message.
+Cancelled jobs all stay. A repeated submission of an older job is recognized by its message in the transcript,
+and a job that was cancelled before it began has left none there.
 """
 
 _MAX_RECEIPT_PARTS = 512
@@ -264,7 +265,8 @@ class JobsState:
         self._claim_notes: dict[str, str] = {}  # by job, the note of its entry in `begun`
         self._last_claim_note = ""
         self._items_of_job: list[Item] = []  # the items of the job accepted last, which follow its entry
-        # How many items of that job still come before its message: a note among them is no entry.
+        # How many items of that job are still to come before its message. A note among these is an item of
+        # the job: `apply` does not decode it as an entry.
         self._items_before_message = 0
 
     def copy(self) -> "JobsState":
@@ -276,12 +278,12 @@ class JobsState:
 
     @property
     def claim(self) -> str | None:
-        """The latest claim on a job: only its holder may write a turn."""
+        """The latest claim on a job: only the worker that has it may write a turn."""
         return None if self.last_claimed is None else self.last_claimed.lease.claim
 
     @property
-    def holder(self) -> ClaimedJob | None:
-        """The latest claim, unless its job has ended: the job that is being done."""
+    def current(self) -> ClaimedJob | None:
+        """The latest claim, if its job has not ended: it names the job that is being done, and its worker."""
         return None if self.last_claimed is None else self.begun.get(self.last_claimed.job)
 
     @property
@@ -398,7 +400,7 @@ class State:
         self.cuts: dict[str, Cut] = {}
         """Where each section was cut in the last request that was sent."""
         self.quote_links: set[tuple[str, str]] = set()
-        """Pairs of digests: a conversation and one that quoted it. Only the conversation `LINKS` has any."""
+        """Pairs of digests: a conversation and one that quoted it. Only logs of `LINKS` have any."""
         self.forgetting: dict[str, Note] = {}
         """Unfinished erasures, by id: each note says what is to be forgotten."""
         self.unwiped: set[str] = set()
@@ -447,8 +449,8 @@ class State:
 
     def drop_jobs(self) -> list[Written]:
         """Entries that end all pending jobs. A worker that runs one loses its claim and cannot write."""
-        holder = self.jobs.holder
-        revoked = [] if holder is None else [ClaimedJob(holder.job, Lease(new_id()))]
+        current = self.jobs.current
+        revoked = [] if current is None else [ClaimedJob(current.job, Lease(new_id()))]
         ended = [EndedJob(job, "removed", self.version_before_job(job)) for job in self.jobs.pending]
         entries: list[JobEntry] = [*revoked, *ended]
         return [Written(JOBS, note_of(entry)) for entry in entries]
@@ -495,7 +497,7 @@ class State:
         index = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
         if index < 0:
             raise OutOfRange(
-                f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
+                f"{cut(item_id)!r} is from before this conversation began: fork the one that recorded it"
             )
         return self.own_versions[name][index]
 

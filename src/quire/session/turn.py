@@ -103,7 +103,7 @@ class Turn:
         if may_wait or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
         self._check()
-        return await self._turns.build(AWAITED, template, is_own=True, **asked)
+        return await self._turns.build(AWAITED, template, by_agent=True, **asked)
 
     async def keep(self, request: Request, parameters: Mapping[str, Any]) -> None:
         """Store the receipt of a request that is about to be sent, with all that is staged.

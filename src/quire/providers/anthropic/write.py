@@ -46,7 +46,10 @@ from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _SIZE_CHECK_THRESHOLD = 8_000_000
-"""With fewer bytes of media the size is not computed: text fills the window before it is too long to send."""
+"""With fewer bytes of media the size of a request is not computed.
+
+Text alone fills the model's window before it makes the request too large to send.
+"""
 
 _encode = msgspec.json.Encoder().encode
 
