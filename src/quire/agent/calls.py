@@ -188,7 +188,7 @@ async def execute_call(
     calling = Calling(session.place, call.name, call.arguments, call.call_id)
     async with AsyncExitStack() as stack:
         try:
-            done = await stack.enter_async_context(hooks_of(session).around(calling))
+            fire_after = await stack.enter_async_context(hooks_of(session).around(calling))
         except Exception as fault:
             return await _refuse(call, f"a hook refused it: {type(fault).__name__}", record)
         if _is_forgotten(session, call, to):  # perhaps while hooks ran
@@ -198,7 +198,7 @@ async def execute_call(
         called = Called(*calling[:3], outcome.content, _fault_of(outcome), call.call_id)
 
         async def finish() -> ToolResult:
-            await done(called)
+            await fire_after(called)
             return await record(_ended_call(call, outcome, sources, tool.trust))
 
         result = await shield(finish())
@@ -309,10 +309,8 @@ class Batch:
     ) -> list[ToolCall]:
         """Approve or refuse each call, or let it wait; return the calls within the limit.
 
-        Refused calls do not count towards the limit.
-
-        `decisions` are those of a person, by the ids of the calls' items. `foreign` are the ids of calls that
-        no turn of an agent made.
+        Refused calls do not count. `decisions` are those of a person, by the ids of the calls' items.
+        `foreign` are the ids of calls that no turn of an agent made.
         """
         within_limit: list[ToolCall] = []
         left = len(calls) if max_calls is None else max_calls
@@ -377,7 +375,7 @@ class Batch:
 
     async def _result(self, call: ToolCall, room: Room) -> ToolResult:
         speaker, why_not = self._speaker, self.refused.get(call.id)
-        tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
+        tool, next_speaker = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:
             session, earlier = self._session, None
             if must_report_repeats(session, tool):
@@ -386,9 +384,9 @@ class Batch:
                 return await shield(self._record(call, EndedCall(copied_result(call, earlier))))
             record = partial(self._record, call, earlier=earlier)
             return await execute_call(session, call, tool, record, room=room)
-        if why_not is None and other is not None:
-            result = ToolResult(call.call_id, call.name, f"{other.name} takes over from here.")
-            ended = EndedCall(result, (Handoff(other.name, speaker.name),))
+        if why_not is None and next_speaker is not None:
+            result = ToolResult(call.call_id, call.name, f"{next_speaker.name} takes over from here.")
+            ended = EndedCall(result, (Handoff(next_speaker.name, speaker.name),))
         else:
             box = speaker.toolbox or ()
             known = ", ".join(sorted(name for name in speaker.tools if name not in box)) or "none"

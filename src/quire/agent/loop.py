@@ -298,10 +298,10 @@ class Loop:
                 runnable.append(call)
                 if progress == "approved" and not self._needs_answer(call):
                     verdicts[call.id] = True
+            elif progress == "begun":
+                closed.append((call, uncertain(call, _ENDED)))
             else:
-                closed.append(
-                    (call, uncertain(call, _ENDED) if progress == "begun" else not_run(call, FORGOTTEN))
-                )
+                closed.append((call, not_run(call, FORGOTTEN)))
         for name, decision in self._decisions_by_item(decisions, runnable).items():
             if isinstance(decision, ToolResult):
                 call = next(call for call in runnable if call.id == name)
@@ -333,7 +333,7 @@ class Loop:
             if call is not None and not self._has_tool(call):
                 raise InvalidValue(
                     f"the call {cut(name)!r} is of the tool {cut(call.name)!r}, which "
-                    f"{cut(self._speaker.name)!r} does not have: an agent that has it decides it"
+                    f"{cut(self._speaker.name)!r} does not have: decide it with an agent that has it"
                 )
             if call is None or call not in runnable:
                 raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
@@ -456,7 +456,7 @@ class Loop:
         is_local = getattr(model, "context", None) is not None
         terms = Terms(
             output=None if self._answer is None else self._answer.schema,
-            max_tokens=template.budget.reserve or None if is_local else None,
+            max_tokens=(template.budget.reserve or None) if is_local else None,
         )
         request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
         sent = self._turn.request_of(context, rendered)

@@ -24,7 +24,7 @@ from quire.session.entries import (
     job_entry,
     note_of,
 )
-from quire.session.leases import claimed, is_held, renewed
+from quire.session.leases import hold_claim, is_held, renewed
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.state import JobsState, PendingJob, State, Written
 from quire.stores import Place, Store
@@ -133,7 +133,7 @@ def _job_of(pending: PendingJob) -> Job:
 
 
 class RunningJob:
-    """A job that this process works on, or why it does not: see `unfinished` and `outcome`."""
+    """A job that this process has claimed, unless `unfinished` or `outcome` says why it has not."""
 
     def __init__(
         self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False, is_forgotten: bool = False
@@ -177,7 +177,7 @@ class OpenJob(NamedTuple):
     place: Place
     job: str
     state: JobState
-    """A worker has claimed a running job; it may have died since. It has to end a cancelled job."""
+    """A running job was claimed by a worker, which may have died since. A cancelled job must still end."""
     not_before: float = 0.0
     """The earliest time to begin, in UTC epoch seconds."""
 
@@ -353,13 +353,13 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
     `TurnBusy` if a live process works on a job of this conversation. With `force`, its job is taken over, and
     that process cannot write any more. The claim is staged without reading the log again: the first write in
     the block raises `Behind`, and stores nothing, if others have written more than new jobs meanwhile. If the
-    job has ended, the block is given its outcome. `UnknownId` if there is none.
+    job has ended, the `outcome` of what the block is given says how. `UnknownId` if there is no such job.
     """
     log = writer.log
-    with claimed() as claim:
-        first = ClaimedJob(job_id, claim())
+    with hold_claim() as make_lease:
+        first = ClaimedJob(job_id, make_lease())
         basis: _Basis | None = None
-        lost: list[QuireError] = []
+        claim_faults: list[QuireError] = []
 
         def entries(state: State) -> Entries:
             nonlocal basis
@@ -378,7 +378,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
         # The claim is stored with the first write of the turn.
-        is_claimed = await AWAITED.stage(log, lambda: writer.stage(entries, lost.append))
+        is_claimed = await AWAITED.stage(log, lambda: writer.stage(entries, claim_faults.append))
         assert basis is not None
         if basis.pending is None or not is_claimed:
             yield await _not_claimed(writer, job_id, basis.unfinished)
@@ -393,7 +393,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
 
         def renewal(state: State) -> Entries:
             is_pending = job_id in state.jobs.pending
-            return [Written(JOBS, note_of(ClaimedJob(job_id, claim())))] if is_pending else []
+            return [Written(JOBS, note_of(ClaimedJob(job_id, make_lease())))] if is_pending else []
 
         token = CLAIMS.set({**CLAIMS.get(), log.place: first.lease.claim})
         try:
@@ -404,7 +404,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
                 if log.has_staged:
                     await AWAITED.write(log, log.flush)
         except TurnLost as fault:  # if the claim could not be stored, raise the error that says why
-            raise next(iter(lost), fault) from None
+            raise next(iter(claim_faults), fault) from None
         finally:
             CLAIMS.reset(token)
 

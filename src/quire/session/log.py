@@ -113,13 +113,13 @@ STAGES: ContextVar[frozenset[Place]] = ContextVar("quire_stages", default=frozen
 class Staged(NamedTuple):
     """A write that is applied to the state, but not stored until the next write.
 
-    `lost` is called if others wrote first and the entries do not fit any more: then they are discarded.
+    `on_lost` is called if others wrote first and the entries do not fit any more: then they are discarded.
     """
 
     compute: Compute
     claim: str | None
     entries: Entries
-    lost: Callable[[QuireError], None]
+    on_lost: Callable[[QuireError], None]
 
 
 class StoredState(NamedTuple):
@@ -303,7 +303,7 @@ class Log:
         with self.applying:
             return (self.state if self._sees_staged else self._stored).pool
 
-    def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
+    def stage(self, compute: Compute, on_lost: Callable[[QuireError], None]) -> Entries:
         """Compute entries, apply them, and return them. They are stored with the next write."""
         with self.lock:
             try:
@@ -315,7 +315,7 @@ class Log:
                     raise
                 entries = self._computed(compute, self._claim)  # others may have removed the fault
             if entries:
-                self._stage(Staged(compute, self._claim, entries, lost))
+                self._stage(Staged(compute, self._claim, entries, on_lost))
             return entries
 
     @property
@@ -354,14 +354,14 @@ class Log:
             except BaseException:
                 self.state, self._staged = state, staged
                 raise
-            for index, one in enumerate(staged):
+            for index, write in enumerate(staged):
                 try:
-                    self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
+                    self._stage(write._replace(entries=self._computed(write.compute, write.claim)))
                 except QuireError as fault:
                     if not isinstance(fault, Conflict):
                         fault = Conflict(f"others wrote to {self.place} first: {fault}")
                     for discarded in staged[index:]:  # the later ones depend on this one
-                        discarded.lost(fault)
+                        discarded.on_lost(fault)
                     break
 
     def catch_up(self) -> Entries:
@@ -578,7 +578,7 @@ class Guard:
     """
 
     def __init__(self, *logs: Log) -> None:
-        watched = {log for one in logs for log in (one, one.root)}
+        watched = {*logs, *(log.root for log in logs)}
         self._counts = {log: log.state.forget_count for log in watched}
 
     @property

@@ -172,12 +172,12 @@ class Versions:
     ) -> None:
         """`firsts` has the first version of each archived page."""
         self._start = 0 if outline is None else outline.start
-        self._archived = 0 if outline is None else outline.end - outline.start
+        self._archived_count = 0 if outline is None else outline.end - outline.start
         self._firsts, self._load_page = firsts, load_page
         self._recent = array("Q")
 
     def __len__(self) -> int:
-        return self._archived + len(self._recent)
+        return self._archived_count + len(self._recent)
 
     def __getitem__(self, index: int) -> int:
         return self.between(index, index + 1)[0]
@@ -192,26 +192,26 @@ class Versions:
 
     def between(self, first: int, last: int) -> list[int]:
         """The versions of the items from the index `first` to before `last`."""
-        versions: list[int] = []
-        archived_last = min(last, self._archived)
+        versions, archived = list[int](), self._archived_count
+        archived_last = min(last, archived)
         while first < archived_last:
             number = (self._start + first) // PAGE
             begin = max(number * PAGE - self._start, 0)
             page = self._load_page(number)[first - begin : archived_last - begin]
             versions += page
             first += len(page)
-        return [*versions, *self._recent[max(first - self._archived, 0) : max(last - self._archived, 0)]]
+        return [*versions, *self._recent[max(first - archived, 0) : max(last - archived, 0)]]
 
     def count_until(self, version: int) -> int:
         """How many items have this version or a lower one."""
         if self._recent and version >= self._recent[0]:
-            return self._archived + bisect_right(self._recent, version)
+            return self._archived_count + bisect_right(self._recent, version)
         index = bisect_right(self._firsts, version) - 1
         if index < 0:
             return 0
         number = self._start // PAGE + index
         begin = max(number * PAGE - self._start, 0)
-        return min(begin + bisect_right(self._load_page(number), version), self._archived)
+        return min(begin + bisect_right(self._load_page(number), version), self._archived_count)
 
 
 class CallsState:
@@ -331,8 +331,8 @@ class JobsState:
         for jobs in (self.pending, self.begun, self.cancelled, self._claim_notes):
             jobs.pop(entry.job, None)
         self.ended[entry.job] = note_id, entry
-        done = [job for job, (_, ended) in self.ended.items() if ended.stop != "cancelled"]
-        for job in done[:-_MAX_ENDED_JOBS]:
+        not_cancelled = [job for job, (_, ended) in self.ended.items() if ended.stop != "cancelled"]
+        for job in not_cancelled[:-_MAX_ENDED_JOBS]:
             del self.ended[job]
 
     def _collect(self, item: Item) -> None:
@@ -490,7 +490,7 @@ class State:
     def check_version(self, version: int) -> None:
         """Raise `OutOfRange` if there is no such version."""
         if not 0 <= whole(version, "a version") <= self.version:
-            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+            raise OutOfRange(f"there is no version {version}; the versions are 0 to {self.version}")
 
     def version_of(self, item_id: str, name: str) -> int:
         """The version of an item of a transcript; `OutOfRange` if the item is inherited."""

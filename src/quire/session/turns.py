@@ -294,9 +294,9 @@ class Turns:
             if options.get(name) is not None:
                 checked_type(options.get(name), kind, f"Session.build({name}=…) must be {words}")
         building = Building(self._log.place, template)
-        async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
+        async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as fire_after:
             context = await self._built(_Build(io, template, options, by_agent))
-            await done(Built(self._log.place, context))
+            await fire_after(Built(self._log.place, context))
         root = self._log.root
         if root.is_checkpoint_due:  # the build may have counted many items: a checkpoint keeps the counts
             await io.do(root, root.save_checkpoint)
@@ -389,9 +389,9 @@ class Turns:
         if not (hooks.all and isinstance(section, Recall)):
             return await section.items(ask)
         question = section.question(ask)
-        async with hooks.around(Recalling(place, question)) as done:
+        async with hooks.around(Recalling(place, question)) as fire_after:
             content = await section.items(ask)
-            await done(Recalled(place, question, content.quotes))
+            await fire_after(Recalled(place, question, content.quotes))
             return content
 
     def _ask(self, options: BuildOptions) -> Ask:
