@@ -19,16 +19,7 @@ from quire.errors import InvalidValue, WrongType, cut
 from quire.guesses import hint_attributes, hint_options
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
-from quire.session import (
-    Replied,
-    Replying,
-    Session,
-    check_names,
-    checked_type,
-    hooks_of,
-    log_of,
-    wait_for,
-)
+from quire.session import Replied, Replying, Session, check_names, checked_type, hooks_of, log_of, wait_for
 from quire.stores import MemoryStore
 from quire.stores.threads import COMPUTING
 from quire.tokens import Definition, named

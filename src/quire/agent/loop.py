@@ -31,14 +31,7 @@ from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
-from quire.agent.window import (
-    forget_narrowed,
-    keep_narrowed,
-    make_room,
-    narrow,
-    narrowed,
-    release_pins,
-)
+from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed, release_pins
 from quire.context import Context, Template, untrusted_in
 from quire.errors import (
     Conflict,

@@ -22,14 +22,7 @@ from quire.memory import KNOWLEDGE, Index, Leaf, Question
 from quire.providers import FOUND_TOOLS
 from quire.sections import Instructions, settings_of
 from quire.state import View
-from quire.tokens import (
-    Definition,
-    counter_for,
-    read_definition,
-    schema_tokens,
-    single_definitions,
-    whole,
-)
+from quire.tokens import Definition, counter_for, read_definition, schema_tokens, single_definitions, whole
 
 FIND = "find_tools"
 """The name of the tool that finds others."""

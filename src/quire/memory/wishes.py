@@ -111,10 +111,7 @@ def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
 
 
 def _holds(view: View, wish: Wish) -> bool:
-    """Whether a wish comes from a person, and its message was not hidden with `recall=False`.
-
-    A wish whose message a compactor hides still holds.
-    """
+    """Whether a wish comes from a person, and was not hidden with `recall=False`: no compactor sets that."""
     if is_below(origin_of(view, view.get(wish.leaf.key)), "user"):
         return False
     fate = view.fate(wish.leaf.key)

@@ -98,10 +98,7 @@ def merged_by_time(views: Sequence[View]) -> list[Item]:
 def begin_fork(
     log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str, at: int | str | None = None
 ) -> Log:
-    """Begin a conversation that inherits a transcript.
-
-    Its own log begins with the notes of the pool, and the edits that narrow the past to `turns` and `tools`.
-    """
+    """Begin a fork. Its own log has the notes of the pool, and the edits for `turns` and `tools`."""
     if log.root is not log:
         raise InvalidValue("a draft cannot be forked: its past is not stored")
     place = log.place._replace(conversation=f"{log.place.conversation}/{name}")

@@ -65,12 +65,7 @@ class Job(NamedTuple):
     """Whether a running turn takes the message into its next request, instead of a new turn answering it."""
 
     @staticmethod
-    def of(
-        message: Message | str | None = None,
-        *,
-        id: str | None = None,
-        **fields: Any,
-    ) -> "Job":
+    def of(message: Message | str | None = None, *, id: str | None = None, **fields: Any) -> "Job":
         """A job with a new id, or with the id of the caller: submitting the same id again has no effect."""
         job_id = id or new_id()
         if isinstance(message, str):
@@ -92,17 +87,8 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = (
-    "decisions",
-    "tools",
-    "parameters",
-    "is_streamed",
-    "not_before",
-    "digest",
-    "output",
-    "trace",
-    "steers",
-)
+_OPTIONS = tuple(name for name in Job._fields if name not in ("id", "message", "results", "before"))
+"""The fields of a job that are in its entry, and not items of it."""
 
 
 def _items_of(job: Job) -> list[Item]:

@@ -68,10 +68,7 @@ INTERVAL = 384
 """A checkpoint is due after this many new entries."""
 
 FIRST_INTERVAL = 32
-"""A log that was just opened writes its next checkpoint after fewer entries.
-
-Until it does, every opening has to apply all entries since the last checkpoint.
-"""
+"""The same for a log that was just opened: every opening applies all entries since the last checkpoint."""
 
 _CLOSING_INTERVAL = 64
 """A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
@@ -429,17 +426,13 @@ class Log:
         return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
-        """Write one item that is neither an edit nor a result.
-
-        It is stored without the checks of `commit` if its id is new to an existing transcript, nothing is
-        staged, and nothing was ever forgotten.
-        """
+        """Write one item that is neither an edit nor a result; if possible without the checks of `commit`."""
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
-            fits = transcript is not None and item.id not in transcript and not state.erased_names
+            needs_no_check = transcript is not None and item.id not in transcript and not state.erased_names
             self.check_claim(self._claim)
-            if fits and not self._staged:
+            if needs_no_check and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
                     self.store.append(self.place, (entry,), expected=state.version)

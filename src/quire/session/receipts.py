@@ -42,15 +42,7 @@ from quire.sections import TURN, History, Settings
 from quire.session.log import Entries, Log
 from quire.session.provenance import names_of
 from quire.session.spending import Spending
-from quire.session.state import (
-    State,
-    Written,
-    candidates_note,
-    detail_note,
-    is_in,
-    item_digest,
-    sources_of,
-)
+from quire.session.state import State, Written, candidates_note, detail_note, is_in, item_digest, sources_of
 from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, RECEIPT_PARTS, RECEIPTS, SOURCES, USAGE

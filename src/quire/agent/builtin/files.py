@@ -182,10 +182,7 @@ class _FileTools:
         """
         names = file_names_in(path)
         data = _bytes_of(content, names)
-        with (
-            self._folders.lock_root(session) as root,
-            open_folder(root, names[:-1], make=True) as folder,
-        ):
+        with self._folders.lock_root(session) as root, open_folder(root, names[:-1], make=True) as folder:
             existed = replace_file(folder, names, data)
         return f"{'replaced' if existed else 'wrote'} {shown(names)}: {_counted(len(data), 'byte')}"
 
