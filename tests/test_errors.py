@@ -150,7 +150,7 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda a: a.Node(store="memory:").add("desk", 3), "Node.add takes a name and a function that returns"),
     (
         lambda _: node_with(str).send("desk", "Hello"),
-        "the function of 'desk' on the node returns an Agent",
+        "the function of 'desk' on the node must return an Agent",
     ),
     (lambda a: a.Node.start(3), "Node.start takes a function"),
     (lambda a: a.tool(template, colour=3), "tool has no option 'colour'; its options are name"),

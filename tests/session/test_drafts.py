@@ -75,9 +75,9 @@ async def test_a_job_of_a_draft_that_fails_was_never_accepted() -> None:
 
 def test_a_draft_has_no_drafts_and_no_forks() -> None:
     with session().draft() as draft:
-        with pytest.raises(InvalidValue, match="no drafts"), draft.draft():
+        with pytest.raises(InvalidValue, match="cannot begin a draft"), draft.draft():
             pass
-        with pytest.raises(InvalidValue, match="no forks"):
+        with pytest.raises(InvalidValue, match="cannot be forked"):
             draft.fork("x")
 
 

@@ -12,23 +12,14 @@ from quire.agent.reply import Delta, Reply
 from quire.agent.side_effects import mark_acted
 from quire.agent.speaker import Approver, speaker_of, with_caller_tools
 from quire.agent.tools import Tool
-from quire.agent.turn import Emit, Turn, WhileBusy, begin_turn, no_reader, shield, steer_turn
+from quire.agent.turn import Emit, TurnTask, WhileBusy, begin_turn, no_reader, shield, steer_turn
 from quire.compactors import Compactor
 from quire.context import Context, Template
 from quire.errors import InvalidValue, WrongType, cut
 from quire.guesses import hint_attributes, hint_options
 from quire.items import Content, Message, Part, ToolCall, ToolResult
 from quire.models import AnyModel, model_of
-from quire.session import (
-    Replied,
-    Replying,
-    Session,
-    check_names,
-    checked_type,
-    hooks_of,
-    log_of,
-    wait_for,
-)
+from quire.session import Replied, Replying, Session, check_names, checked_type, hooks_of, log_of, wait_for
 from quire.stores import MemoryStore
 from quire.stores.threads import COMPUTING
 from quire.tokens import Definition, named
@@ -225,11 +216,11 @@ class Agent:
             async for delta in deltas:
                 yield delta
 
-    async def _answer(self, turn: Turn, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
+    async def _answer(self, turn: TurnTask, loop: Loop, question: Question, emit: Emit = no_reader) -> Reply:
         """Run one turn between its hooks."""
         reply, fault = None, None
         await loop.store()  # claims the job, so that hooks are not called for a turn of another worker
-        async with hooks_of(self.session).around(Replying(self.session.place, self.name)) as done:
+        async with hooks_of(self.session).around(Replying(self.session.place, self.name)) as fire_after:
             try:
                 reply = await _run_turn(turn, loop, question, emit)
                 return reply
@@ -238,7 +229,7 @@ class Agent:
                 raise
             finally:
                 usage, stop = loop.meter.spent.usage, None if reply is None else reply.stop
-                await done(Replied(self.session.place, self.name, usage, stop, fault))
+                await fire_after(Replied(self.session.place, self.name, usage, stop, fault))
 
     async def _prepared_loop(self, verb: str, asking: Asking) -> Loop:
         """The loop of a question; with tools it is made in a thread, because their schemas may be long."""
@@ -283,7 +274,7 @@ def _busy_mode(question: Question, asking: Asking) -> WhileBusy:
     return "refuse" if isinstance(question, Mapping) else mode
 
 
-async def _run_turn(turn: Turn, loop: Loop, question: Question, emit: Emit) -> Reply:
+async def _run_turn(turn: TurnTask, loop: Loop, question: Question, emit: Emit) -> Reply:
     """Record the question, run the loop, and leave a valid history whatever ends it."""
     loop.emit, loop.take_steering = emit, turn.take_steering
     with loop.meter:

@@ -99,10 +99,10 @@ def mark_caller_calls(items: Iterable[Item], names: Collection[str]) -> tuple[It
     )
 
 
-def name_untrusted(
+def list_untrusted_in_calls(
     items: Iterable[Item], tools: Mapping[str, Tool], untrusted: Callable[[], Sequence[str]]
 ) -> tuple[Item, ...]:
-    """The items of a response, with the untrusted items of the request in calls of tools that need them."""
+    """The items of a response. Calls of tools that need them get the ids of the request's untrusted items."""
     return tuple(
         replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MAX_UNTRUSTED])})
         if isinstance(item, ToolCall) and (tool := tools.get(item.name)) is not None and tool.names_untrusted
@@ -188,7 +188,7 @@ async def execute_call(
     calling = Calling(session.place, call.name, call.arguments, call.call_id)
     async with AsyncExitStack() as stack:
         try:
-            done = await stack.enter_async_context(hooks_of(session).around(calling))
+            fire_after = await stack.enter_async_context(hooks_of(session).around(calling))
         except Exception as fault:
             return await _refuse(call, f"a hook refused it: {type(fault).__name__}", record)
         if _is_forgotten(session, call, to):  # perhaps while hooks ran
@@ -198,7 +198,7 @@ async def execute_call(
         called = Called(*calling[:3], outcome.content, _fault_of(outcome), call.call_id)
 
         async def finish() -> ToolResult:
-            await done(called)
+            await fire_after(called)
             return await record(_ended_call(call, outcome, sources, tool.trust))
 
         result = await shield(finish())
@@ -300,17 +300,17 @@ class Batch:
         self._recorded = recorded
         self._conflict: Conflict | None = None  # another process answered a call; raised when all have ended
 
-    async def approve(
+    async def judge(
         self,
         calls: Sequence[ToolCall],
         decisions: Mapping[str, bool | str],
         max_calls: int | None,
         foreign: Collection[str] = (),
     ) -> list[ToolCall]:
-        """Approve or refuse calls, and return those within the limit; refused calls do not count.
+        """Approve or refuse each call, or let it wait; return the calls within the limit.
 
-        `decisions` are those of a person, by the ids of the calls' items. `foreign` are the ids of calls that
-        no turn of an agent made.
+        Refused calls do not count. `decisions` are those of a person, by the ids of the calls' items.
+        `foreign` are the ids of calls that no turn of an agent made.
         """
         within_limit: list[ToolCall] = []
         left = len(calls) if max_calls is None else max_calls
@@ -375,7 +375,7 @@ class Batch:
 
     async def _result(self, call: ToolCall, room: Room) -> ToolResult:
         speaker, why_not = self._speaker, self.refused.get(call.id)
-        tool, other = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
+        tool, next_speaker = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:
             session, earlier = self._session, None
             if must_report_repeats(session, tool):
@@ -384,9 +384,9 @@ class Batch:
                 return await shield(self._record(call, EndedCall(copied_result(call, earlier))))
             record = partial(self._record, call, earlier=earlier)
             return await execute_call(session, call, tool, record, room=room)
-        if why_not is None and other is not None:
-            result = ToolResult(call.call_id, call.name, f"{other.name} takes over from here.")
-            ended = EndedCall(result, (Handoff(other.name, speaker.name),))
+        if why_not is None and next_speaker is not None:
+            result = ToolResult(call.call_id, call.name, f"{next_speaker.name} takes over from here.")
+            ended = EndedCall(result, (Handoff(next_speaker.name, speaker.name),))
         else:
             box = speaker.toolbox or ()
             known = ", ".join(sorted(name for name in speaker.tools if name not in box)) or "none"

@@ -21,8 +21,8 @@ from quire.agent.calls import (
     Batch,
     EndedCall,
     is_run_by_caller,
+    list_untrusted_in_calls,
     mark_caller_calls,
-    name_untrusted,
     needs_person,
     uncertain,
     write_result,
@@ -31,14 +31,7 @@ from quire.agent.limits import Meter
 from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
 from quire.agent.speaker import Speaker, speaker_in
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
-from quire.agent.window import (
-    forget_narrowed,
-    keep_narrowed,
-    make_room,
-    narrow,
-    narrowed,
-    release_pins,
-)
+from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed, release_pins
 from quire.context import Context, Template, untrusted_in
 from quire.errors import (
     Conflict,
@@ -194,7 +187,7 @@ class Loop:
         """Run calls, and return the reason to stop, if there is one."""
         batch = Batch(self._session, self._turn, self._speaker, self.emit, self.items)
         self._waiting = batch.waiting
-        within_limit = await batch.approve(calls, self._verdicts, self.meter.calls_left, self._foreign)
+        within_limit = await batch.judge(calls, self._verdicts, self.meter.calls_left, self._foreign)
         self.meter.calls += len(within_limit) - len(batch.refused)
         try:
             await batch.execute(within_limit)
@@ -284,9 +277,9 @@ class Loop:
         """
         runnable, verdicts = list[ToolCall](), dict[str, bool | str]()
         closed = list[tuple[ToolCall, ToolResult]]()
-        standing = self._session.calls.standing()
-        self._foreign = {call.id for call, progress in standing if progress == "foreign"}
-        for call, progress in standing:
+        open_calls = self._session.calls.standing()
+        self._foreign = {call.id for call, progress in open_calls if progress == "foreign"}
+        for call, progress in open_calls:
             if progress == "running":
                 place = self._session.place
                 raise TurnBusy(f"another process runs the call {cut(call.call_id)!r} of {place}")
@@ -298,10 +291,10 @@ class Loop:
                 runnable.append(call)
                 if progress == "approved" and not self._needs_answer(call):
                     verdicts[call.id] = True
+            elif progress == "begun":
+                closed.append((call, uncertain(call, _ENDED)))
             else:
-                closed.append(
-                    (call, uncertain(call, _ENDED) if progress == "begun" else not_run(call, FORGOTTEN))
-                )
+                closed.append((call, not_run(call, FORGOTTEN)))
         for name, decision in self._decisions_by_item(decisions, runnable).items():
             if isinstance(decision, ToolResult):
                 call = next(call for call in runnable if call.id == name)
@@ -333,7 +326,7 @@ class Loop:
             if call is not None and not self._has_tool(call):
                 raise InvalidValue(
                     f"the call {cut(name)!r} is of the tool {cut(call.name)!r}, which "
-                    f"{cut(self._speaker.name)!r} does not have: an agent that has it decides it"
+                    f"{cut(self._speaker.name)!r} does not have: decide it with an agent that has it"
                 )
             if call is None or call not in runnable:
                 raise UnknownId(f"no call {cut(str(name))!r} waits for a decision")
@@ -456,7 +449,7 @@ class Loop:
         is_local = getattr(model, "context", None) is not None
         terms = Terms(
             output=None if self._answer is None else self._answer.schema,
-            max_tokens=template.budget.reserve or None if is_local else None,
+            max_tokens=(template.budget.reserve or None) if is_local else None,
         )
         request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
         sent = self._turn.request_of(context, rendered)
@@ -472,10 +465,11 @@ class Loop:
                 await answering.close()  # the request was not sent, so there is nothing to record
                 raise
             except BaseException:
-                received = await answering.close()  # in the task that reads the stream
+                received = await answering.close()  # without `shield`: the task that reads must also close
                 answered(received)
                 if received.items or received.usage is not None:
-                    await shield(self._record(received._replace(error=None), sent))  # the error is raised
+                    # Without its error: the fault itself is raised below.
+                    await shield(self._record(received._replace(error=None), sent))
                 raise
             answered(answering.parsed)
         recorded = await shield(self._record(answering.parsed, sent))
@@ -490,7 +484,7 @@ class Loop:
         if sent.sent is not None:
             shown, tools = sent.sent.context.items, self._speaker.tools
             untrusted = cache(partial(untrusted_in, shown))
-            parsed = parsed._replace(items=name_untrusted(parsed.items, tools, untrusted))
+            parsed = parsed._replace(items=list_untrusted_in_calls(parsed.items, tools, untrusted))
         recorded = await self._turn.record(parsed, sent)
         self.items += recorded.items
         return recorded

@@ -80,20 +80,20 @@ def speaker_of(
         listed.remove(toolbox)
         listed += toolbox.all_tools
         template = toolbox.in_template(template)
-    others: dict[str, Speaker] = {}
+    speaker_by_tool: dict[str, Speaker] = {}
     definitions: list[Definition] = []
     for agent in handoffs:
         other = getattr(agent, "speaker", agent)
         checked_type(other, Speaker, "Agent(handoffs=…) must be a list of agents")
         tool_name = f"hand_over_to_{_NOT_IN_NAMES.sub('_', other.name)}"
-        if tool_name in others:
+        if tool_name in speaker_by_tool:
             raise InvalidValue(f"two agents to hand over to are called {cut(other.name)!r}")
-        others[tool_name] = other
+        speaker_by_tool[tool_name] = other
         description = f"Hand the conversation over to {other.name}."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
     own = tools_of([*listed, *definitions])
-    speaker = Speaker(name, model, template, own.tools, own.definitions, others, approver, toolbox=toolbox)
-    return speaker._replace(caller_tools=_caller_tools(speaker))
+    speaker = Speaker(name, model, template, own.tools, own.definitions, speaker_by_tool, approver)
+    return speaker._replace(caller_tools=_caller_tools(speaker), toolbox=toolbox)
 
 
 def with_caller_tools(speaker: Speaker, tools: Sequence[Definition], verb: str) -> Speaker:
@@ -123,10 +123,10 @@ def speaker_in(view: View, own: Speaker) -> Speaker:
 
 def _reachable_speakers(own: Speaker) -> dict[str, Speaker]:
     """All agents that the conversation can be handed over to, directly or through others, by name."""
-    speakers, left = {own.name: own}, [own]
-    while left:
-        for other in left.pop().handoffs.values():
+    speakers, unvisited = {own.name: own}, [own]
+    while unvisited:
+        for other in unvisited.pop().handoffs.values():
             if other.name not in speakers:
                 speakers[other.name] = other
-                left.append(other)
+                unvisited.append(other)
     return speakers

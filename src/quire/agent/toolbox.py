@@ -22,14 +22,7 @@ from quire.memory import KNOWLEDGE, Index, Leaf, Question
 from quire.providers import FOUND_TOOLS
 from quire.sections import Instructions, settings_of
 from quire.state import View
-from quire.tokens import (
-    Definition,
-    counter_for,
-    read_definition,
-    schema_tokens,
-    single_definitions,
-    whole,
-)
+from quire.tokens import Definition, counter_for, read_definition, schema_tokens, single_definitions, whole
 
 FIND = "find_tools"
 """The name of the tool that finds others."""
@@ -89,7 +82,7 @@ class Toolbox:
         return f"<Toolbox of {len(self.definitions)} tools in {self.tokens:,} tokens>"
 
     def __contains__(self, name: object) -> bool:
-        """Whether a tool is found by search, not always shown."""
+        """Whether a tool is shown only after a search has found it."""
         return bool(self.catalogue) and name in self._described
 
     @property
@@ -156,7 +149,7 @@ class Toolbox:
         """The tools that were found or called, by priority.
 
         First those of the last search, then called tools, newest first, then tools that earlier searches
-        found and nobody called. So a call of a shown tool changes nothing.
+        found and nobody called. So calling a tool that is shown does not change which tools are shown.
         """
         start = max(view.end // _IDLE_ITEMS - 1, 0) * _IDLE_ITEMS
         found, called, uncalled, is_last = list[str](), list[str](), list[str](), True
@@ -165,6 +158,7 @@ class Toolbox:
                 listed = [name for name in item.extras.get(FOUND_TOOLS, ()) if name in self._described]
                 (found if is_last else uncalled).extend(listed)
             elif isinstance(item, ToolCall | Message):
+                # The searches of one reply are the last search together.
                 is_last &= not found or (isinstance(item, ToolCall) and item.name == FIND)
                 if isinstance(item, ToolCall) and item.name in self._described:
                     called.append(item.name)

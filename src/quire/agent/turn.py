@@ -49,7 +49,7 @@ async def keep_receipts(context: Context, rendered: Rendered, answering: Answeri
     await answering.on_send(keep, terms)
 
 
-class Turn:
+class TurnTask:
     """The task of one turn. It can be interrupted from any task, thread or event loop."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Turn:
             await asyncio.wait([task])
 
 
-_turns: ContextVar[tuple[Turn, ...]] = ContextVar("quire.agent.turns", default=())
+_turns: ContextVar[tuple[TurnTask, ...]] = ContextVar("quire.agent.turns", default=())
 """The turns that the current code runs in, the outermost first."""
 
 
@@ -166,10 +166,10 @@ def refuse_from_within(session: Session) -> None:
         raise InvalidValue("a tool or hook cannot ask the conversation whose turn it runs in")
 
 
-async def begin_turn(session: Session, while_busy: WhileBusy) -> Turn:
+async def begin_turn(session: Session, while_busy: WhileBusy) -> TurnTask:
     """Begin a turn of a conversation once the running one has ended; see `WhileBusy`."""
     refuse_from_within(session)
-    turn = Turn()
+    turn = TurnTask()
     while (other := log_of(session).start_turn(turn)) is not None:
         if while_busy == "refuse":
             raise TurnBusy(f"a turn is running in {session.place}: wait for its end, or interrupt it")

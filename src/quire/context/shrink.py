@@ -97,11 +97,11 @@ class Shrinking:
     def apply(self, cut: Cut) -> Shrunk | None:
         """Shrink the history as an earlier turn did; `None` if the items of its cut are gone."""
         view = self._view
-        whole = view.log.find(cut.whole, view.end)
+        first_whole = view.log.find(cut.first_whole, view.end)
         base = newest_since(view, cut.first, self._protected_ids) if cut.first else Scroll(view=view)
-        if base is None or whole is None or view.log.find(cut.known, view.end) is None:
+        if base is None or first_whole is None or view.log.find(cut.last, view.end) is None:
             return None
-        start = max(view.index_of(whole), base.start)
+        start = max(view.index_of(first_whole), base.start)
         shortenable = view[base.start : start]
         forms = self._forms(cut, shortenable)
         protected = self._resolve_protected_ids()
@@ -118,32 +118,33 @@ class Shrinking:
         """Make a new cut: shorten old results down to `target` tokens, or else leave out the oldest items.
 
         If items are left out, the result has `least` to `usual` tokens, up to `most` if a turn needs them.
-        `least` is lower by `spare` if a ledger can list results. The newest `whole_least` tokens are never
-        shortened. Items before the last `reach` tokens are not read.
+        If there are old results, `spare` is taken off `least`: a ledger can list what they say, so less has
+        to be shown. The newest `whole_least` tokens are never shortened. Items before the last `reach` tokens
+        are not read.
         """
         view, counter = self._view, self._counter
         begin = self._index_before(reach) if view.counted(counter) > reach else 0
         base = newest_from(view, begin, self._protected_ids)
-        items, protected, known = list(base), self._resolve_protected_ids(), view[-1].id
+        items, protected, last = list(base), self._resolve_protected_ids(), view[-1].id
         head = len(base.before)
-        newest_whole = max(self._index_before(whole_least) - base.start + head, head)
+        whole_from = max(self._index_before(whole_least) - base.start + head, head)
         sizes = [counter.count(item) for item in items]
         results = {
             at: sizes[at]
-            for at in range(head, newest_whole)
+            for at in range(head, whole_from)
             if self._shortens and isinstance(items[at], ToolResult) and items[at].id not in protected
         }
         surplus = view.counted(counter) - target
-        evidence = self._evidence(view.position_at(begin), known)
+        evidence = self._evidence(view.position_at(begin), last)
         for size in () if begin else _SIZES:
             if sum(max(before - size, 0) for before in results.values()) >= surplus:
-                shrunk = self._shortened(items, results, surplus, evidence, size, known)
+                shrunk = self._shortened(items, results, surplus, evidence, size, last)
                 if shrunk.shown.counted(counter) <= most:
                     return shrunk
         # Items have to be left out. Going back from the newest, shorten every result until nothing more fits.
-        size, total = _SIZES[-1], sum(sizes[newest_whole:])
+        size, total = _SIZES[-1], sum(sizes[whole_from:])
         candidates = list(items)
-        for at in range(newest_whole - 1, head - 1, -1):
+        for at in range(whole_from - 1, head - 1, -1):
             if at in results:
                 item = items[at]
                 assert isinstance(item, ToolResult)
@@ -151,7 +152,7 @@ class Shrinking:
             total += counter.count(candidates[at])
             if total > most:
                 break
-        whole = items[newest_whole].id if newest_whole < len(items) else known
+        first_whole = items[whole_from].id if whole_from < len(items) else last
         least -= spare if results else 0
         late_tokens = 0  # of results that arrived late: requests show them, but `keep_newest` omits them
         for divisor in _LEDGER_DIVISORS:
@@ -163,8 +164,8 @@ class Shrinking:
                     cut = keep_newest(candidates, *bounds, counter=counter, stays=protected)
                 except Irreducible:
                     break
-                first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else whole
-                shrunk = self._apply(Cut(first, whole, known, size, ledger))
+                first = cut.view[cut.start].id if cut.view and cut.start < len(cut.view) else first_whole
+                shrunk = self._apply(Cut(first, first_whole, last, size, ledger))
                 surplus = shrunk.shown.counted(counter) - most
                 if surplus <= 0:
                     return shrunk
@@ -178,19 +179,19 @@ class Shrinking:
         surplus: int,
         evidence: Evidence,
         size: int,
-        known: str,
+        last: str,
     ) -> Shrunk:
         """Shorten the oldest results until there is no surplus."""
-        last = 0
-        for last, tokens in results.items():
-            item = items[last]
+        at = 0
+        for at, tokens in results.items():
+            item = items[at]
             assert isinstance(item, ToolResult)
             short = self._short(item, evidence, size)
             if short is not None:
                 surplus -= tokens - self._counter.count(short)
             if surplus <= 0:
                 break
-        return self._apply(Cut("", items[min(last + 1, len(items) - 1)].id, known, size))
+        return self._apply(Cut("", items[min(at + 1, len(items) - 1)].id, last, size))
 
     def _short(self, result: ToolResult, evidence: Evidence, size: int) -> ToolResult | None:
         return short_form(result, evidence, self._counter, size, pointer=self._pointer)
@@ -214,10 +215,9 @@ class Shrinking:
             return self._protected_ids
         return {item.id for item in newest_from(self._view, len(self._view)).before}
 
-    def _evidence(self, start: int, known: str) -> Evidence:
-        log, end = self._view.log, self._view.end
-        last = log.locate(known, end)
-        return Evidence(log.items(max(start - _LOOKBACK, 0), last + 1))
+    def _evidence(self, start: int, last: str) -> Evidence:
+        log = self._view.log
+        return Evidence(log.items(max(start - _LOOKBACK, 0), log.locate(last, self._view.end) + 1))
 
     def _forms(self, cut: Cut, shortenable: Sequence[Item]) -> _Forms:
         """Return the short forms and the ledger of a cut, which are cached."""
@@ -230,7 +230,7 @@ class Shrinking:
             return forms
         first = view.log.find(cut.first, view.end) if cut.first else None
         begin = first if first is not None else (view.position_at(0) if len(view) else 0)
-        evidence = self._evidence(begin, cut.known)
+        evidence = self._evidence(begin, cut.last)
         results = (item for item in shortenable if self._shortens and isinstance(item, ToolResult))
         pairs = ((item.id, self._short(item, evidence, cut.size)) for item in results)
         short = {item_id: form for item_id, form in pairs if form is not None}
@@ -251,10 +251,10 @@ class Shrinking:
         tokens: int,
     ) -> Message | None:
         view = self._view
-        start = view.log.locate(cut.whole, view.end)
-        known = view.log.locate(cut.known, view.end)
+        start = view.log.locate(cut.first_whole, view.end)
+        last = view.log.locate(cut.last, view.end)
         left_out = list(self._left_out(first))
-        newest = view.log.items(start, known + 1)
+        newest = view.log.items(start, last + 1)
         shown = [*view.summaries(), *(short.get(item.id, item) for item in shortenable), *newest]
         ledger = ledger_of(left_out, shown, evidence, self._counter, tokens, self._pointer)
         if ledger is None:
@@ -284,11 +284,11 @@ def shorter_results(
     results = [item for item in items if isinstance(item, ToolResult) and item.id not in pinned]
     short_by_id: dict[str, Item] = {}
     for result in sorted(results, key=counter.count, reverse=True):
-        whole = saved = counter.count(result)
-        size = max(whole - surplus, _SIZES[-1])
+        size_whole = saved = counter.count(result)
+        size = max(size_whole - surplus, _SIZES[-1])
         while surplus > 0 and size >= _SIZES[-1] // 2:
             short = short_form(result, evidence, counter, size, least=0, pointer=pointer)
-            saved = 0 if short is None else whole - counter.count(short)
+            saved = 0 if short is None else size_whole - counter.count(short)
             if short is not None:
                 short_by_id[result.id] = short
             if saved >= surplus:

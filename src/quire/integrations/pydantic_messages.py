@@ -185,7 +185,7 @@ def _filled(value: Any, items: Sequence[Any]) -> Any:
 
 
 def _plain(part: Any) -> Any:
-    """A part in the form that is recorded: files of a result beside its texts, no deprecated parts."""
+    """A part as it is recorded: the successor of a deprecated part; a result as a list of texts and files."""
     if part.part_kind == "retry-prompt":
         text = part.model_response()
         if part.tool_name is None:

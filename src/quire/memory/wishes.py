@@ -31,11 +31,11 @@ _MAX_READ = 1_000
 
 
 class Wishes(Settings):
-    """The section of standing instructions, preferences and prohibitions that are not in view, newest first.
+    """The section of standing instructions, preferences and prohibitions that are not in view.
 
-    They come from the conversation and from the scope: other conversations, and notes that a person keeps.
-    With `scope=False` only the conversation is read, and no memory is needed. The section changes when more
-    wishes leave the view.
+    The newest are chosen, and shown in the order of time. They come from the conversation and from the scope:
+    other conversations, and notes that a person keeps. With `scope=False` only the conversation is read, and
+    no memory is needed. The section changes when more wishes leave the view.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
 
 
 def _holds(view: View, wish: Wish) -> bool:
-    """Whether a wish comes from a person and was not withdrawn; one that a compactor hides still holds."""
+    """Whether a wish comes from a person, and was not hidden with `recall=False`: no compactor sets that."""
     if is_below(origin_of(view, view.get(wish.leaf.key)), "user"):
         return False
     fate = view.fate(wish.leaf.key)

@@ -1,4 +1,4 @@
-"""Jobs of a conversation: begun once, resumed after a crash, and ended on the record."""
+"""Runs the jobs of a conversation: each begins once, is resumed after a crash, and its end is recorded."""
 
 import logging
 import sys
@@ -22,26 +22,26 @@ RETRYABLE: Errors = (StoreError, Conflict, TurnBusy, Stopped)
 async def run_job(
     agent: Agent, job_id: str, *, force: bool, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta | Outcome, None]:
-    """Do a job: yield the deltas of its turn, and then its outcome. One that has ended has only an outcome.
+    """Do a job: yield the deltas of its turn, and then its outcome; if it had ended before, only the outcome.
 
     A failure ends the job, except for errors of `raises`: these are raised, and the job stays open. It also
     stays open if the node stops during the turn. `force` takes the job over from another process. An
     unfinished job of the conversation is done first.
     """
     run = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
-    first: str | None = None
+    unfinished: str | None = None
     with suppress(Behind):  # others wrote meanwhile, and the session has read it: the job is run again below
-        async with claim_job(parts_of(agent.session).writer, job_id, force=force) as taken:
-            first = taken.unfinished
-            if taken.outcome is None and first is None:
-                async with aclosing(_run_turn(agent, taken, raises, is_stopped)) as deltas:
+        async with claim_job(parts_of(agent.session).writer, job_id, force=force) as running:
+            unfinished = running.unfinished
+            if running.outcome is None and unfinished is None:
+                async with aclosing(_run_turn(agent, running, raises, is_stopped)) as deltas:
                     async for delta in deltas:
                         yield delta
-            if taken.outcome is not None:
-                yield taken.outcome
+            if running.outcome is not None:
+                yield running.outcome
                 return
-    if first is not None:
-        async with aclosing(run(first, force=False)) as events:  # `TurnBusy` while another process does it
+    if unfinished is not None:
+        async with aclosing(run(unfinished, force=False)) as events:  # `TurnBusy` if another does it
             async for _ in events:
                 pass
     async with aclosing(run(job_id)) as events:
@@ -50,26 +50,26 @@ async def run_job(
 
 
 async def _run_turn(
-    agent: Agent, taken: RunningJob, raises: Errors, is_stopped: Callable[[], bool]
+    agent: Agent, running: RunningJob, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta, None]:
     """The deltas of a claimed job, which ends with the last one."""
-    if taken.is_cancelled or taken.is_forgotten:  # before this process claimed it
-        await taken.end("cancelled")
+    if running.is_cancelled or running.is_forgotten:  # it was so before this process claimed it
+        await running.end("cancelled")
         return
     try:
-        async with _traced(taken.job.trace), aclosing(_deltas(agent, taken)) as deltas:
+        async with _traced(running.job.trace), aclosing(_deltas(agent, running)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Done):
                     reply = delta.reply
                     if reply.stop == "interrupted" and is_stopped():
                         raise Stopped("the node was stopped before the job had ended")
-                    stop = "cancelled" if taken.is_cancelled else reply.stop
-                    await taken.end(stop, waiting=[call.call_id for call in reply.waiting])
+                    stop = "cancelled" if running.is_cancelled else reply.stop
+                    await running.end(stop, waiting=[call.call_id for call in reply.waiting])
                 yield delta
     except (*RETRYABLE, *raises):
         raise
     except Exception as fault:
-        await fail_job(taken, fault)
+        await fail_job(running, fault)
 
 
 @asynccontextmanager
@@ -87,17 +87,17 @@ async def _traced(trace: str) -> AsyncGenerator[None]:
         context.detach(token)
 
 
-async def fail_job(taken: RunningJob, fault: Exception) -> Outcome:
+async def fail_job(running: RunningJob, fault: Exception) -> Outcome:
     """End a job that failed. Messages of other errors than ours may quote content, and are not recorded."""
     error = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
     logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
     logger.debug("a job failed", exc_info=fault)
-    return await taken.end("failed", error=error)
+    return await running.end("failed", error=error)
 
 
-async def _deltas(agent: Agent, taken: RunningJob) -> AsyncGenerator[Delta, None]:
+async def _deltas(agent: Agent, running: RunningJob) -> AsyncGenerator[Delta, None]:
     """The turn of a job; recorded parts of it are not repeated."""
-    job, session = taken.job, agent.session
+    job, session = running.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
     if before := [item for item in job.before if transcript_with(session, item.id) is None]:
         await session.aio.append(*before)
@@ -112,7 +112,7 @@ async def _deltas(agent: Agent, taken: RunningJob) -> AsyncGenerator[Delta, None
         deltas = agent.stream(job.message, **asking)
     else:
         results_by_call = {result.call_id: result for result in job.results}
-        verdicts = {**await _open_decisions(agent, taken), **results_by_call}
+        verdicts = {**await _open_decisions(agent, running), **results_by_call}
         if not job.is_streamed:
             yield Done(await agent.decide(verdicts, **asking))
             return
@@ -122,14 +122,14 @@ async def _deltas(agent: Agent, taken: RunningJob) -> AsyncGenerator[Delta, None
             yield delta
 
 
-async def _open_decisions(agent: Agent, taken: RunningJob) -> dict[str, bool | str | ToolResult]:
+async def _open_decisions(agent: Agent, running: RunningJob) -> dict[str, bool | str | ToolResult]:
     """The decisions of a job; on a retry, those that were not carried out. Approvals are recorded first."""
     calls = agent.session.calls.standing()
     waiting = [call for call, progress in calls if progress not in ("running", "begun")]
     known = {name for call in waiting for name in (call.id, call.call_id)}
     decisions: dict[str, bool | str | ToolResult] = {}
-    for name, verdict in taken.job.decisions.items():
-        if not taken.is_retry or name in known:
+    for name, verdict in running.job.decisions.items():
+        if not running.is_retry or name in known:
             decisions[name] = verdict
             if verdict is True:
                 await agent.session.aio.calls.decide(name, True)

@@ -28,9 +28,8 @@ logger = logging.getLogger("quire.node")
 Make = Callable[[Session], Agent]
 """Creates the agent of one conversation."""
 
-_GRACE = 30.0
-_IDLE = 300.0
-_MEMORY = 256 * 2**20
+_GRACE, _IDLE = 30.0, 300.0  # seconds
+_MEMORY = 256 * 2**20  # bytes
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -279,7 +278,7 @@ class Node:
                 if agent is not None:
                     return agent
         agent = self._makers[key.name](sessions[0])
-        return checked_type(agent, Agent, f"the function of {key.name!r} on the node returns an Agent")
+        return checked_type(agent, Agent, f"the function of {key.name!r} on the node must return an Agent")
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
         workers = [self._known.pop(key, None) for key in keys]

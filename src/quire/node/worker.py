@@ -170,8 +170,8 @@ class Worker:
                 raise
             except Exception as fault:
                 session, *_ = await STORE.do(self._open)
-                async with claim_job(parts_of(session).writer, job_id, force=force) as taken:
-                    yield taken.outcome or await fail_job(taken, fault)
+                async with claim_job(parts_of(session).writer, job_id, force=force) as running:
+                    yield running.outcome or await fail_job(running, fault)
                 return
             self._end_turn()
         async with aclosing(self._stream(begin)) as deltas:

@@ -46,7 +46,7 @@ was stopped may have had its effect, and a call that failed after it had acted m
 effect: neither runs again, and both fail again."""
 
 NOTICE = "The program passed the checks, and is run."
-"""The message between a program and its calls: the program made the calls, not the model."""
+"""A user message between a program and the calls that it makes: else they would seem to be the model's."""
 
 _MAX_SHOWN = 4_000
 """Characters of an input, of printed text, and of the report of calls."""

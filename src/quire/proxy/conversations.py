@@ -3,8 +3,9 @@
 A request repeats its whole history. It continues the conversation with which it shares the longest prefix;
 the messages after the prefix are new. If the conversation has other messages after the prefix, the request
 
-- continues it nevertheless if a later reply of the model is in both, or if the model had not answered: the
-  program edited, cleared or compacted its history, and messages that it no longer sends are hidden;
+- continues it nevertheless if it repeats or quotes a later reply of the conversation (the program edited,
+  cleared or compacted its history), or if the conversation has only one more message, and no whole answer.
+  Messages that the request no longer has are hidden;
 - is a fork of it if the prefix has a reply of the model: an edited question, a retry, a parallel agent;
 - otherwise begins a new conversation.
 
@@ -44,7 +45,7 @@ Open = Callable[[Place, Store], Session]
 
 
 class Thread:
-    """An open conversation: its session, and its current units.
+    """An open conversation: its session, and its units: replies of the model, and other single messages.
 
     `open_requests` counts the requests without an answer. `last_answer` is the text of the latest answer;
     `is_answered` says whether that answer was complete.
@@ -92,7 +93,7 @@ class Thread:
         self.is_answered = unit.is_reply and not is_broken
 
     def answer_unit(self, items: Sequence[Item], response: str) -> Unit:
-        """The unit of an answer; its number is that of the message that repeats it in the next request."""
+        """An answer as a unit, at the position that it will have when the next request repeats it."""
         start = self.units[-1].stop if self.units else 0
         unit = unit_of(items, start, start + 1, response=response)
         return unit._replace(items=marked(unit))
@@ -105,36 +106,36 @@ class Thread:
 
     def compare(self, request: Request) -> "Match":
         """The longest prefix that this conversation shares with a request."""
-        units = length = 0
+        unit_count = message_count = 0
         for stop in range(len(request.digests), 0, -1):
             index = self._index_by_digest.get(request.digests[stop - 1])
             if index is not None and index < len(self.units):
-                units, length = index + 1, stop
+                unit_count, message_count = index + 1, stop
                 break
-        while units < len(self.units) and length < len(request.messages):
-            unit = request.unit(length)  # an answer has no digest until a request repeats it
-            if unit.content != self.units[units].content:
+        while unit_count < len(self.units) and message_count < len(request.messages):
+            unit = request.unit(message_count)  # an answer has no digest until a request repeats it
+            if unit.content != self.units[unit_count].content:
                 break
-            units, length = units + 1, unit.stop
-        return Match(self, units, length)
+            unit_count, message_count = unit_count + 1, unit.stop
+        return Match(self, unit_count, message_count)
 
 
 class Match(NamedTuple):
-    """A shared prefix: the first `units` of a conversation are the first `length` messages of a request."""
+    """A shared prefix: the first units of a conversation are the first messages of a request."""
 
     thread: Thread
-    units: int
-    length: int
+    unit_count: int
+    message_count: int
 
     @property
     def rest(self) -> list[Unit]:
         """The units of the conversation after the prefix."""
-        return self.thread.units[self.units :]
+        return self.thread.units[self.unit_count :]
 
     @property
     def has_reply(self) -> bool:
         """Whether the prefix has a reply of the model."""
-        return any(unit.is_reply for unit in self.thread.units[: self.units])
+        return any(unit.is_reply for unit in self.thread.units[: self.unit_count])
 
 
 class Conversations:
@@ -190,7 +191,7 @@ class Conversations:
         """The conversation with the longest shared prefix, a fork of it, or a new one."""
         name = f"{upstream}-{request.digests[0].hex()[:16]}"
         matches = [thread.compare(request) for thread in self._candidates(name, request, caller)]
-        best = max(matches, key=lambda match: (match.length, -len(match.rest)), default=None)
+        best = max(matches, key=lambda match: (match.message_count, -len(match.rest)), default=None)
         if best is not None and self._continues(best, request):
             return best
         if best is None or not best.has_reply:
@@ -202,15 +203,15 @@ class Conversations:
 
     def _continues(self, match: Match, request: Request) -> bool:
         """Whether a request continues the conversation, instead of a fork."""
-        thread, rest, new = match.thread, match.rest, list(request.units(match.length))
+        thread, rest, new = match.thread, match.rest, list(request.units(match.message_count))
         if not rest:
             is_next = not thread.open_requests or any(unit.is_reply for unit in new)
-            return bool(match.length) and is_next
+            return bool(match.message_count) and is_next
         keys = {key for unit in rest for key in unit.keys}
         if any(key in keys for unit in new for key in unit.keys) or _quotes_answer(thread, new):
             return True
         was_answered = len(rest) > 1 or (rest[0].is_reply and thread.is_answered)
-        return bool(match.length) and not was_answered and not thread.open_requests
+        return bool(match.message_count) and not was_answered and not thread.open_requests
 
     def _candidates(self, name: str, request: Request, caller: str) -> list[Thread]:
         """The conversations that begin with the same message as a request, and their forks."""
@@ -240,7 +241,7 @@ class Conversations:
 
     def _load_recent(self, caller: str) -> None:
         """Open the latest conversations: one of them may have the response that a request names."""
-        scope = _place("any", caller).named
+        scope = _place("any", caller).named  # the same for all conversations of a caller
         for place, *_ in self.store.recent(None)[:_MAX_RECENT]:
             if place.named == scope and place not in self._threads:
                 with suppress(QuireError):
@@ -269,8 +270,8 @@ class Conversations:
         A last reply whose calls have no results yet is left out, or with `copies` appended under new ids.
         """
         units = match.thread.units
-        stop = _end_of_blocks(units, match.units)
-        kept, waiting = units[:stop], units[stop : match.units]
+        stop = _end_of_blocks(units, match.unit_count)
+        kept, waiting = units[:stop], units[stop : match.unit_count]
         last = next((unit.items[-1] for unit in reversed(kept) if unit.items), None)
         if last is None or not any(unit.is_reply for unit in kept):
             return None
@@ -287,7 +288,7 @@ class Conversations:
                 for unit in waiting
             ]
             thread.set_units(copied, stop)
-        return Match(thread, len(thread.units), min(match.length, kept[-1].stop))
+        return Match(thread, len(thread.units), min(match.message_count, kept[-1].stop))
 
     def _fork_session(self, parent: Session, at: str) -> Session:
         """A fork at an item, of the conversation that recorded it: this one or an ancestor."""
@@ -327,12 +328,13 @@ class Conversations:
 
 def _record(request: Request, match: Match) -> list[Unit]:
     """Record the new units of a request, hide those that it no longer has, and return the new ones."""
-    thread, session, length, removed = match.thread, match.thread.session, match.length, list[Unit]()
-    kept = thread.units[: match.units]
+    thread, session, start, removed = match.thread, match.thread.session, match.message_count, list[Unit]()
+    kept = thread.units[: match.unit_count]
     if match.rest:
-        kept, removed, length = _align(match, request)
-    offset = kept[-1].stop if kept and not length else 0  # a request that names its history counts from 0
-    new = [_renumbered(unit, offset) if offset else unit for unit in request.units(length)]
+        kept, removed, start = _align(match, request)
+    # A request that names its conversation has only new messages: they are numbered after the kept ones.
+    offset = kept[-1].stop if kept and not start else 0
+    new = [_renumbered(unit, offset) if offset else unit for unit in request.units(start)]
     view = session.view()
     hidden = [view.get(item.id) for unit in removed for item in unit.items]
     calls = list(view.pending())
@@ -421,7 +423,10 @@ def _with_call_ids(unit: Unit, calls: list[ToolCall]) -> Unit:
 
 
 def _end_of_blocks(units: Sequence[Unit], length: int) -> int:
-    """The end of the last whole block among the first units, without calls that wait for a result."""
+    """How many of the first `length` units are in whole blocks that end there.
+
+    A block that goes on after `length` does not count, nor a last reply whose calls have no results.
+    """
     if length < len(units) and units[length].has_results:
         while length and units[length].has_results:
             length -= 1
@@ -435,7 +440,7 @@ def _align(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]
 
     A block is kept whole: if a part of it is missing, all units from there on are recorded again.
     """
-    units, at, length = match.thread.units, match.units, match.length
+    units, at, length = match.thread.units, match.unit_count, match.message_count
     kept = [(index, unit.start) for index, unit in enumerate(units[:at])]
     while length < len(request.messages):
         unit = request.unit(length)
@@ -476,5 +481,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _place(name: str, caller: str) -> Place:
-    """A place whose scope no other conversation shares: `place_at` makes it if the scope ends in a slash."""
+    """The place of a conversation. An empty scope, or one that ends in a slash, is extended by its name."""
     return place_at(scope=f"{caller}/" if caller else "", conversation=name)

@@ -85,7 +85,7 @@ _FROM_CLIENT = "quire.from_client"
 def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, list[str]]:
     """Refuse unsupported settings.
 
-    Return the names of ignored settings as one text, and of the client's tools. The agent has the others.
+    Return the names of the ignored settings as one text, and the names of the client's tools.
     """
     settings = {name: msgspec.json.decode(fields[name]) for name in _SUPPORTED if name in fields}
     for name, value in settings.items():
@@ -98,7 +98,7 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
         raise Problem(422, f"tools: at most {_MAX_TOOLS}, of {_MAX_TOOL_BYTES:,} bytes in all")
     tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
-        raise InvalidValue("tools: a tool of a client must be a function; the agent has the others")
+        raise InvalidValue("tools: a tool of a client must be a function; other kinds belong to the agent")
     known = {*body.__struct_fields__, *_SUPPORTED}
     ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
@@ -155,8 +155,9 @@ def new_items(items: Sequence[Item], asked: Sequence[Content], waiting: Mapping[
     users = [at for at, item in enumerate(items) if is_of_user(item)]
     if [items[at].content for at in users[: len(asked)]] == asked:  # type: ignore[union-attr]
         items = items[users[len(asked) - 1] + 1 :]
-        answered = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
-        added = (item for item in items if getattr(item, "call_id", None) not in answered)
+        # Calls that do not wait are recorded already, with their results.
+        closed = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
+        added = (item for item in items if getattr(item, "call_id", None) not in closed)
         return [item for item in added if not _is_answer(item)]
     if any(map(_is_answer, items)):
         raise Conflict(
@@ -178,8 +179,8 @@ def _is_answer(item: Item) -> bool:
 def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, key: str | None) -> Job:
     """The job for a request: it answers the last message, or the results at the end, and records the rest.
 
-    `waiting` are the open calls of the conversation by their ids. A result belongs to one of them that the
-    client runs, or to a call among the items. If there are results, each of these calls must have one.
+    `waiting` are the open calls of the conversation by their ids. A result must answer a call that the client
+    runs: one of `waiting`, or a call among the items. If there are results, every such call must have one.
     """
     calls, new = dict(waiting), list[Item]()
     for item in items:
@@ -210,7 +211,7 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, k
 # Responses
 
 _PIECE = re.compile(r"\s{0,32}\S{1,16}|\s{1,32}")
-"""The pieces of a text; each depends only on the text before it."""
+"""The pieces in which a text is sent. Text that comes later can extend the last piece, but no earlier one."""
 
 _INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 

@@ -240,8 +240,8 @@ def check_names(given: Mapping[str, object], options: type, what: str, named: It
             raise InvalidValue(no_option(what, name, [*named, *known]))
 
 
-def _recording(value: object) -> str:
-    """Suggest the code that records a value that is no item, without quoting its content."""
+def _code_for(value: object) -> str:
+    """Code that records a value that is not an item, for an error. It does not quote the value's content."""
     entry = cast(Mapping[object, object], value if isinstance(value, Mapping) else {})
     role, call_id = entry.get("role"), entry.get("tool_call_id")
     if isinstance(value, str) or (role in ("user", "assistant") and not entry.get("tool_calls")):
@@ -310,21 +310,21 @@ class Writer:
 
         return self.log.commit(checked, expected=expected, rebases=rebases)
 
-    def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
+    def stage(self, compute: Compute, on_lost: Callable[[QuireError], None]) -> Entries:
         """As `Log.stage`, but only while the session is open."""
 
         def checked(state: State) -> Entries:
             self.check_open()
             return compute(state)
 
-        return self.log.stage(checked, lost)
+        return self.log.stage(checked, on_lost)
 
     def ready(self, items: Iterable[Item]) -> tuple[Item, ...]:
         """Check that these are items, and redact them."""
         ready = tuple(items)
         for item in ready:
             if type(item) not in KINDS:
-                raise WrongType(f"a session keeps items, not {type(item).__name__}: use {_recording(item)}")
+                raise WrongType(f"a session keeps items, not {type(item).__name__}: use {_code_for(item)}")
         redact = self.redact
         return ready if redact is None else tuple(redacted(redact, item) for item in ready)
 
@@ -372,4 +372,4 @@ class Writer:
                 return change._replace(entries=written)
             fired += new
             await io.fire(self.hooks, new)
-        raise Conflict("others changed it each time that hooks had heard of it: nothing was written")
+        raise Conflict(f"others wrote to {self.place} each time while hooks ran: nothing was written")

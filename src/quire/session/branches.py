@@ -98,9 +98,9 @@ def merged_by_time(views: Sequence[View]) -> list[Item]:
 def begin_fork(
     log: Log, name: str, turns: int | None, tools: Iterable[str] | None, of: str, at: int | str | None = None
 ) -> Log:
-    """Begin a conversation that inherits a transcript. Its own log has the pool notes and narrowing edits."""
+    """Begin a fork. Its own log has the notes of the pool, and the edits for `turns` and `tools`."""
     if log.root is not log:
-        raise InvalidValue("a draft has no forks: its past is stored nowhere")
+        raise InvalidValue("a draft cannot be forked: its past is not stored")
     place = log.place._replace(conversation=f"{log.place.conversation}/{name}")
     log.catch_up()
     finish_erasing(log)
@@ -154,7 +154,7 @@ def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]
     members.sort(key=lambda name: (name not in ancestors, not name.startswith(f"{place.conversation}/")))
 
     @cache
-    def origin_of(name: str) -> Mapping[str, Any]:
+    def read_origin(name: str) -> Mapping[str, Any]:
         first = store.read_at(place._replace(conversation=name), [1])
         note = items_in(place, first)[0] if first[0].stream == ORIGIN else None
         return note.content if isinstance(note, Note) else {"conversation": None, "revision": 0}
@@ -162,12 +162,12 @@ def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]
     @cache
     def versions_of(name: str, transcript: str) -> list[int]:
         """The versions of the items of a transcript; 0 for each inherited item."""
-        before = int(origin_of(name)["revision"]) if transcript == MAIN else 0
-        return [0] * before + store.versions_of(place._replace(conversation=name), transcript)
+        inherited = int(read_origin(name)["revision"]) if transcript == MAIN else 0
+        return [0] * inherited + store.versions_of(place._replace(conversation=name), transcript)
 
     branches: list[Branch] = []
     for name in sorted(members[:limit]):
-        origin, length = origin_of(name), len(versions_of(name, MAIN))
+        origin, length = read_origin(name), len(versions_of(name, MAIN))
         parent, began = origin["conversation"], int(origin["revision"])
         version = versions_of(parent, origin["transcript"])[began - 1] if began else 0
         branches.append(Branch(place._replace(conversation=name), parent, version, began, length))
@@ -185,7 +185,7 @@ class Merge:
         self._writer, self._ours, self._theirs = writer, writer.log, child
         ours, theirs = self._ours.root, child.root
         if ours.place.scope != theirs.place.scope or ours.store is not theirs.store:
-            raise InvalidValue(f"{ours.place} merges what is in its scope and its store, not {theirs.place}")
+            raise InvalidValue(f"{ours.place} merges only from its scope and store, not {theirs.place}")
         self._writer.check_open()
         self._keep: Keep = keep
         self._model = model
@@ -334,7 +334,7 @@ class Draft(Generic[S]):
         log = self._writer.log
         self._writer.check_open()
         if log.root is not log:
-            raise InvalidValue("a draft has no drafts: write to the draft itself")
+            raise InvalidValue("a draft cannot begin a draft: write to the draft itself")
         log.catch_up()
         if log.state.is_erasing:
             finish_erasing(log)
@@ -369,7 +369,7 @@ class Draft(Generic[S]):
         if any(state.last_versions.get(stream, 0) > draft.began_at for stream in (*state.transcripts, POOL)):
             _check_answers(entries, state)
             receipts = _bare_receipts(entries)
-        else:  # they are written first, so that their new versions are known
+        else:  # receipts and their parts are written first, so that their new versions are known
             skimmed = [(old, entry) for old, entry in enumerate(entries, 1) if entry.stream in SKIMMED]
             versions = {old: state.version + n for n, (old, _) in enumerate(skimmed, 1)}
             receipts = [renumbered(entry, versions) for _, entry in skimmed]

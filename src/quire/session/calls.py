@@ -12,7 +12,7 @@ from quire.errors import Conflict, Forgotten, TurnBusy, UnknownId, cut
 from quire.items import ToolCall, ToolResult, new_id
 from quire.session.aio import AWAITED, IO, Change, Writer, checked_type, plain
 from quire.session.entries import ApprovedCalls, BegunCalls, Lease, call_entry, note_of
-from quire.session.leases import claimed, is_held, lease, renewed
+from quire.session.leases import hold_claim, is_held, lease, renewed
 from quire.session.log import CLAIMS, Entries, Log
 from quire.session.state import State, Written
 from quire.stores.store import is_tombstone
@@ -36,17 +36,19 @@ def not_run(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.call_id, call.name, f"This was not run: {why}.", is_error=True)
 
 
-def beginning(calls: Sequence[ToolCall], claim: Lease, job: str | None = None) -> Callable[[State], Entries]:
+def begin_entries(
+    calls: Sequence[ToolCall], new_lease: Lease, job_claim: str | None = None
+) -> Callable[[State], Entries]:
     """The entries to write before calls run; `TurnBusy` if one runs, `Conflict` if one has a result."""
 
     def entries(state: State) -> Entries:
         check_open(state, calls)
-        if job is not None and state.jobs.is_cancelled:
+        if job_claim is not None and state.jobs.is_cancelled:
             raise Cancelled("the job was cancelled before its calls began")
         for call in calls:
-            if is_run(state, call):
+            if is_running(state, call):
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-        entry = BegunCalls([call.id for call in calls], claim, job)
+        entry = BegunCalls([call.id for call in calls], new_lease, job_claim)
         return [Written(CALLS, note_of(entry))] if calls else []
 
     return entries
@@ -64,10 +66,10 @@ def check_open(state: State, calls: Collection[ToolCall]) -> None:
             raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
 
 
-def is_run(state: State, call: ToolCall) -> bool:
+def is_running(state: State, call: ToolCall) -> bool:
     """Whether a live process runs a call."""
     _, begun = state.calls.begun.get(call.id, ("", None))
-    is_lost = begun is not None and begun.job not in (None, state.jobs.claim)
+    is_lost = begun is not None and begun.job_claim not in (None, state.jobs.claim)
     return begun is not None and not is_lost and is_held(begun.lease)
 
 
@@ -82,7 +84,7 @@ class AioCalls:
 
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
-        begun = beginning(calls, lease(new_id()))
+        begun = begin_entries(calls, lease(new_id()))
         await self._io.write(self._log, lambda: self._writer.commit(begun))
 
     async def decide(self, call: ToolCall | str, verdict: bool | str) -> None:
@@ -138,21 +140,22 @@ class Calls:
 
         The claim of `begin` is valid for a minute.
         """
-        job = CLAIMS.get().get(self._log.place)
-        with claimed() as claim:
+        job_claim = CLAIMS.get().get(self._log.place)
+        with hold_claim() as make_lease:
 
             def renewal(state: State) -> Entries:
                 open_ids = {call.id for call in state.pending()}
                 unanswered = [call.id for call in calls if call.id in open_ids]
-                return [Written(CALLS, note_of(BegunCalls(unanswered, claim(), job)))] if unanswered else []
+                entry = BegunCalls(unanswered, make_lease(), job_claim)
+                return [Written(CALLS, note_of(entry))] if unanswered else []
 
-            first = beginning(calls, claim(), job)
+            first = begin_entries(calls, make_lease(), job_claim)
             await AWAITED.write(self._log, lambda: self._writer.commit(first))
             async with renewed(self._log, renewal):
                 yield
 
     def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
-        """The calls of a transcript without a result, each with its progress; see `Progress`."""
+        """The open calls of a transcript, each with its progress: see `Progress`."""
         self._log.check_not_forgotten()
         with self._log.applying:
             view, state = self._log.views().get(name), self._log.state
@@ -161,7 +164,7 @@ class Calls:
 
 def _progress(state: State, call: ToolCall) -> Progress:
     if call.id in state.calls.begun:
-        return "running" if is_run(state, call) else "begun"
+        return "running" if is_running(state, call) else "begun"
     if call.id in state.calls.approved:
         return "approved"
     return "waiting" if call.id in state.calls.owned else "foreign"

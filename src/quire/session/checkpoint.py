@@ -68,10 +68,10 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Head(msgspec.Struct, array_like=True, frozen=True):
-    """The state of a conversation at a version. Fields of entries have their versions."""
+    """The state of a conversation at a version. For an entry (`pool`, `origin`, …) it has the version."""
 
     format: int
-    last: bytes
+    last_digest: bytes
     """The digest of the last entry."""
     past: tuple[int, int]
     """The number of inherited items of the main transcript, and `State.past_forget_count`."""
@@ -80,14 +80,14 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     pool: list[int]
     plans: list[int]
     calls: list[int]
-    named: list[str]
+    reserved_names: list[str]
     spending: Spending
     receipt_parts: list[tuple[bytes, int]]
     cuts: dict[str, Cut]
     erased_names: list[str]
     unwiped: list[str]
-    forgotten: int
-    latest: dict[str, int]
+    forget_count: int
+    last_versions: dict[str, int]
     jobs: list[int] = []
 
 
@@ -129,7 +129,7 @@ class Checkpoint:
         except msgspec.MsgspecError:
             return None
         last, *after = opening.entries
-        is_of_log = _digest(last.body) == head.last and head.format == _FORMAT
+        is_of_log = _digest(last.body) == head.last_digest and head.format == _FORMAT
         if not is_of_log or any(stored.stream == FORGOTTEN for stored in after):
             return None
         try:
@@ -162,10 +162,10 @@ class Checkpoint:
         state.jobs.apply(jobs)
         own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
         state.versions_by_id.update((needed.items[version].id, version) for version in own)
-        state.reserved_names, state.spending, state.cuts = set(head.named), head.spending, head.cuts
+        state.reserved_names, state.spending, state.cuts = set(head.reserved_names), head.spending, head.cuts
         state.receipt_parts = dict(head.receipt_parts)
         state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
-        state.forget_count, state.last_versions = head.forgotten, head.latest
+        state.forget_count, state.last_versions = head.forget_count, head.last_versions
 
     def drop(self) -> None:
         """Drop the checkpoint, because entries were replaced: the next one is written from the start."""
@@ -178,40 +178,40 @@ class Checkpoint:
         if len(state.transcripts) > _MAX_TRANSCRIPTS:
             return False
         parts: dict[int, bytes] = {}
-        needs: set[int] = set()
+        needed: set[int] = set()
         transcripts: dict[str, _Saved] = {}
         for index, (name, transcript) in enumerate(state.transcripts.items()):
             saved, pages = self._save(name, transcript, state)
             transcripts[name] = saved
             parts |= {_part_number(number, index): _encode(page) for number, page in pages.items()}
             window, start = _window(transcript.view, state.cuts), saved.outline.start
-            needs.update(saved.needed.values())
-            needs.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
+            needed.update(saved.needed.values())
+            needed.update(state.own_versions[name].between(max(window.start - start, 0), window.stop - start))
         pool, calls = [state.versions_by_id[note.id] for note in state.pool], state.calls.needed_ids()
         head = _Head(
             format=_FORMAT,
-            last=_digest(last),
+            last_digest=_digest(last),
             past=(state.inherited_length(MAIN), state.past_forget_count),
             transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
             plans=[state.versions_by_id[note_id] for note_id in state.plans],
             calls=sorted(state.versions_by_id[item_id] for item_id in calls),
-            named=sorted(state.reserved_names),
+            reserved_names=sorted(state.reserved_names),
             spending=state.spending,
             receipt_parts=list(state.receipt_parts.items()),
             cuts=state.cuts,
             erased_names=sorted(state.erased_names),
             unwiped=sorted(state.unwiped),
-            forgotten=state.forget_count,
-            latest=state.last_versions,
+            forget_count=state.forget_count,
+            last_versions=state.last_versions,
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.needed_ids()),
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
         state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
         self.counted = state.cached_counts()
-        needed = sorted(needs | own)
-        is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), needed, parts)
+        versions = sorted(needed | own)
+        is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), versions, parts)
         if is_kept:
             self._saved = transcripts
         return is_kept
@@ -238,9 +238,8 @@ class _NeededItems:
     """The items that every opening needs, read together with the head."""
 
     def __init__(self, place: Place, opening: Opening) -> None:
-        last = [
-            entry for entry in opening.entries[:1] if entry.stream not in SKIMMED
-        ]  # these are never needed
+        # The items of a skimmed stream are never needed.
+        last = [entry for entry in opening.entries[:1] if entry.stream not in SKIMMED]
         named = [opening.named] if opening.needs else []
         versions = [*opening.needs, *(entry.version for entry in last)]
         bodies = b",".join([*named, *(entry.body for entry in last)])
@@ -286,19 +285,21 @@ class _PageLoader:
         return self._part(number).page
 
     def items(self, positions: Sequence[int]) -> list[Item]:
-        """The items at some positions, those missing read at once."""
+        """The items at some positions. Those that are not in memory are read together."""
         versions = self._versions_at(positions)
         needed = self._needed_items.items
-        by_version = {version: needed.pop(version, None) for version in versions}  # the archive caches them
-        missing = [version for version, item in by_version.items() if item is None]
+        item_by_version = {
+            version: needed.pop(version, None) for version in versions
+        }  # the caller caches them
+        missing = [version for version, item in item_by_version.items() if item is None]
         if missing:
             read = self._store.read_at(self._place, missing)
-            by_version |= zip(missing, items_in(self._place, read), strict=True)
+            item_by_version |= zip(missing, items_in(self._place, read), strict=True)
             self._items_read += len(read)
             self._items_weight += sum(map(weight_of, read))
-        items = [item for item in by_version.values() if item is not None]
+        items = [item for item in item_by_version.values() if item is not None]
         if positions and positions[-1] not in self._needed and items[-1].id != self._id_of(positions[-1]):
-            raise StoreFailed(f"{self._place} was removed while it was open, and another was begun")
+            raise StoreFailed(f"{self._place} was removed while it was open, and begun again")
         return items
 
     def _versions_at(self, positions: Sequence[int]) -> list[int]:
@@ -357,7 +358,7 @@ class _PageLoader:
 
 def _window(view: View, cuts: Mapping[str, Cut]) -> range:
     """The positions that the next request will probably show: those from the earliest cut on."""
-    positions = [view.log.find(cut.first or cut.whole, view.end) for cut in cuts.values()]
+    positions = [view.log.find(cut.first or cut.first_whole, view.end) for cut in cuts.values()]
     known = [position for position in positions if position is not None]
     return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
 

@@ -222,7 +222,7 @@ class Compactions:
     ) -> None:
         """Let the compactor plan in the background; with `waits`, wait until it is done.
 
-        Nothing is done if the view was edited since, such as by a compaction that just ended.
+        Nothing is done if the transcript has newer edits than `view`, as after a compaction that just ended.
         """
         if self.compactor is None or self.writer.is_closed:
             return
@@ -254,7 +254,7 @@ class Compactions:
     async def make_room(
         self, view: View, guard: Guard, room: Room, by: Compactor, *, is_manual: bool = False
     ) -> Outcome | None:
-        """Compact and wait for it: for a context that does not fit otherwise, or a call of the verb `run`."""
+        """Compact, and wait for the outcome: for a context that does not fit otherwise, or the verb `run`."""
         while self.is_running:
             await self._wait(None)
             view, guard = self.latest_view()
@@ -368,8 +368,8 @@ class _Run:
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
         """Plan and carry out, in several steps if the summary needs more input than the model can read.
 
-        A failure of the model lowers the number of tokens it is given, to 0 during a pause: then another plan
-        is made for that number.
+        A failure of the model lowers the number of tokens that it is given (to 0 during a pause), and another
+        plan is made for that number.
         """
         outcome: Outcome | None = None
         while True:
@@ -380,7 +380,7 @@ class _Run:
             if not isinstance(plan, Plan):
                 return plan if outcome is None else outcome
             latest = await self._carry_out(plan, guard)
-            outcome = latest if latest or not outcome else outcome
+            outcome = latest if latest or not outcome else outcome  # a kept one stays
             has_more = latest and plan.request is not None and plan.request.is_part
             can_try_otherwise = not latest and self._tokens_read != reads
             if not (has_more or can_try_otherwise):
@@ -415,20 +415,20 @@ class _Run:
     async def _carry_out(self, plan: Plan, guard: Guard) -> Outcome:
         metrics = self._shared.metrics
         if plan.request is not None and not self._can_write:
-            return Outcome("discarded", "no model writes the summary")
+            return Outcome("discarded", "no model can write the summary now")
         async with AsyncExitStack() as stack:
             try:
                 compacting = Compacting(self._log.place, MAIN, plan)
-                done = await stack.enter_async_context(self._writer.hooks.around(compacting))
+                fire_after = await stack.enter_async_context(self._writer.hooks.around(compacting))
             except Exception as fault:
                 metrics.discarded += 1
                 metrics.fault = type(fault).__name__
                 return await self._finish(plan, guard, fault=f"a hook refused it: {type(fault).__name__}")
-            outcome = await self._recorded(plan, guard)
-            await done(Compacted(self._log.place, MAIN, plan, outcome))
+            outcome = await self._record(plan, guard)
+            await fire_after(Compacted(self._log.place, MAIN, plan, outcome))
             return outcome
 
-    async def _recorded(self, plan: Plan, guard: Guard) -> Outcome:
+    async def _record(self, plan: Plan, guard: Guard) -> Outcome:
         """Record the edits of a plan, and the summary that it requests."""
         metrics = self._shared.metrics
         if plan.request is None:
@@ -442,7 +442,7 @@ class _Run:
             async with renewed(self._log, partial(_renewal, note)):
                 return await self._summarize(plan, plan.request, guard, note)
         except asyncio.CancelledError:
-            await AWAITED.do(self._log, lambda: self._log.commit(partial(_abandon, note)))
+            await AWAITED.do(self._log, lambda: self._log.commit(partial(_abandon_entries, note)))
             raise
         finally:
             metrics.pending = 0
@@ -507,7 +507,7 @@ class _Run:
             fate: Fate = outcome.fate if note is None or fault is None else "failed"
             reason = "" if outcome else outcome.reason
             ended = replace(ended, fate=fate, reason=reason, edits=[edit.id for edit in outcome.edits])
-            return [*edits, *(Written(USAGE, usage) for usage in used), *_ended(note, ended, state)]
+            return [*edits, *(Written(USAGE, usage) for usage in used), *_end_entries(note, ended, state)]
 
         await AWAITED.do(self._log, lambda: self._log.commit(entries))
         self._compactions.is_forced |= bool(outcome) and plan.forced
@@ -539,7 +539,7 @@ def _claim(note: Note, state: State) -> Entries:
     """The entry that leases a plan, and the end of abandoned plans; none if another process works on one."""
     if any(map(_is_leased, state.plans.values())):
         return []
-    ends = [entry for abandoned in state.plans.values() for entry in _abandon(abandoned, state)]
+    ends = [entry for abandoned in state.plans.values() for entry in _abandon_entries(abandoned, state)]
     return [*ends, Written(PLANS, note)]
 
 
@@ -558,9 +558,9 @@ def _is_leased(note: Note) -> bool:
     return is_live(msgspec.convert(note.content["lease"], Lease))
 
 
-def _abandon(note: Note, state: State) -> Entries:
+def _abandon_entries(note: Note, state: State) -> Entries:
     """The entry that ends a plan that nobody works on any more."""
-    return _ended(note, _abandoned(_attempt_in(note)), state)
+    return _end_entries(note, _abandoned(_attempt_in(note)), state)
 
 
 def _attempt_in(note: Note) -> Attempt:
@@ -572,7 +572,7 @@ def _abandoned(attempt: Attempt) -> Attempt:
     return replace(attempt, fate="abandoned", reason="it was broken off, or its process ended")
 
 
-def _ended(note: Note | None, attempt: Attempt, state: State) -> Entries:
+def _end_entries(note: Note | None, attempt: Attempt, state: State) -> Entries:
     """The entry that ends a plan, unless another process has ended it."""
     if note is not None and note.id not in state.plans:
         return []

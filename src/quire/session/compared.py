@@ -17,7 +17,7 @@ from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
 _MIN_MISSED = 0.1
-"""If a provider serves less than it could by a smaller share, that is no miss: caches serve whole blocks."""
+"""A smaller share that a cache could have served, and did not, is no miss: caches serve whole blocks."""
 
 _EXCERPT = 160
 
@@ -47,43 +47,43 @@ class Comparison(NamedTuple):
     """What `again` cost more than from a cache, in USD at list prices."""
 
 
-def before_of(kept: Kept, earlier: Sequence[Kept]) -> Kept | None:
+def before_of(receipt: Kept, earlier: Sequence[Kept]) -> Kept | None:
     """The last earlier request with the same sections, as several agents may take turns; else the last."""
-    same = (receipt for receipt in reversed(earlier) if list(receipt.sections) == list(kept.sections))
+    same = (each for each in reversed(earlier) if list(each.sections) == list(receipt.sections))
     return next(same, earlier[-1] if earlier else None)
 
 
-def compare_requests(before: Kept, kept: Kept) -> Comparison | None:
+def compare_requests(before: Kept, after: Kept) -> Comparison | None:
     """Compare two requests; `None` if the receipt of one is bare."""
-    if before.is_bare or kept.is_bare:
+    if before.is_bare or after.is_bare:
         return None
-    facts = facts_for(kept.model or DEFAULT_MODEL)
-    items, cause = _shared(before, kept)
+    facts = facts_for(after.model or DEFAULT_MODEL)
+    items, cause = _shared(before, after)
     is_start = cause is not None and cause.name in ("model", "tools")
-    tokens = 0 if is_start else _tokens_of_first(before, kept, items)
-    share = tokens / max(kept.tokens, 1)
-    if cause is not None and not _is_cached(before, kept, facts):
+    tokens = 0 if is_start else _tokens_of_first(before, after, items)
+    share = tokens / max(after.tokens, 1)
+    if cause is not None and not _is_cached(before, after, facts):
         return Comparison(items, tokens, share, _short(facts), cost=0.0)
-    again = 0 if cause is None else max(kept.tokens - tokens - _tokens_of_new(before, kept, items), 0)
-    at_provider = _cause_at_provider(before, kept, share, facts)
+    again = 0 if cause is None else max(after.tokens - tokens - _tokens_of_new(before, after, items), 0)
+    at_provider = _cause_at_provider(before, after, share, facts)
     is_missed = at_provider is not None and at_provider.name != "short"
-    missed = round((share - (kept.spending.cached or 0)) * kept.tokens) if is_missed else 0
+    missed = round((share - (after.spending.cached or 0)) * after.tokens) if is_missed else 0
     if cause is None or missed > again:
         cause = at_provider
-    return Comparison(items, tokens, share, cause, again + missed, _extra_cost(again + missed, kept, facts))
+    return Comparison(items, tokens, share, cause, again + missed, _extra_cost(again + missed, after, facts))
 
 
-def _is_cached(before: Kept, kept: Kept, facts: ModelFacts) -> bool:
+def _is_cached(before: Kept, after: Kept, facts: ModelFacts) -> bool:
     """Whether a cache has the earlier request: it is long enough, or the reported usage shows it."""
-    return before.tokens >= (facts.cache_minimum or 0) or kept.spending.usage.cache_read > 0
+    return before.tokens >= (facts.cache_minimum or 0) or after.spending.usage.cache_read > 0
 
 
-def _extra_cost(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
+def _extra_cost(tokens: int, after: Kept, facts: ModelFacts) -> float | None:
     """What tokens that are not read from a cache cost more, in USD; `None` if a price is not known.
 
     If the provider reported its usage, no more tokens than it charged are counted.
     """
-    prices, usage = facts.prices.for_all_input(), kept.spending.usage
+    prices, usage = facts.prices.for_all_input(), after.spending.usage
     if prices.input is None or prices.cache_write is None or prices.cache_read is None:
         return None
     written = tokens
@@ -97,52 +97,52 @@ def _extra_cost(tokens: int, kept: Kept, facts: ModelFacts) -> float | None:
 # Tokens
 
 
-def _tokens_of_first(before: Kept, kept: Kept, items: int) -> int:
+def _tokens_of_first(before: Kept, after: Kept, items: int) -> int:
     """The tokens of tools and of the first items. Whole sections among them are not counted again."""
-    whole, start = max(_whole_sections(before, items), _whole_sections(kept, items), key=lambda row: row[1])
-    counter = counter_for(kept.model or DEFAULT_MODEL)
-    counted = whole + sum(map(counter.count, kept.items[start:items])) + sum(kept.beside.values())
-    return round(counted * _scale(kept))
+    whole, start = max(_whole_sections(before, items), _whole_sections(after, items), key=lambda row: row[1])
+    counter = counter_for(after.model or DEFAULT_MODEL)
+    counted = whole + sum(map(counter.count, after.items[start:items])) + sum(after.beside.values())
+    return round(counted * _scale(after))
 
 
-def _whole_sections(kept: Kept, items: int) -> tuple[int, int]:
+def _whole_sections(after: Kept, items: int) -> tuple[int, int]:
     """The tokens of the sections that are whole within the first items, and where the last of them ends."""
     tokens = end = 0
-    names = [name for name, _ in kept.runs]
-    for name, length in kept.runs:
+    names = [name for name, _ in after.runs]
+    for name, length in after.runs:
         if end + length > items or names.count(name) > 1:
             break
-        tokens, end = tokens + kept.sections[name], end + length
+        tokens, end = tokens + after.sections[name], end + length
     return tokens, end
 
 
-def _tokens_of_new(before: Kept, kept: Kept, items: int) -> int:
+def _tokens_of_new(before: Kept, after: Kept, items: int) -> int:
     """The tokens after the first items that the earlier request did not have at all."""
     earlier = {item.id: item for item in before.items[items:]}
-    new = [item for item in kept.items[items:] if earlier.get(item.id) != item]
-    counter = counter_for(kept.model or DEFAULT_MODEL)
-    tools = schema_tokens([tool for tool in kept.tools if tool not in before.tools], counter)
-    return round((tools + sum(map(counter.count, new))) * _scale(kept))
+    new = [item for item in after.items[items:] if earlier.get(item.id) != item]
+    counter = counter_for(after.model or DEFAULT_MODEL)
+    tools = schema_tokens([tool for tool in after.tools if tool not in before.tools], counter)
+    return round((tools + sum(map(counter.count, new))) * _scale(after))
 
 
-def _scale(kept: Kept) -> float:
+def _scale(after: Kept) -> float:
     """The factor from counted tokens to those of the request: framing, and the calibration of its counter."""
-    return kept.tokens / max(sum(sizes_of(kept).values()), 1)
+    return after.tokens / max(sum(sizes_of(after).values()), 1)
 
 
 # Causes
 
 
-def _shared(before: Kept, kept: Kept) -> tuple[int, Cause | None]:
+def _shared(before: Kept, after: Kept) -> tuple[int, Cause | None]:
     """How many items from the start are equal, and why not more; `None` if items were only added."""
-    items = shared_prefix(before.items, kept.items)
-    if (before.provider, before.model) != (kept.provider, kept.model):
-        names = [f"{receipt.model or 'a model'} at {receipt.provider}" for receipt in (before, kept)]
+    items = shared_prefix(before.items, after.items)
+    if (before.provider, before.model) != (after.provider, after.model):
+        names = [f"{receipt.model or 'a model'} at {receipt.provider}" for receipt in (before, after)]
         return items, Cause("model", f"{names[0]} → {names[1]}")
-    if before.tools != kept.tools:
-        return items, Cause("tools", _changed_tools(before.tools, kept.tools))
+    if before.tools != after.tools:
+        return items, Cause("tools", _changed_tools(before.tools, after.tools))
     is_grown = items >= before.items.stable_length
-    return items, None if is_grown else _cause_at(before, kept, items)
+    return items, None if is_grown else _cause_at(before, after, items)
 
 
 def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:
@@ -156,21 +156,21 @@ def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:
     return "; ".join(texts) or "the order of the tools changed"
 
 
-def _cause_at(before: Kept, kept: Kept, place: int) -> Cause:
-    """Why the item at a place of the earlier request is not at this place any more."""
-    old = before.items[place]
-    new = kept.items[place] if place < len(kept.items) else None
-    view, view_before = kept.items.view, before.items.view
+def _cause_at(before: Kept, after: Kept, index: int) -> Cause:
+    """Why the item at an index of the earlier request is not at this index any more."""
+    old = before.items[index]
+    new = after.items[index] if index < len(after.items) else None
+    view, view_before = after.items.view, before.items.view
     if view is not None and view.log.find(old.id, view.end) is not None:
         return _cause_in_history(old, new, view, view_before)
     section, end = "", 0
     for section, length in before.runs:  # noqa: B007
         end += length
-        if end > place:
+        if end > index:
             break
-    if before.plan.slow is not None and place >= before.plan.slow:
+    if before.plan.slow is not None and index >= before.plan.slow:
         return Cause("volatile", f"{section!r} changes from call to call, and stands before the history")
-    name = "instructions" if place < before.plan.static else "section"
+    name = "instructions" if index < before.plan.static else "section"
     return Cause(name, f"{section!r} has changed")
 
 
@@ -192,14 +192,14 @@ def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View
     return Cause("cut", "the room was full: the cut moved")
 
 
-def _cause_at_provider(before: Kept, kept: Kept, share: float, facts: ModelFacts) -> Cause | None:
+def _cause_at_provider(before: Kept, after: Kept, share: float, facts: ModelFacts) -> Cause | None:
     """Why a provider served less of a request than it could; `None` if it served enough."""
-    reported, usage = kept.spending.cached, kept.spending.usage
+    reported, usage = after.spending.cached, after.spending.usage
     if reported is None or share - reported <= _MIN_MISSED:
         return None
     if facts.cache_minimum is not None and share * usage.input < facts.cache_minimum:
         return None if usage.cache_read else _short(facts)
-    gap = kept.created_at - before.created_at
+    gap = after.created_at - before.created_at
     if facts.cache_seconds is not None and gap > facts.cache_seconds:
         minutes, lifetime = gap / 60, facts.cache_seconds / 60
         return Cause("time-out", f"it came {minutes:,.0f} min later; entries are kept for {lifetime:g} min")
@@ -230,25 +230,24 @@ Path = tuple[str | int, ...]
 Change = tuple[Path, bytes, bytes]
 
 
-def first_change(before: Kept, kept: Kept) -> FirstChange | None:
+def first_change(before: Kept, after: Kept) -> FirstChange | None:
     """Find the first byte that differs, in the order in which providers read: the conversation last.
 
     Cache marks are left out, because they differ in each request, and are not cached themselves. `Forgotten`
     if one of the requests cannot be rendered again.
     """
-    old, new = (receipt.payload(cache=False).payload for receipt in (before, kept))
-    history = HISTORY.get(kept.provider, "")
+    old, new = (receipt.payload(cache=False).payload for receipt in (before, after))
+    history = HISTORY.get(after.provider, "")
     fields = sorted({**new, **old}, key=lambda name: name == history)
     change = _first(_changed(old.get(name), new.get(name), (name,)) for name in fields)
     if change is None:
         return None
     path, was, now = change
-    same = next(
-        (n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now))
-    )
-    texts = [text[same : same + _EXCERPT].decode(errors="replace") for text in (was, now)]
+    pairs = enumerate(zip(was, now, strict=False))
+    start = next((n for n, (a, b) in pairs if a != b), min(len(was), len(now)))
+    texts = [text[start : start + _EXCERPT].decode(errors="replace") for text in (was, now)]
     is_growth = path == (history, len(old.get(history, ())))
-    return FirstChange(_offset(kept.request(), path) + same, _path_text(path), is_growth, *texts)
+    return FirstChange(_offset(after.request(), path) + start, _path_text(path), is_growth, *texts)
 
 
 def _changed(old: Any, new: Any, path: Path) -> Change | None:
@@ -258,7 +257,7 @@ def _changed(old: Any, new: Any, path: Path) -> Change | None:
         return _first(_changed(old.get(name), new.get(name), (*path, name)) for name in {**new, **old})
     if _are(list, old, new):
         pairs = enumerate(zip(old, new, strict=False))
-        change = _first(_changed(a, b, (*path, place)) for place, (a, b) in pairs)
+        change = _first(_changed(a, b, (*path, index)) for index, (a, b) in pairs)
         end = min(len(old), len(new))
         if change is not None or len(old) == len(new):
             return change

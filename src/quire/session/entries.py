@@ -38,8 +38,8 @@ class BegunCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is"
 
     calls: list[str]
     lease: Lease
-    job: str | None = None
-    """The claim of the job that the calls are part of."""
+    job_claim: str | None = msgspec.field(default=None, name="job")
+    """The claim under which a worker does the job that the calls are part of."""
 
 
 class ApprovedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="approved"):
@@ -129,4 +129,4 @@ def _decode(item: Item, kind: Any) -> Any:
     try:
         return msgspec.convert(item.content if isinstance(item, Note) else None, kind)
     except msgspec.ValidationError as fault:
-        raise StoreDamaged(f"the entry {item.id} is none of its stream: {fault}") from None
+        raise StoreDamaged(f"the entry {item.id} is not a valid entry of its stream: {fault}") from None

@@ -64,7 +64,7 @@ def find(log: Log, text: str) -> list[str]:
         recorded = [item for transcript in log.state.transcripts.values() for item in transcript.recorded()]
         of_jobs = [item for job in log.state.jobs.pending.values() for item in (_arguments(job), *job.items)]
         items = {item.id: item for item in (*recorded, *log.state.pool, *of_jobs)}
-    return [item.id for item in items.values() if any(wanted in text.casefold() for text in _texts(item))]
+    return [item.id for item in items.values() if any(wanted in each.casefold() for each in _texts(item))]
 
 
 def _arguments(job: PendingJob) -> Note:
@@ -134,7 +134,7 @@ def _top_of(name: str, names: Collection[str]) -> str:
 
 def _names_above(name: str) -> list[str]:
     """The part before each slash of a name, the shortest first."""
-    return [name[:place] for place, letter in enumerate(name) if letter == "/"]
+    return [name[:index] for index, letter in enumerate(name) if letter == "/"]
 
 
 def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
@@ -160,7 +160,7 @@ def forget(log: Log, ids: Sequence[str]) -> None:
 
 @on_removed
 def _forget_removed(store: Store, place: Place, _: Collection[str]) -> None:
-    """Erase quotes of a removed conversation or document, whose intent was noted before."""
+    """Erase the quotes of a removed conversation or document. `note_removed` has noted the intent."""
     if store.version(links := Place(place.scope, LINKS)):
         finish_erasing(open_log(store, links), waits=True)
 
@@ -343,9 +343,9 @@ class _Erasing:
     def _find_derived(self) -> None:
         """Add the items of all families that have an erased item as a source, until no more are found."""
         rows = [(family, log, _rows(log.reload())) for family, log in self._all()]
-        count = -1
-        while count < len(self.names):
-            count = len(self.names)
+        known_count = -1
+        while known_count < len(self.names):
+            known_count = len(self.names)
             for family, log, own in rows:
                 digest = digest_of(log.place.conversation)
                 for item in self._derived(family, log.state, own):
@@ -482,19 +482,19 @@ def _handles_of(item: Item) -> set[str]:
 
 
 class _Covered:
-    """Tells which summaries of a transcript cover one of some ids."""
+    """Tells which summaries of a transcript cover an item with one of some ids."""
 
     def __init__(self, transcript: Transcript, ids: Collection[str]) -> None:
         self._view, self._ids = transcript.view, ids
-        found = (self._view.log.find(item_id, self._view.end) for item_id in ids)
-        self._places = sorted(place for place in found if place is not None)
+        positions = (self._view.log.find(item_id, self._view.end) for item_id in ids)
+        self._positions = sorted(position for position in positions if position is not None)
 
     def by(self, summary: Summary) -> bool:
         """Whether a summary covers one of the ids, or folds in a summary with one of them."""
         log, end = self._view.log, self._view.end
-        if not self._places or log.find(summary.id, end) is None:
+        if not self._positions or log.find(summary.id, end) is None:
             return False
         if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        starts = [(bisect_left(self._places, start), stop) for start, stop in log.area(summary, end)]
-        return any(n < len(self._places) and self._places[n] < stop for n, stop in starts)
+        starts = [(bisect_left(self._positions, start), stop) for start, stop in log.area(summary, end)]
+        return any(n < len(self._positions) and self._positions[n] < stop for n, stop in starts)

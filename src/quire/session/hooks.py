@@ -171,8 +171,8 @@ RECORDING = (Adding, Added, Dropping, Dropped)
 Doing = Replying | Requesting | Calling | Building | Recalling | Compacting
 """The events that a generator hook can run around."""
 
-_Done = Replied | Requested | Called | Built | Recalled | Compacted
-Event = Adding | Added | Dropping | Dropped | Doing | _Done
+_AfterWork = Replied | Requested | Called | Built | Recalled | Compacted
+Event = Adding | Added | Dropping | Dropped | Doing | _AfterWork
 """Any event of a session."""
 
 _AFTER: dict[type, type] = {
@@ -185,10 +185,10 @@ _AFTER: dict[type, type] = {
     Recalling: Recalled,
     Compacting: Compacted,
 }
-"""By event of something about to happen, the event after it has happened."""
+"""By the event before something happens, the event after it."""
 
-Done = Callable[[_Done], Awaitable[None]]
-"""Fires the event after something has happened."""
+FireAfter = Callable[[_AfterWork], Awaitable[None]]
+"""Fires the event after the work that a hook can run around."""
 
 
 class Hook:
@@ -208,7 +208,7 @@ class Hook:
         self.is_around = isgeneratorfunction(function)
         if self.is_around and not set(events) <= set(get_args(Doing)):
             known = ", ".join(event.__name__ for event in get_args(Doing))
-            raise InvalidValue(f"hook {cut(self.name)!r} is a generator: it hears only {known}")
+            raise InvalidValue(f"hook {cut(self.name)!r} is a generator: it can only be a hook of {known}")
 
     def __call__(self, event: Any) -> Any:
         return self.function(event)
@@ -264,19 +264,19 @@ class Hooks:
         return any(not set(each.events).isdisjoint(RECORDING) for each in self.all)
 
     @asynccontextmanager
-    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[FireAfter, None]:
         """Fire an event before the block, which is given a function that fires the event after it."""
         if not self.all:
             yield _ignore
             return
         started: list[tuple[Hook, Generator[Any, Any, Any]]] = []
-        after: _Done | None = None
+        after: _AfterWork | None = None
         fault: BaseException | None = None
 
-        async def done(ended: _Done) -> None:
+        async def fire_after(event_after: _AfterWork) -> None:
             nonlocal after
-            after = ended
-            await self.fire(ended, may_wait=may_wait)
+            after = event_after
+            await self.fire(event_after, may_wait=may_wait)
 
         await self.fire(event, may_wait=may_wait)
         try:
@@ -285,7 +285,7 @@ class Hooks:
                     generator = each(event)
                     next(generator, None)
                     started.append((each, generator))
-            yield done
+            yield fire_after
         except BaseException as error:
             fault = error
             raise
@@ -323,17 +323,17 @@ class Hooks:
 
 
 class DraftHooks(Hooks):
-    """The hooks of a draft. Events of recorded items are not fired before it is merged."""
+    """The hooks of a draft. It fires events of recorded items only when it is merged."""
 
     def __init__(self, outer: Hooks) -> None:
         super().__init__(outer.all)
         self._outer = outer
 
     @asynccontextmanager
-    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[Done, None]:
+    async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[FireAfter, None]:
         """Fire the events of the work at once."""
-        async with self._outer.around(event, may_wait=may_wait) as done:
-            yield done
+        async with self._outer.around(event, may_wait=may_wait) as fire_after:
+            yield fire_after
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Fire an event at once, unless it is of recorded items."""
@@ -355,10 +355,10 @@ async def _call(called: Hook, event: Event, may_wait: bool) -> None:
 
 
 async def _ignore(_: object) -> None:
-    """The `Done` of a session without hooks."""
+    """The `FireAfter` of a session without hooks."""
 
 
-def _end(generator: Generator[Any, Any, Any], after: _Done | None, fault: BaseException | None) -> None:
+def _end(generator: Generator[Any, Any, Any], after: _AfterWork | None, fault: BaseException | None) -> None:
     """Run a generator from its `yield` to its end, with the event after the work or with its error."""
     try:
         if after is None and fault is not None:
@@ -372,7 +372,7 @@ def _end(generator: Generator[Any, Any, Any], after: _Done | None, fault: BaseEx
             return
         raise
     generator.close()
-    raise RuntimeError("a hook around something yields once")
+    raise RuntimeError("a hook that is a generator must yield exactly once")
 
 
 def _async_refused(refused: Hook) -> str:

@@ -24,7 +24,7 @@ from quire.session.entries import (
     job_entry,
     note_of,
 )
-from quire.session.leases import claimed, is_held, renewed
+from quire.session.leases import hold_claim, is_held, renewed
 from quire.session.log import CLAIMS, Entries, Log, open_log
 from quire.session.state import JobsState, PendingJob, State, Written
 from quire.stores import Place, Store
@@ -65,12 +65,7 @@ class Job(NamedTuple):
     """Whether a running turn takes the message into its next request, instead of a new turn answering it."""
 
     @staticmethod
-    def of(
-        message: Message | str | None = None,
-        *,
-        id: str | None = None,
-        **fields: Any,
-    ) -> "Job":
+    def of(message: Message | str | None = None, *, id: str | None = None, **fields: Any) -> "Job":
         """A job with a new id, or with the id of the caller: submitting the same id again has no effect."""
         job_id = id or new_id()
         if isinstance(message, str):
@@ -92,17 +87,8 @@ class Outcome(NamedTuple):
     since: int = 0
 
 
-_OPTIONS = (
-    "decisions",
-    "tools",
-    "parameters",
-    "is_streamed",
-    "not_before",
-    "digest",
-    "output",
-    "trace",
-    "steers",
-)
+_OPTIONS = tuple(name for name in Job._fields if name not in ("id", "message", "results", "before"))
+"""The fields of a job that are in its entry, and not items of it."""
 
 
 def _items_of(job: Job) -> list[Item]:
@@ -133,7 +119,7 @@ def _job_of(pending: PendingJob) -> Job:
 
 
 class RunningJob:
-    """A job that this process works on, or why it does not: see `unfinished` and `outcome`."""
+    """A job that this process has claimed, unless `unfinished` or `outcome` says why it has not."""
 
     def __init__(
         self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False, is_forgotten: bool = False
@@ -177,7 +163,7 @@ class OpenJob(NamedTuple):
     place: Place
     job: str
     state: JobState
-    """A worker has claimed a running job; it may have died since. It has to end a cancelled job."""
+    """A running job was claimed by a worker, which may have died since. A cancelled job must still end."""
     not_before: float = 0.0
     """The earliest time to begin, in UTC epoch seconds."""
 
@@ -200,7 +186,7 @@ def open_jobs_of(log: Log) -> list[OpenJob]:
 def _state_of(job_id: str, jobs: JobsState) -> JobState:
     if job_id in jobs.cancelled:
         return "cancelled"
-    return "running" if jobs.holder is not None and jobs.holder.job == job_id else "waiting"
+    return "running" if jobs.current is not None and jobs.current.job == job_id else "waiting"
 
 
 class Jobs:
@@ -271,8 +257,8 @@ class Jobs:
     @property
     def current(self) -> str | None:
         """The id of the job that a worker has claimed and not ended."""
-        holder = self._log.jobs.holder
-        return None if holder is None else holder.job
+        current = self._log.jobs.current
+        return None if current is None else current.job
 
     async def outcome(self, job_id: str) -> Outcome | None:
         """How a job ended; `None` if it has not, or there is none."""
@@ -314,8 +300,8 @@ def said_since(log: Log, version: int) -> bool:
 def version_before_work(log: Log) -> int:
     """The version before the claimed job; if there is none, the version of the conversation."""
     with log.applying:
-        holder = log.jobs.holder
-        return log.version if holder is None else log.state.version_before_job(holder.job)
+        current = log.jobs.current
+        return log.version if current is None else log.state.version_before_job(current.job)
 
 
 async def digest_of_job(log: Log, job_id: str) -> str | None:
@@ -353,13 +339,13 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
     `TurnBusy` if a live process works on a job of this conversation. With `force`, its job is taken over, and
     that process cannot write any more. The claim is staged without reading the log again: the first write in
     the block raises `Behind`, and stores nothing, if others have written more than new jobs meanwhile. If the
-    job has ended, the block is given its outcome. `UnknownId` if there is none.
+    job has ended, the `outcome` of what the block is given says how. `UnknownId` if there is no such job.
     """
     log = writer.log
-    with claimed() as claim:
-        first = ClaimedJob(job_id, claim())
+    with hold_claim() as make_lease:
+        first = ClaimedJob(job_id, make_lease())
         basis: _Basis | None = None
-        lost: list[QuireError] = []
+        claim_faults: list[QuireError] = []
 
         def entries(state: State) -> Entries:
             nonlocal basis
@@ -371,14 +357,14 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
                 raise Behind(f"others went on in {log.place} meanwhile")
             if basis.pending is None:
                 return []
-            if jobs.holder is not None and not force and is_held(jobs.holder.lease):
+            if jobs.current is not None and not force and is_held(jobs.current.lease):
                 raise TurnBusy(f"a job of {log.place} is being done by another")
             return [Written(JOBS, note_of(first))] if basis.unfinished is None else []
 
         if job_id not in log.state.jobs.pending:
             await AWAITED.do(log, log.catch_up)
         # The claim is stored with the first write of the turn.
-        is_claimed = await AWAITED.stage(log, lambda: writer.stage(entries, lost.append))
+        is_claimed = await AWAITED.stage(log, lambda: writer.stage(entries, claim_faults.append))
         assert basis is not None
         if basis.pending is None or not is_claimed:
             yield await _not_claimed(writer, job_id, basis.unfinished)
@@ -393,7 +379,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
 
         def renewal(state: State) -> Entries:
             is_pending = job_id in state.jobs.pending
-            return [Written(JOBS, note_of(ClaimedJob(job_id, claim())))] if is_pending else []
+            return [Written(JOBS, note_of(ClaimedJob(job_id, make_lease())))] if is_pending else []
 
         token = CLAIMS.set({**CLAIMS.get(), log.place: first.lease.claim})
         try:
@@ -404,7 +390,7 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
                 if log.has_staged:
                     await AWAITED.write(log, log.flush)
         except TurnLost as fault:  # if the claim could not be stored, raise the error that says why
-            raise next(iter(lost), fault) from None
+            raise next(iter(claim_faults), fault) from None
         finally:
             CLAIMS.reset(token)
 

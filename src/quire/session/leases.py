@@ -25,7 +25,7 @@ _running: set[str] = set()
 
 
 @contextmanager
-def claimed() -> Generator[Callable[[], Lease]]:
+def hold_claim() -> Generator[Callable[[], Lease]]:
     """Hold a new claim during the block, which is given a function that makes leases for the claim."""
     claim = new_id()
     _running.add(claim)
@@ -37,12 +37,12 @@ def claimed() -> Generator[Callable[[], Lease]]:
 
 def lease(claim: str) -> Lease:
     """A lease of this process that begins now."""
-    return Lease(claim, now() + LEASE, _process(os.getpid()))
+    return Lease(claim, now() + LEASE, _identity_of(os.getpid()))
 
 
 def is_held(held: Lease) -> bool:
     """Whether a lease is held, by this process or by another that is alive."""
-    if held.process == _process(os.getpid()):
+    if held.process == _identity_of(os.getpid()):
         return held.claim in _running
     return is_live(held)
 
@@ -50,7 +50,7 @@ def is_held(held: Lease) -> bool:
 def is_live(held: Lease) -> bool:
     """Whether a lease was renewed in time, and its process is not known to have ended."""
     machine, process, started = held.process or [None, 0, None]
-    has_ended = machine == _machine() and _started(process) != started
+    has_ended = machine == _machine() and _start_time(process) != started
     return held.until > now() and not has_ended
 
 
@@ -92,9 +92,9 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
 
 
 @cache
-def _process(number: int) -> list[str | int | None]:
-    """Identifies a process of this machine: its start time is included, because numbers are reused."""
-    return [_machine(), number, _started(number)]
+def _identity_of(process: int) -> list[str | int | None]:
+    """`Lease.process` of a process of this machine. The start time is in it, because numbers are reused."""
+    return [_machine(), process, _start_time(process)]
 
 
 @cache
@@ -107,7 +107,7 @@ def _machine() -> str:
         return f"{getnode():x}"
 
 
-def _started(process: object) -> str | None:
+def _start_time(process: object) -> str | None:
     """When a process was started; `None` if there is none, or the system does not say."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]

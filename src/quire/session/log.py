@@ -68,7 +68,7 @@ INTERVAL = 384
 """A checkpoint is due after this many new entries."""
 
 FIRST_INTERVAL = 32
-"""The first checkpoint after an opening is due sooner: until then, each opening applies more entries."""
+"""The same for a log that was just opened: every opening applies all entries since the last checkpoint."""
 
 _CLOSING_INTERVAL = 64
 """A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
@@ -110,13 +110,13 @@ STAGES: ContextVar[frozenset[Place]] = ContextVar("quire_stages", default=frozen
 class Staged(NamedTuple):
     """A write that is applied to the state, but not stored until the next write.
 
-    `lost` is called if others wrote first and the entries do not fit any more: then they are discarded.
+    `on_lost` is called if others wrote first and the entries do not fit any more: then they are discarded.
     """
 
     compute: Compute
     claim: str | None
     entries: Entries
-    lost: Callable[[QuireError], None]
+    on_lost: Callable[[QuireError], None]
 
 
 class StoredState(NamedTuple):
@@ -300,7 +300,7 @@ class Log:
         with self.applying:
             return (self.state if self._sees_staged else self._stored).pool
 
-    def stage(self, compute: Compute, lost: Callable[[QuireError], None]) -> Entries:
+    def stage(self, compute: Compute, on_lost: Callable[[QuireError], None]) -> Entries:
         """Compute entries, apply them, and return them. They are stored with the next write."""
         with self.lock:
             try:
@@ -312,7 +312,7 @@ class Log:
                     raise
                 entries = self._computed(compute, self._claim)  # others may have removed the fault
             if entries:
-                self._stage(Staged(compute, self._claim, entries, lost))
+                self._stage(Staged(compute, self._claim, entries, on_lost))
             return entries
 
     @property
@@ -351,14 +351,14 @@ class Log:
             except BaseException:
                 self.state, self._staged = state, staged
                 raise
-            for index, one in enumerate(staged):
+            for index, write in enumerate(staged):
                 try:
-                    self._stage(one._replace(entries=self._computed(one.compute, one.claim)))
+                    self._stage(write._replace(entries=self._computed(write.compute, write.claim)))
                 except QuireError as fault:
                     if not isinstance(fault, Conflict):
                         fault = Conflict(f"others wrote to {self.place} first: {fault}")
                     for discarded in staged[index:]:  # the later ones depend on this one
-                        discarded.lost(fault)
+                        discarded.on_lost(fault)
                     break
 
     def catch_up(self) -> Entries:
@@ -366,10 +366,10 @@ class Log:
         with self.lock:
             staged, before = [entry for write in self._staged for entry in write.entries], self.version
             self.flush()
-            rebased: Entries = []  # entries that others wrote before the flush
+            of_others: Entries = []  # what others wrote first, found by the flush
             if self.version != before + len(staged):
                 own = {entry.item.id for entry in staged}
-                rebased = [entry for entry in self.recorded(before) if entry.item.id not in own]
+                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own]
             self._checkpoint.links = None  # it is out of date
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
@@ -385,7 +385,7 @@ class Log:
                 self._apply(self.state, new)
                 self._last = stored[-1].body
                 self._applied_weight += _weight_of(stored)
-            return [*rebased, *new]
+            return [*of_others, *new]
 
     def reload(self) -> Entries:
         """Read all entries again, and return them. If the read fails, the state does not change."""
@@ -426,13 +426,13 @@ class Log:
         return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
-        """Write one item that is neither an edit nor a result: no check against the state is needed."""
+        """Write one item that is neither an edit nor a result; if possible without the checks of `commit`."""
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
-            fits = transcript is not None and item.id not in transcript and not state.erased_names
+            needs_no_check = transcript is not None and item.id not in transcript and not state.erased_names
             self.check_claim(self._claim)
-            if fits and not self._staged:
+            if needs_no_check and not self._staged:
                 entry = Entry(name, JSON.encode_item(item))
                 try:
                     self.store.append(self.place, (entry,), expected=state.version)
@@ -452,9 +452,9 @@ class Log:
         """Compute entries from the current state, store them after what is staged, and return them.
 
         If others wrote first, the log applies their entries and calls `compute` again; `Conflict` if the
-        result does not fit. With `expected`, or without `rebases`, it raises `Conflict` at once: the staged
-        entries are computed again from the new state, and stay staged. An item that has a forgotten item as
-        its source is written as a tombstone.
+        result does not fit. With `expected`, or without `rebases`, it raises `Conflict` instead of calling
+        `compute` again; staged entries stay staged, computed again from the new state. An item that has a
+        forgotten item as its source is written as a tombstone.
         """
         with self.lock:
             others_wrote = False
@@ -571,7 +571,7 @@ class Guard:
     """
 
     def __init__(self, *logs: Log) -> None:
-        watched = {log for one in logs for log in (one, one.root)}
+        watched = {*logs, *(log.root for log in logs)}
         self._counts = {log: log.state.forget_count for log in watched}
 
     @property

@@ -32,7 +32,7 @@ async def hooked_request(hooks: Hooks, request: Requesting) -> AsyncGenerator[Ca
     if not hooks.all:
         yield set_answer
         return
-    async with hooks.around(request) as done:
+    async with hooks.around(request) as fire_after:
         began_at = monotonic()
         with noting_retries() as retries:
             try:
@@ -43,7 +43,7 @@ async def hooked_request(hooks: Hooks, request: Requesting) -> AsyncGenerator[Ca
             finally:
                 seconds = monotonic() - began_at
                 place, provider, model = request[:3]
-                await done(Requested(place, provider, model, answer, tuple(retries), seconds, fault))
+                await fire_after(Requested(place, provider, model, answer, tuple(retries), seconds, fault))
 
 
 class Metered:
@@ -81,9 +81,9 @@ def hooked_recall(
     """Run a search, and fire `Recalling` and `Recalled` around it; for code that cannot await."""
 
     async def search() -> Sequence[Quote]:
-        async with hooks.around(Recalling(place, question)) as done:
+        async with hooks.around(Recalling(place, question)) as fire_after:
             found = find()
-            await done(Recalled(place, question, found))
+            await fire_after(Recalled(place, question, found))
             return found
 
     return run_on_loop(search()) if hooks.all else find()

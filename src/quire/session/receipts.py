@@ -42,15 +42,7 @@ from quire.sections import TURN, History, Settings
 from quire.session.log import Entries, Log
 from quire.session.provenance import names_of
 from quire.session.spending import Spending
-from quire.session.state import (
-    State,
-    Written,
-    candidates_note,
-    detail_note,
-    is_in,
-    item_digest,
-    sources_of,
-)
+from quire.session.state import State, Written, candidates_note, detail_note, is_in, item_digest, sources_of
 from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
 from quire.stores.streams import ALL, RECEIPT_PARTS, RECEIPTS, SOURCES, USAGE
@@ -115,7 +107,7 @@ class Kept:
 
         A history that is split by quotes before its question has two runs.
         """
-        split_section, behind = self._content.get("split", ("", 0))
+        split_section, behind = self._content.get("split", ("", 0))  # items behind the quotes
         runs = [(row["name"], row["shown"]) for row in self._content.get("parts", ())]
         runs = [(name, shown - behind if name == split_section else shown) for name, shown in runs]
         return [*runs, (split_section, behind)] if behind else runs
@@ -214,8 +206,8 @@ class Kept:
     def parameters(self) -> Mapping[str, Any] | None:
         """The parameters that were sent with the payload or replaced its fields; `None` if not known."""
         self._check_whole()
-        given: Mapping[str, Any] | None = self._note("parameters", "the parameters")
-        return given
+        parameters: Mapping[str, Any] | None = self._note("parameters", "the parameters")
+        return parameters
 
     def request(self) -> dict[str, Any]:
         """The arguments of the client's method: the payload with the parameters, as far as these are known.
@@ -258,17 +250,16 @@ class Kept:
         A history has its whole view. Other sections have only the items that they showed.
         """
         self._check_whole()
-        return tuple(
-            Piece(Settings(row["name"], required=not row.get("is_in_rows")), shown)
-            if view is None
-            else Piece(
-                History(name=row["name"]),
-                _content_of(row, shown) if row.get("is_filtered") else view,
-                source=view,
-            )
-            for row, shown, view in self._rows()
-            if row.get("rule") != LEDGER  # the history makes one
-        )
+        pieces: list[Piece] = []
+        for row, shown, view in self._rows():
+            if row.get("rule") == LEDGER:
+                continue  # the history makes a new one
+            if view is None:
+                pieces.append(Piece(Settings(row["name"], required=not row.get("is_in_rows")), shown))
+            else:
+                content = _content_of(row, shown) if row.get("is_filtered") else view
+                pieces.append(Piece(History(name=row["name"]), content, source=view))
+        return tuple(pieces)
 
     def _rows(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Item], View | None]]:
         """The stored row of each section, with the items it showed and its view if it is a history."""
@@ -324,7 +315,7 @@ class Kept:
         for transcript in self._state.transcripts.values():
             if reference in transcript:
                 return transcript.get(reference)
-        raise StoreDamaged("an item that a receipt names is not here")
+        raise StoreDamaged(f"the receipt of version {self.version} names an item that is not in the log")
 
 
 def _content_of(row: Mapping[str, Any], shown: Sequence[Item]) -> list[Item]:
@@ -513,7 +504,7 @@ class _ReceiptWriter:
             for selection in self._selected.values()
             if selection.items
         }
-        # By digest; the candidates of a section by the name of the section.
+        # New receipt parts by digest; the candidates of a section by the name of the section.
         self._new: dict[bytes, Item] = {}
 
     def _names(self, quotes: Iterable[Quote]) -> list[str]:
@@ -590,7 +581,7 @@ class _ReceiptWriter:
         return self._keep(detail_note(plain, sources))
 
     def _keep(self, item: Item) -> int:
-        """The version of a part, which is added to the entries if it is not stored yet."""
+        """The version of a receipt part. A part that is not stored yet becomes a new entry."""
         digest, state = item_digest(item), self._state
         if digest not in state.receipt_parts:
             self._new.setdefault(digest, item)
@@ -669,15 +660,16 @@ class Digests:
 
     def of(self, payload: Mapping[str, Any], wire: str) -> Callable[[], str]:
         """A function that returns the digest of a payload; the first call computes it."""
+        # The field with the messages is the longest list.
         name = max(payload, key=lambda key: len(payload[key]) if isinstance(payload[key], list) else -1)
         if not isinstance(payload[name], list):
             return hashlib.sha256(encode(payload)).hexdigest
         messages: list[Any] = payload[name]
         keys = list(payload)
-        place = keys.index(name)
+        index = keys.index(name)
         fields = [encode(key) + b":" + encode(payload[key]) for key in keys if key != name]
-        head = b"{" + b",".join([*fields[:place], encode(name) + b":["])
-        tail = b"]" + b"".join(b"," + field for field in fields[place:]) + b"}"
+        head = b"{" + b",".join([*fields[:index], encode(name) + b":["])
+        tail = b"]" + b"".join(b"," + field for field in fields[index:]) + b"}"
         return cache(lambda: self._continued(wire, head, messages, tail))
 
     def _continued(self, wire: str, head: bytes, messages: list[Any], tail: bytes) -> str:

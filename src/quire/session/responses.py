@@ -26,8 +26,8 @@ def decoded(response: Any) -> Any:
     try:
         return json.loads(response)
     except (ValueError, RecursionError):
-        what = f"{len(response):,} characters are no JSON, and so no response of a client"
-        raise WrongType(f"{what}: a text must be recorded by `session.assistant`") from None
+        what = f"a response of {len(response):,} characters is not JSON"
+        raise WrongType(f"{what}: record a text by `session.assistant`") from None
 
 
 def feed(reader: StreamReader, event: Any) -> None:

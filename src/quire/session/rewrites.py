@@ -10,15 +10,7 @@ from functools import cache
 from quire.errors import CallPending, EditRefused, InvalidValue, cut
 from quire.items import ConfigChange, Hide, Item, Message, Span, Summary, ToolCall, ToolResult, Undo
 from quire.memory import RECALL
-from quire.state import (
-    EDIT,
-    View,
-    is_instruction,
-    is_output,
-    is_user_message,
-    spans_over,
-    view_after,
-)
+from quire.state import EDIT, View, is_instruction, is_output, is_user_message, spans_over, view_after
 
 Rewrite = Callable[[View], Sequence[Item]]
 """Given a view, returns the items to record. It may be called again, and then returns equal items."""

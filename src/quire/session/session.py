@@ -160,13 +160,13 @@ class AioSession:
         edit = editing(_id_of(message), _new_item(Message, "user", content, **fields))
         return cast(Message, (await self._rewrite(edit, to))[0])
 
-    async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
+    async def build(self, template: Template, **options: Unpack[BuildOptions]) -> Context:
         """Build the context of the next request. Nothing is sent, and no receipt is kept.
 
         `record` or `context.sent` keep the receipt. See `BuildOptions` for the options. `Session.build` runs
         async sections on an event loop of its own; in a coroutine use `session.aio.build`.
         """
-        return await self._turns.build(self._io, template, **asked)
+        return await self._turns.build(self._io, template, **options)
 
     async def record(
         self,
@@ -181,11 +181,11 @@ class AioSession:
 
         `sent` is the context that the response answers, or a rendering of it. The default is the last
         rendering of this task (outside of a task, of this thread), or its last one for `provider`. If that
-        one has its answer already, and another task waits for one, `InvalidValue` is raised. If this task has
-        rendered nothing, the request was not rendered by a session: then `provider` says how to read the
-        response. The receipt of the request is kept with the response, unless `context.sent` kept it before.
-        `parameters` are what was sent beside the rendering, such as the model and the temperature; without
-        them the receipt marks the parameters as unknown.
+        rendering was answered before, and one of another task waits for its answer, `InvalidValue` is raised.
+        If this task has rendered nothing, the request is taken as one of your own: then `provider` says how
+        to read the response. The receipt of the request is kept with the response, unless `context.sent` kept
+        it before. `parameters` are what was sent beside the rendering, such as the model and the temperature;
+        without them the receipt marks the parameters as unknown.
 
         The usage is added to the spending, and calibrates the token counter. A response that is only an error
         raises `ModelFailed`. If a stream breaks, the part that came is recorded as interrupted, and the error
@@ -246,7 +246,7 @@ class AioSession:
 
         The child may be any conversation of the same scope and store. Returns the items recorded here.
         """
-        checked_type(child, Session, "a session merges a session")
+        checked_type(child, Session, "what is merged must be a session")
         summarizer = None
         if keep == "summary" or model is not None:
             summarizer = Metered(self._compaction.checked_writer(model), self._turns.prices, self._writer)
@@ -642,10 +642,10 @@ def _view(log: Log, name: str) -> View:
 
 
 def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:
-    """The open call that a provider means by a call id: the first one of the newest reply that has calls so.
+    """The open call that a provider means by a call id. Of several, it is in the newest reply.
 
-    A call is recorded as `a_2` if the id `a` was in use. If no call matches, a result with the name of its
-    tool (`has_name`) is recorded without one; otherwise the log is read again before an error is raised.
+    A call `a` is recorded as `a_2` if the id `a` was in use. If no call matches, and the caller has named the
+    tool (`has_name`), the result needs no call: `None`. Otherwise the log is read again, then `UnknownId`.
     """
     matches = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
     for attempt in range(2):
@@ -667,7 +667,7 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
 
 
 def _last_edit(view: View) -> str:
-    """The id of the last edit that is in force; pins by the library itself are passed over."""
+    """The id of the last edit that is in force, except undos, and pins that no user made."""
     undone: set[str] = set()
     for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
         is_automatic = isinstance(edit, Pin) and is_below(own_origin(edit), "user")

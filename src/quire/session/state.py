@@ -138,8 +138,8 @@ def _part_digest(body: bytes, skimmed: _SkimmedPart) -> bytes:
 def sources_of(item: Item) -> Collection[str]:
     """The names of the items that an item lists as its sources. Items that its spans cover are not included.
 
-    The name of an item of this conversation, of its parent or of a fork is its id. The name of an item of any
-    other conversation is `digest/id`, with the digest of that conversation.
+    An item of this conversation, of the one it was forked from, or of a fork of it is named by its id. An
+    item of any other conversation is named `digest/id`, with the digest of that conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
@@ -153,7 +153,8 @@ ReadPast = Callable[[Note], tuple[Transcript, int]]
 _MAX_ENDED_JOBS = 32
 """How many of the latest ended jobs stay in the state, so that a repeated submission is recognized.
 
-Cancelled jobs stay without a limit: if a job was cancelled before it began, no other entry shows its message.
+Cancelled jobs all stay. A repeated submission of an older job is recognized by its message in the transcript,
+and a job that was cancelled before it began has left none there.
 """
 
 _MAX_RECEIPT_PARTS = 512
@@ -171,12 +172,12 @@ class Versions:
     ) -> None:
         """`firsts` has the first version of each archived page."""
         self._start = 0 if outline is None else outline.start
-        self._archived = 0 if outline is None else outline.end - outline.start
+        self._archived_count = 0 if outline is None else outline.end - outline.start
         self._firsts, self._load_page = firsts, load_page
         self._recent = array("Q")
 
     def __len__(self) -> int:
-        return self._archived + len(self._recent)
+        return self._archived_count + len(self._recent)
 
     def __getitem__(self, index: int) -> int:
         return self.between(index, index + 1)[0]
@@ -191,26 +192,26 @@ class Versions:
 
     def between(self, first: int, last: int) -> list[int]:
         """The versions of the items from the index `first` to before `last`."""
-        versions: list[int] = []
-        archived_last = min(last, self._archived)
+        versions, archived = list[int](), self._archived_count
+        archived_last = min(last, archived)
         while first < archived_last:
             number = (self._start + first) // PAGE
             begin = max(number * PAGE - self._start, 0)
             page = self._load_page(number)[first - begin : archived_last - begin]
             versions += page
             first += len(page)
-        return [*versions, *self._recent[max(first - self._archived, 0) : max(last - self._archived, 0)]]
+        return [*versions, *self._recent[max(first - archived, 0) : max(last - archived, 0)]]
 
     def count_until(self, version: int) -> int:
         """How many items have this version or a lower one."""
         if self._recent and version >= self._recent[0]:
-            return self._archived + bisect_right(self._recent, version)
+            return self._archived_count + bisect_right(self._recent, version)
         index = bisect_right(self._firsts, version) - 1
         if index < 0:
             return 0
         number = self._start // PAGE + index
         begin = max(number * PAGE - self._start, 0)
-        return min(begin + bisect_right(self._load_page(number), version), self._archived)
+        return min(begin + bisect_right(self._load_page(number), version), self._archived_count)
 
 
 class CallsState:
@@ -264,7 +265,8 @@ class JobsState:
         self._claim_notes: dict[str, str] = {}  # by job, the note of its entry in `begun`
         self._last_claim_note = ""
         self._items_of_job: list[Item] = []  # the items of the job accepted last, which follow its entry
-        # How many items of that job still come before its message: a note among them is no entry.
+        # How many items of that job are still to come before its message. A note among these is an item of
+        # the job: `apply` does not decode it as an entry.
         self._items_before_message = 0
 
     def copy(self) -> "JobsState":
@@ -276,12 +278,12 @@ class JobsState:
 
     @property
     def claim(self) -> str | None:
-        """The latest claim on a job: only its holder may write a turn."""
+        """The latest claim on a job: only the worker that has it may write a turn."""
         return None if self.last_claimed is None else self.last_claimed.lease.claim
 
     @property
-    def holder(self) -> ClaimedJob | None:
-        """The latest claim, unless its job has ended: the job that is being done."""
+    def current(self) -> ClaimedJob | None:
+        """The latest claim, if its job has not ended: it names the job that is being done, and its worker."""
         return None if self.last_claimed is None else self.begun.get(self.last_claimed.job)
 
     @property
@@ -329,8 +331,8 @@ class JobsState:
         for jobs in (self.pending, self.begun, self.cancelled, self._claim_notes):
             jobs.pop(entry.job, None)
         self.ended[entry.job] = note_id, entry
-        done = [job for job, (_, ended) in self.ended.items() if ended.stop != "cancelled"]
-        for job in done[:-_MAX_ENDED_JOBS]:
+        not_cancelled = [job for job, (_, ended) in self.ended.items() if ended.stop != "cancelled"]
+        for job in not_cancelled[:-_MAX_ENDED_JOBS]:
             del self.ended[job]
 
     def _collect(self, item: Item) -> None:
@@ -398,7 +400,7 @@ class State:
         self.cuts: dict[str, Cut] = {}
         """Where each section was cut in the last request that was sent."""
         self.quote_links: set[tuple[str, str]] = set()
-        """Pairs of digests: a conversation and one that quoted it. Only the conversation `LINKS` has any."""
+        """Pairs of digests: a conversation and one that quoted it. Only logs of `LINKS` have any."""
         self.forgetting: dict[str, Note] = {}
         """Unfinished erasures, by id: each note says what is to be forgotten."""
         self.unwiped: set[str] = set()
@@ -447,8 +449,8 @@ class State:
 
     def drop_jobs(self) -> list[Written]:
         """Entries that end all pending jobs. A worker that runs one loses its claim and cannot write."""
-        holder = self.jobs.holder
-        revoked = [] if holder is None else [ClaimedJob(holder.job, Lease(new_id()))]
+        current = self.jobs.current
+        revoked = [] if current is None else [ClaimedJob(current.job, Lease(new_id()))]
         ended = [EndedJob(job, "removed", self.version_before_job(job)) for job in self.jobs.pending]
         entries: list[JobEntry] = [*revoked, *ended]
         return [Written(JOBS, note_of(entry)) for entry in entries]
@@ -488,14 +490,14 @@ class State:
     def check_version(self, version: int) -> None:
         """Raise `OutOfRange` if there is no such version."""
         if not 0 <= whole(version, "a version") <= self.version:
-            raise OutOfRange(f"there are versions 0 to {self.version}; there is none {version}")
+            raise OutOfRange(f"there is no version {version}; the versions are 0 to {self.version}")
 
     def version_of(self, item_id: str, name: str) -> int:
         """The version of an item of a transcript; `OutOfRange` if the item is inherited."""
         index = self.transcripts[name].view.position(item_id) - self._inherited.get(name, 0)
         if index < 0:
             raise OutOfRange(
-                f"{cut(item_id)!r} is from before this conversation began: fork where it is from"
+                f"{cut(item_id)!r} is from before this conversation began: fork the one that recorded it"
             )
         return self.own_versions[name][index]
 

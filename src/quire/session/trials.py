@@ -23,13 +23,13 @@ class Trial(NamedTuple):
     def fit(self, budget: Budget, model: str, compactor: Compactor | None = None) -> Context:
         """Build the context that the model would see. One plan of the compactor is carried out."""
         template, ask = Template(budget=budget, model=model), Ask(tools=self.tools)
-        at = self._history_index
         if compactor is None:
             return template.fit(self.pieces, ask)
         log = Transcript(_unedited(self.recorded))
-        context = template.fit(self._with(at, log.view), ask)
-        is_smaller = compact(log, compactor, context.room(self.pieces[at].section.name), Pool())
-        return template.fit(self._with(at, log.view), ask) if is_smaller else context
+        context = template.fit(self._with_history(log.view), ask)
+        room = context.room(self.pieces[self._history_index].section.name)
+        is_smaller = compact(log, compactor, room, Pool())
+        return template.fit(self._with_history(log.view), ask) if is_smaller else context
 
     def replay(
         self, budget: Budget, model: str, compactor: Compactor | None = None, *, most: int = 10_000
@@ -68,7 +68,8 @@ class Trial(NamedTuple):
         """The index of the last piece that is a history."""
         return max((at for at, piece in enumerate(self.pieces) if piece.origin is not None), default=0)
 
-    def _with(self, at: int, view: View) -> tuple[Piece, ...]:
+    def _with_history(self, view: View) -> tuple[Piece, ...]:
+        at = self._history_index
         history = self.pieces[at]._replace(content=view, source=None)
         return (*self.pieces[:at], history, *self.pieces[at + 1 :])
 

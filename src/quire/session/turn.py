@@ -10,8 +10,8 @@ All staged entries are stored in one append
 6. before the reader of a stream sees an event about them;
 7. when anybody writes to the conversation, or catches up with it.
 
-A process that is killed loses only what is staged: the model is asked again, and it is unknown whether a call
-ran whose result was staged. A turn that works on a job stages its claim, too. The first append of the turn
+A process that is killed loses only what is staged: the model is asked again, and a call whose result was
+staged may have run. A turn that works on a job stages its claim, too. The first append of the turn
 then claims the job, or fails because others have written since the conversation was read: the job is begun
 again.
 
@@ -30,7 +30,7 @@ from quire.memory import Wishes
 from quire.providers import Parsed, Rendered
 from quire.sections import Catalogue, History, Inbox, Input, Instructions, Section
 from quire.session.aio import AWAITED, Change, Writer
-from quire.session.calls import check_open, is_run
+from quire.session.calls import check_open, is_running
 from quire.session.entries import EndedJob, note_of
 from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
 from quire.session.pool import keeping, ready_notes
@@ -41,7 +41,6 @@ from quire.stores.streams import JOBS, MAIN
 
 _IMMEDIATE = (Catalogue, History, Inbox, Input, Instructions)
 """Sections that never wait for anything."""
-
 
 _MAX_REBUILDS = 8
 """How often a request is built again because others wrote meanwhile."""
@@ -97,13 +96,13 @@ class Turn:
 
     # Requests
 
-    async def build(self, template: Template, **asked: Unpack[BuildOptions]) -> Context:
+    async def build(self, template: Template, **options: Unpack[BuildOptions]) -> Context:
         """Build the context of the next request. If that may wait, what is staged is stored before."""
         may_wait = any(map(_may_wait, template.sections))
         if may_wait or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
         self._check()
-        return await self._turns.build(AWAITED, template, is_own=True, **asked)
+        return await self._turns.build(AWAITED, template, by_agent=True, **options)
 
     async def keep(self, request: Request, parameters: Mapping[str, Any]) -> None:
         """Store the receipt of a request that is about to be sent, with all that is staged.
@@ -161,7 +160,7 @@ class Turn:
             kept = [keeping(self._writer, notes, state)] if notes else []
             check_open(state, calls)
             for call in calls if if_unclaimed else ():
-                if is_run(state, call):
+                if is_running(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             answered = Change.adding(place, name, ready)
             return Change.joined([*kept, answered if asks_hooks else answered._replace(before=())])

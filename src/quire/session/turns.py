@@ -89,8 +89,9 @@ class Request:
     """What its receipt will say; `None` if the rendering is not of a context of this session."""
     guard: Guard | None = None
     receipt_id: str | None = None
-    """The last receipt that was kept of it, with these parameters."""
+    """The id of the last receipt that was kept of it."""
     parameters: Mapping[str, Any] | None = None
+    """The parameters in that receipt."""
     is_learned: bool = False
     """Whether the counter was calibrated by its answer."""
     is_answered: bool = False
@@ -123,24 +124,23 @@ class _Requests(Observer):
     """The requests rendered from one context, by provider, the latest at the end."""
 
     def __init__(
-        self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, is_own: bool, continues: bool
+        self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, by_agent: bool, continues: bool
     ) -> None:
-        """With `is_own`, the caller passes the request of each response: `record` never searches for them.
-
-        `continues` says whether only a few items are new since the last request.
-        """
-        self.turns, self._sources, self._guard, self._is_own = turns, sources, guard, is_own
+        """`continues`: whether only a few items are new since the last request. `by_agent`: see `_Build`."""
+        self.turns, self._sources, self._guard, self._by_agent = turns, sources, guard, by_agent
         self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
 
     def rendered(self, context: Context, rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering; `Forgotten` if something was forgotten since the context was built."""
-        digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._is_own)
+        digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._by_agent)
         sent = SentRequest(
             context, rendered.wire, rendered.model, digest, plan, self._sources, self.turns.conversation
         )
         self.all.pop(rendered.wire, None)
-        self.all[rendered.wire] = self.turns.rendered.add(rendered, sent, self._guard, is_own=self._is_own)
+        self.all[rendered.wire] = self.turns.rendered.add(
+            rendered, sent, self._guard, by_agent=self._by_agent
+        )
 
     def sent(self, provider: str | None, parameters: Mapping[str, Any] | None) -> None:
         """Keep a receipt of a request that is sent."""
@@ -165,13 +165,13 @@ class _RenderedRequests:
         self._by_owner: WeakKeyDictionary[Any, dict[str, Request]] = WeakKeyDictionary()  # by provider
         self._last: Request | None = None
 
-    def add(self, rendered: Rendered, sent: SentRequest, guard: Guard, *, is_own: bool) -> Request:
-        """Make the request of a rendering; unless it `is_own`, it becomes the newest of this task."""
+    def add(self, rendered: Rendered, sent: SentRequest, guard: Guard, *, by_agent: bool) -> Request:
+        """Make the request of a rendering. Unless an agent made it, it becomes the newest of this task."""
         request = Request(copy(rendered), sent, guard)  # a copy, so that the rendering of the caller can go
         key, requests = id(rendered), self._by_rendering
         with self._lock:
             requests[key] = ref(rendered, lambda _: requests.pop(key, None)), request
-            if not is_own:
+            if not by_agent:
                 task = _current_task()
                 request.owner, own = ref(task), self._by_owner.setdefault(task, {})
                 own.pop(rendered.wire, None)  # the last one is at the end
@@ -182,8 +182,8 @@ class _RenderedRequests:
         """The newest request of this task, or its newest one for a provider.
 
         `InvalidValue` if no request of this task waits for an answer, and a request of another task does.
-        `None` if the caller names a provider, and this task has rendered nothing for it: then the response
-        answers a request that no session has rendered.
+        `None` if the caller names a provider, and this task has rendered nothing for it: then the response is
+        taken as the answer to a request of the caller's own, which no session has rendered.
         """
         task = _current_task()
         with self._lock:
@@ -236,8 +236,8 @@ class _Build(NamedTuple):
     io: IO
     template: Template
     options: BuildOptions
-    is_own: bool
-    """Whether the caller passes the request of each response itself, and catches up itself."""
+    by_agent: bool
+    """Whether the turn of an agent builds: it catches up itself, and passes the request of each response."""
 
     @property
     def model(self) -> str | None:
@@ -285,20 +285,20 @@ class Turns:
     # Contexts
 
     async def build(
-        self, io: IO, template: Template, *, is_own: bool = False, **options: Unpack[BuildOptions]
+        self, io: IO, template: Template, *, by_agent: bool = False, **options: Unpack[BuildOptions]
     ) -> Context:
-        """The body of `Session.build`. With `is_own`, see `_Build`."""
+        """The body of `Session.build`. `by_agent`: see `_Build`."""
         checked_type(template, Template, "a context must be built from a Template(History(), budget=8_000)")
         check_names(options, BuildOptions, "Session.build")
         for name, (kind, words) in _KINDS.items():
             if options.get(name) is not None:
                 checked_type(options.get(name), kind, f"Session.build({name}=…) must be {words}")
         building = Building(self._log.place, template)
-        async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as done:
-            context = await self._built(_Build(io, template, options, is_own))
-            await done(Built(self._log.place, context))
+        async with self._writer.hooks.around(building, may_wait=io.awaits_hooks) as fire_after:
+            context = await self._built(_Build(io, template, options, by_agent))
+            await fire_after(Built(self._log.place, context))
         root = self._log.root
-        if root.is_checkpoint_due:  # all items were counted for the first time
+        if root.is_checkpoint_due:  # the build may have counted many items: a checkpoint keeps the counts
             await io.do(root, root.save_checkpoint)
         return context
 
@@ -318,8 +318,8 @@ class Turns:
     async def _compacted(self, build: _Build, gathered: _Gathered, context: Context) -> Context:
         """Begin a compaction if one is due, and return the context with notes about it in the receipt.
 
-        A plain verb and a draft wait for the compaction, and return a context built after it: the event loop
-        of a plain verb does not run between verbs, and a draft ends soon.
+        A plain verb (not of `session.aio`) and a draft wait for the compaction, and return a context built
+        after it: between plain verbs no event loop runs that could go on with it, and a draft ends soon.
         """
         compaction, view = self._compaction, gathered.ask.views[MAIN]
         waits = not build.io.is_offloaded or self._log.root is not self._log
@@ -338,7 +338,7 @@ class Turns:
     async def _catch_up(self, build: _Build) -> None:
         """Apply what others wrote, and finish their erasures, before anything is read."""
         root = self._log.root
-        if not build.is_own:
+        if not build.by_agent:
             await build.io.write(root, root.catch_up)
         if root.state.is_erasing:
             await build.io.do(root, lambda: finish_erasing(root))
@@ -355,7 +355,7 @@ class Turns:
         """Gather and fit; if the context is over budget, compact the main transcript first."""
         gathered = await self._gathered(build)
         # An agent moves new results that are too long into the pool itself.
-        fit_shorter = partial(self._fit, gathered, build, shortens_new=not build.is_own)
+        fit_shorter = partial(self._fit, gathered, build, shortens_new=not build.by_agent)
         try:
             has_compactor = self._compaction.compactor is not None
             fit = partial(self._fit, gathered, build) if has_compactor else fit_shorter
@@ -373,7 +373,7 @@ class Turns:
                     return gathered, await build.io.do(self._log, fit_shorter)
                 raise
         gathered = await self._gathered(build)
-        fit = partial(self._fit, gathered, build, shortens_new=not build.is_own)
+        fit = partial(self._fit, gathered, build, shortens_new=not build.by_agent)
         return gathered, await build.io.do(self._log, fit)
 
     async def _gathered(self, build: _Build) -> _Gathered:
@@ -389,9 +389,9 @@ class Turns:
         if not (hooks.all and isinstance(section, Recall)):
             return await section.items(ask)
         question = section.question(ask)
-        async with hooks.around(Recalling(place, question)) as done:
+        async with hooks.around(Recalling(place, question)) as fire_after:
             content = await section.items(ask)
-            await done(Recalled(place, question, content.quotes))
+            await fire_after(Recalled(place, question, content.quotes))
             return content
 
     def _ask(self, options: BuildOptions) -> Ask:
@@ -425,7 +425,7 @@ class Turns:
             cuts=self._log.state.cuts,
             selected=self._selected(gathered.pieces) if previous is None else None,
             observer=_Requests(
-                self, sources, gathered.guard, is_own=build.is_own, continues=self._continues(build)
+                self, sources, gathered.guard, by_agent=build.by_agent, continues=self._continues(build)
             ),
             output=build.options.get("output"),
             shortens_new=shortens_new,
@@ -513,7 +513,7 @@ class Turns:
         if isinstance(response, Parsed):
             return await reply.record(response)
         if not is_stream(response):
-            return await reply.record(reply.wire.parse(response, sent=reply.rendered))
+            return await reply.record(reply.provider.parse(response, sent=reply.rendered))
         if hasattr(response, "__aiter__") and not io.is_offloaded:
             raise WrongType("an async stream must be recorded by `await session.aio.record(stream)`")
         async for _ in reply.pass_on(response):
@@ -665,8 +665,8 @@ class _Reply:
         self.recorded = Parsed(())
 
     @property
-    def wire(self) -> Provider:
-        """The wire of the response."""
+    def provider(self) -> Provider:
+        """The provider whose format the response has."""
         if not self._name:
             raise InvalidValue(
                 "nothing was rendered in this task or thread that the response could answer: use "
@@ -681,7 +681,7 @@ class _Reply:
 
     async def pass_on(self, events: Any) -> AsyncGenerator[Any, None]:
         """Pass on events, then record the response. If they break off, it is recorded as interrupted."""
-        reader = self.wire.stream(sent=self.rendered)
+        reader = self.provider.stream(sent=self.rendered)
         try:
             if hasattr(events, "__aiter__"):
                 async for event in events:
@@ -712,7 +712,7 @@ def _check_response(parsed: Parsed) -> None:
     """Raise `ModelFailed` for a response that is only an error."""
     if parsed.error is not None and not parsed.items:
         # The text of the provider may quote the request: only the caller may see it, and no log.
-        fault = ModelFailed("the provider answered with an error; its words are in the notes of this one")
+        fault = ModelFailed("the provider answered with an error: the notes of this exception say which")
         fault.add_note(parsed.error)
         raise fault
     if parsed.error is not None:

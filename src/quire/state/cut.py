@@ -24,12 +24,12 @@ class Cut(NamedTuple):
     """Where a history is cut: the ids of the first item that is shown, and of the first that is shown whole.
 
     Results between these are shortened to about `size` tokens. Without a `first` nothing is left out.
-    `known` is the id of the last item when the cut was made; `ledger` is the most tokens of a ledger.
+    `last` is the id of the last item when the cut was made; `ledger` is the most tokens of a ledger.
     """
 
     first: str
-    whole: str
-    known: str
+    first_whole: str
+    last: str
     size: int
     ledger: int = 0
 

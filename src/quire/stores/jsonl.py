@@ -195,7 +195,8 @@ class JSONLinesStore(MemoryStore):
             os.close(self._fd)
         self._fd, self._logs, self._size = None, {}, _HEAD_SIZE
         self._changed = {}
-        self._changes = self._removal = self._changes + 1  # perhaps another file: list all
+        # The path may lead to another file now, so `changes` must list everything.
+        self._changes = self._removal = self._changes + 1
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
@@ -276,7 +277,7 @@ def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[b
     """The lines of entries after a version."""
     for version, stream, body, checksum in checksummed_rows(place, entries, after):
         if b"\n" in body or b"\r" in body or not _is_object(body):
-            raise InvalidValue(f"a body must be one JSON object on one line: {len(body):,} bytes are not")
+            raise InvalidValue(f"a body of {len(body):,} bytes is not one JSON object on one line")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
         yield (
             b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"

@@ -64,7 +64,7 @@ def are_missing(connection: Connection[Any]) -> bool:
 
 
 def create(connection: Connection[Any]) -> bool:
-    """Create the tables if they are missing, and return whether this call did; calls at once are safe."""
+    """Create the tables if they are missing, and return whether this call did. Processes may race."""
     if not are_missing(connection):
         return False
     try:

@@ -151,7 +151,7 @@ def test_wrong_arguments_are_told_before_anything_is_run() -> None:
     rows: list[tuple[Any, str]] = [
         ("{", "not JSON"),
         ('{"a": }', "column 7"),
-        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ("[1]", "a JSON object, not list"),
         ('{"b": 1}', "there is no argument 'b'; there is a"),
         ("{}", "the argument 'a' is missing"),

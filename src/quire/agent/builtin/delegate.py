@@ -105,7 +105,7 @@ class Delegation:
         if len(self._roles) < len(roles):
             raise InvalidValue("two roles have the same name")
         self._timeout = timeout
-        self._last = 0  # the number in the last name that was given
+        self._last_number = 0  # in the last name that was given
 
     async def delegate(self, to: str, task: str, session: Session) -> str:
         """Give an agent a task.
@@ -165,10 +165,10 @@ class Delegation:
         return None if role is None else role.make(await session.aio.child(name))
 
     async def _start(self, role: Role, session: Session) -> tuple[str, Agent]:
-        self._last = max(self._last, len(sub_agents(session)))
+        self._last_number = max(self._last_number, len(sub_agents(session)))
         while True:
-            self._last += 1  # before the first await: concurrent tasks take numbers too
-            name = f"{role.name}-{self._last}"
+            self._last_number += 1  # before the first await: concurrent tasks take numbers too
+            name = f"{role.name}-{self._last_number}"
             child = await session.aio.child(name)
             if not child.version:
                 break
@@ -253,11 +253,11 @@ def _answer_text(answer: str | BaseException) -> str:
 
 def _delegations(agent: Agent) -> Iterator[Delegation]:
     """The delegations of all agents that may speak in the conversation of an agent."""
-    left, seen = [agent.speaker], set[str]()
-    while left:
-        speaker = left.pop()
-        if speaker.name not in seen:
-            seen.add(speaker.name)
-            left += speaker.handoffs.values()
+    unvisited, seen_names = [agent.speaker], set[str]()
+    while unvisited:
+        speaker = unvisited.pop()
+        if speaker.name not in seen_names:
+            seen_names.add(speaker.name)
+            unvisited += speaker.handoffs.values()
             owners = {getattr(tool.function, "__self__", None) for tool in speaker.tools.values()}
             yield from (owner for owner in owners if isinstance(owner, Delegation))

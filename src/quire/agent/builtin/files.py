@@ -163,7 +163,7 @@ class _FileTools:
                 except QuireError:  # not text, too large, a hard link, or removed
                     skipped += 1
                     continue
-                rows += _matching(visible("/".join(entry.names)), lines, text, ignore_case)
+                rows += _matching_rows(visible("/".join(entry.names)), lines, text, ignore_case)
                 if len(rows) > _MAX_MATCHES:
                     break
         ending = [_counted(len(rows), "matching line")]
@@ -182,10 +182,7 @@ class _FileTools:
         """
         names = file_names_in(path)
         data = _bytes_of(content, names)
-        with (
-            self._folders.lock_root(session) as root,
-            open_folder(root, names[:-1], make=True) as folder,
-        ):
+        with self._folders.lock_root(session) as root, open_folder(root, names[:-1], make=True) as folder:
             existed = replace_file(folder, names, data)
         return f"{'replaced' if existed else 'wrote'} {shown(names)}: {_counted(len(data), 'byte')}"
 
@@ -225,12 +222,12 @@ class _FileTools:
         return f"removed {shown(names)}"
 
 
-def _row(found: Entry) -> str:
-    path = visible("/".join(found.names))
-    if found.kind != "file":
-        return path + _MARKS[found.kind]
+def _row(entry: Entry) -> str:
+    path = visible("/".join(entry.names))
+    if entry.kind != "file":
+        return path + _MARKS[entry.kind]
     try:
-        return f"{path}  {_counted(examine(found.folder, found.names[-1]).st_size, 'byte')}"
+        return f"{path}  {_counted(examine(entry.folder, entry.names[-1]).st_size, 'byte')}"
     except FileNotFoundError:
         return f"{path}  (removed meanwhile)"
 
@@ -245,9 +242,9 @@ def _entries_at(root: int, names: tuple[str, ...], walk: Walk) -> Generator[Entr
     """The file at a path, or all entries below the folder at a path."""
     if names:
         with open_folder(root, names[:-1]) as above, readable_errors(names):
-            found = examine(above, names[-1])
-            if not stat.S_ISDIR(found.st_mode):
-                check_plain(found, names)
+            status = examine(above, names[-1])
+            if not stat.S_ISDIR(status.st_mode):
+                check_plain(status, names)
                 yield Entry(names, "file", above)
                 return
     with open_folder(root, names) as folder:
@@ -262,11 +259,11 @@ def _check_pattern(pattern: str) -> None:
 def _matches(names: Sequence[str], pattern: str) -> bool:
     if "/" not in pattern:
         return fnmatchcase(names[-1], pattern)
-    # "**/" also matches no folder.
+    # "**/" also stands for no folder at all.
     return any(fnmatchcase("/".join(names), option) for option in {pattern, pattern.replace("**/", "")})
 
 
-def _matching(path: str, lines: Sequence[str], text: str, ignore_case: bool) -> Iterator[str]:
+def _matching_rows(path: str, lines: Sequence[str], text: str, ignore_case: bool) -> Iterator[str]:
     wanted = text.casefold() if ignore_case else text
     for number, line in enumerate(lines, 1):
         at = (line.casefold() if ignore_case else line).find(wanted)
@@ -308,7 +305,7 @@ def _replaced(text: str, old: str, new: str, names: Sequence[str], replace_all: 
     if not old or old == new:
         raise InvalidValue("the old text is empty, or the same as the new one: nothing would change")
     if old not in text and "\r\n" in text:  # the model sees lines without their ends
-        old, new = (text.replace("\r\n", "\n").replace("\n", "\r\n") for text in (old, new))
+        old, new = (each.replace("\r\n", "\n").replace("\n", "\r\n") for each in (old, new))
     count = text.count(old)
     if not count:
         raise InvalidValue(

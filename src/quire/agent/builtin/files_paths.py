@@ -41,9 +41,9 @@ _MAX_ENTRIES = 20_000
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_POLL = 0.01
+_POLL = 0.01  # seconds
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
-_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
+_UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _ROOT = "the folder of the file tools"  # errors do not show its path
 _REASONS = {
     errno.ENOENT: "does not exist",
@@ -155,7 +155,7 @@ class Folders:
 def _folder_name(name: str) -> str:
     """The folder for a name: no two names share one, even if the file system ignores case."""
     data = name.encode("utf-8", "surrogatepass")
-    escaped = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data) or "%"
+    escaped = "".join(chr(byte) if byte in _UNESCAPED else f"%{byte:02x}" for byte in data) or "%"
     return escaped if len(escaped) <= 200 else f"{escaped[:100]}%%{sha256(data).hexdigest()}"
 
 
@@ -163,7 +163,7 @@ def _folder_name(name: str) -> str:
 def open_folder(
     parent: int, names: Sequence[str], *, make: bool = False, label: str | None = None
 ) -> Generator[int]:
-    """The folder at the end of some names, as a descriptor; `called` is its name in errors."""
+    """The folder at the end of some names, as a descriptor; `label` is its name in errors."""
     fd = os.open(".", _FOLDER, dir_fd=parent)
     try:
         for index, name in enumerate(names):
@@ -185,15 +185,15 @@ def examine(folder: int, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
-def check_plain(found: os.stat_result, path: Sequence[str]) -> None:
+def check_plain(status: os.stat_result, path: Sequence[str]) -> None:
     """Refuse everything but plain files without a second name."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise InvalidValue(f"{shown(path)} is a link, and links are never followed")
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InvalidValue(f"{shown(path)} is a folder, not a file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InvalidValue(f"{shown(path)} is a pipe, a socket or a device, not a file")
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         raise InvalidValue(f"{shown(path)} has a second name (a hard link), and may lie elsewhere")
 
 

@@ -57,13 +57,13 @@ async def call_tool(
     `room` may shorten the output that is shown.
     """
     try:
-        read = tool.signature.read(read_json(arguments))
+        values = tool.signature.read(read_json(arguments))
     except Misfit as fault:
         return failed(f"The call of {tool.name} was not run: {fault}."), None
     allowance = Allowance(tool.max_output, room)
     injected = tool.signature.inject(session, allowance)
     output = Output(tool.name, session, allowance)
-    outcome, cancelled = await _Call(tool, partial(tool.function, **read, **injected), output).finish()
+    outcome, cancelled = await _Call(tool, partial(tool.function, **values, **injected), output).finish()
     logger.debug("tool %s: %s", tool.name, outcome.stop_reason)
     return outcome, cancelled
 

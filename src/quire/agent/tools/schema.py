@@ -63,9 +63,9 @@ def documented(docstring: str | None) -> Documented:
         parsed = docstring_parser.parse(cleandoc(docstring))
     except docstring_parser.ParseError:
         return Documented(cleandoc(docstring))
-    described = {one.arg_name: one.description for one in parsed.params}
-    words = {name: " ".join(text.split()) for name, text in described.items() if text}
-    return Documented((parsed.description or "").strip(), words)
+    parameters = {each.arg_name: " ".join((each.description or "").split()) for each in parsed.params}
+    described = {name: text for name, text in parameters.items() if text}
+    return Documented((parsed.description or "").strip(), described)
 
 
 class Fields:
@@ -135,7 +135,7 @@ class _Type(NamedTuple):
 
     def read(self, value: Any, path: str = "") -> Any:
         if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-            with suppress(Exception):  # it may be wanted as a text
+            with suppress(Exception):  # a parameter of type `str` takes the text as it is
                 return self._convert(value, strict=True)
             value = _decode_text(value)
         self._refuse_unknown(value, self.schema, path)
@@ -310,7 +310,7 @@ class _SchemaWriter:
         for key in ("title", "discriminator", "uniqueItems"):
             written.pop(key, None)
         if "properties" in written:
-            written = self._record(written)
+            written = self._write_object(written)
         for key in ("items", "additionalProperties", "not"):
             if key in written:
                 written[key] = self._write(written[key])
@@ -338,7 +338,7 @@ class _SchemaWriter:
         self._recursive[name] = written
         return {"$ref": f"{_REFERENCE}{name}"}
 
-    def _record(self, schema: Json) -> Json:
+    def _write_object(self, schema: Json) -> Json:
         docs = documented(schema.pop("description", None))
         properties = {name: self._write(field) for name, field in schema["properties"].items()}
         for name in properties.keys() & docs.parameters.keys():
@@ -414,7 +414,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _no_number(word: str) -> Any:
-    raise Misfit(f"the arguments are not JSON: {word} is no number")
+    raise Misfit(f"the arguments are not JSON: {word} is not a JSON number")
 
 
 # Accepts line breaks inside texts, which are unambiguous. Made once: making it takes longer than reading.

@@ -208,11 +208,11 @@ class Tool:
         if not self.approve:
             return False
         try:
-            read = self.signature.read(read_json(arguments))
+            values = self.signature.read(read_json(arguments))
         except Misfit:
             return False
         try:
-            return not callable(self.approve) or bool(cast(Any, self.approve)(read))
+            return not callable(self.approve) or bool(cast(Any, self.approve)(values))
         except Exception:  # if the check fails, a person decides
             return True
 

@@ -46,7 +46,7 @@ from quire.tokens import NO_OUTPUT, described, size_of
 
 _THINKING = frozenset(("thinking", "redacted_thinking"))
 _SIZE_CHECK_THRESHOLD = 8_000_000
-"""With fewer bytes of media the size is not computed: text fills the window before it is too long to send."""
+"""With fewer bytes of media no size is computed: text fills the window before a request is too large."""
 
 _encode = msgspec.json.Encoder().encode
 

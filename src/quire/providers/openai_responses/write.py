@@ -50,10 +50,11 @@ class ResponsesWriter(OpenAIWriter):
             messages.append({**answer, "type": f"{call['type']}_output"})
 
     def _state_blocks(self, outputs: list[Output]) -> list[list[Json]]:
-        """The state blocks of each output that are sent back. Call this before anything is written.
+        """The state blocks of each output that are sent back.
 
-        The service refuses its own items without the reasoning that led to them, so these are sent back only
-        if all reasoning of the reply is.
+        The service refuses an item that it made itself, such as a search, without the reasoning that led to
+        it. So such items are sent back only if all reasoning of the reply is sent back. Call this before the
+        reply is written: the state is checked against the messages so far.
         """
         states = [self._state(output) for output in outputs]
         pairs = list(zip(outputs, states, strict=True))
@@ -67,7 +68,8 @@ class ResponsesWriter(OpenAIWriter):
 
     def _state(self, output: Output) -> list[Json]:
         if not isinstance(output, Reasoning):
-            return self.draft.usable_blocks(output, is_bound=False)  # a phase is valid after any prefix
+            # A `phase` and the type of a call are valid after any messages.
+            return self.draft.usable_blocks(output, is_bound=False)
         blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
         if [self.draft.ids.next_id(one) for one in ids] != ids:
@@ -96,7 +98,7 @@ class ResponsesWriter(OpenAIWriter):
             # A custom tool is always declared under its own name.
             return {"type": _CUSTOM, "call_id": call_id, "name": call.name, "input": text, **extra}
         if text is not None:
-            self.draft.report(call, "fields_left_out", "a call of another kind is one of a function here")
+            self.draft.report(call, "fields_left_out", "the call of a custom tool is sent as a function call")
         return self._call_part(call_id, self.tool_name(call), self.arguments(call)) | extra
 
     def _pair(self, call_id: str, name: str, arguments: Any, output: Any, is_error: bool) -> Pair:
