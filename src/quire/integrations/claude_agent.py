@@ -80,7 +80,7 @@ class QuireSessionStore:
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project, each with the time of its last write."""
         summaries = await self.list_session_summaries(project_key)
-        return [{"session_id": one["session_id"], "mtime": one["mtime"]} for one in summaries]
+        return [{"session_id": summary["session_id"], "mtime": summary["mtime"]} for summary in summaries]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the SDK's summaries of the sessions of a project."""

@@ -124,7 +124,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     ) -> list[SessionMessage]:
         """Return the messages of an agent in order: at most `limit`, from number `offset` on."""
         found = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
-        return [SessionMessage.from_dict(one) for one in found[:limit]]
+        return [SessionMessage.from_dict(body) for body in found[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Record the state of a group of agents."""

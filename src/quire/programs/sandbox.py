@@ -211,11 +211,11 @@ def _quire_text(value):
 def _quire_plain(value):
     if _quire_isinstance(value, _quire_dict):
         return {
-            key if _quire_isinstance(key, _quire_rows) else _quire_plain(key): _quire_plain(one)
-            for key, one in value.items()
+            key if _quire_isinstance(key, _quire_rows) else _quire_plain(key): _quire_plain(element)
+            for key, element in value.items()
         }
     if _quire_isinstance(value, _quire_rows):
-        return [_quire_plain(one) for one in value]
+        return [_quire_plain(element) for element in value]
     if _quire_isinstance(value, _quire_times):
         return value.isoformat()
     if _quire_isinstance(value, _quire_texts):
@@ -434,7 +434,7 @@ class _Run:
     def _results(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
         """The results of host calls; encoded in the worker's thread, because large values take time."""
         results = {call: _result(task) for call, task in done.items()}
-        self.raised.update(one["message"] for one in results.values() if "message" in one)
+        self.raised.update(result["message"] for result in results.values() if "message" in result)
         return results
 
     async def _answer(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
@@ -542,7 +542,7 @@ def _fault_of(
 
 
 def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
-    if any(one and one in message for one in raised):
+    if any(raised_message and raised_message in message for raised_message in raised):
         return "raised"
     if name in ("MemoryError", "RecursionError") or (
         name in ("TimeoutError", "RuntimeError") and _LIMIT_WORDS.search(message)

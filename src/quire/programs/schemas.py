@@ -88,9 +88,9 @@ class _Comparison:
         for inner in known.get("allOf", ()):
             yield from self.faults(value, inner, path)
         for word in ("anyOf", "oneOf"):
-            if word in known and all(next(self.faults(value, one, path), None) for one in known[word]):
+            if word in known and all(any(self.faults(value, inner, path)) for inner in known[word]):
                 yield f"{path} fits none of {word}"
-        if not any(type(value) is type(one) and value == one for one in options):
+        if not any(type(value) is type(option) and value == option for option in options):
             yield f"{path} is none of the values of enum"
         kinds = known.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds

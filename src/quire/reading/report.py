@@ -131,11 +131,11 @@ class _Sums:
 def write_report(source: Source, since: float = 0.0) -> Report:
     """Sum up the requests since a time, without conversations that cannot be read."""
     sums = _Sums()
-    for one in source.recent():
-        if one.time is not None and one.time < since:
+    for recent in source.recent():
+        if recent.time is not None and recent.time < since:
             break
         try:
-            sums.add(source.session(one.place), since)
+            sums.add(source.session(recent.place), since)
         except QuireError:
             continue
     spent = sums.spending
@@ -147,12 +147,12 @@ def write_report(source: Source, since: float = 0.0) -> Report:
     models = [
         {
             "model": model,
-            "requests": one.requests,
-            "cost": one.cost,
-            "cached": one.cached,
-            **asdict(one.usage),
+            "requests": spending.requests,
+            "cost": spending.cost,
+            "cached": spending.cached,
+            **asdict(spending.usage),
         }
-        for model, one in sums.models.items()
+        for model, spending in sums.models.items()
     ]
     breaks = [{"cause": cause, **row} for cause, row in sums.breaks.items()]
     return Report(

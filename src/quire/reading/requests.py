@@ -88,8 +88,8 @@ def question_of(kept: Kept) -> str:
         return ""
     view = kept.view
     last = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
-    shown = (one for one in reversed(kept.items) if isinstance(one, Message) and one.role == "user")
-    return " ".join(next((text_of(one)[:_EXCERPT] for one in last or shown), "").split())
+    shown = (item for item in reversed(kept.items) if isinstance(item, Message) and item.role == "user")
+    return " ".join(next((text_of(item)[:_EXCERPT] for item in last or shown), "").split())
 
 
 # One request
@@ -171,7 +171,7 @@ def _difference(before: Kept, kept: Kept) -> Fields:
     difference: dict[str, Any] = {"version": before.version}
     if before.is_bare or kept.is_bare:
         return difference | {"fault": "what one of the two showed was forgotten, or was not kept"}
-    old, new = ({item.id: item for item in one.items} for one in (before, kept))
+    old, new = ({item.id: item for item in request.items} for request in (before, kept))
     changes = {
         "added": [item for name, item in new.items() if name not in old],
         "removed": [item for name, item in old.items() if name not in new],

@@ -166,9 +166,8 @@ def _request(shown: _Version, name: str) -> Kept | None:
     if name != "last":
         return request_named(receipts, name) if name else None
     is_now = shown.version == shown.session.version
-    return next(
-        (one for one in reversed(receipts[-1 if is_now else 0 :]) if one.version <= shown.version), None
-    )
+    latest_first = reversed(receipts[-1 if is_now else 0 :])
+    return next((request for request in latest_first if request.version <= shown.version), None)
 
 
 def _row(
@@ -226,7 +225,7 @@ def compare(
     rows: list[list[tuple[int, Pair]]] = []
     for is_same, group in groupby(pairs, key=lambda numbered: numbered[1].state == "same"):
         run = list(group)
-        rows += [run] if is_same and len(run) > _UNFOLDED and not flat else [[one] for one in run]
+        rows += [run] if is_same and len(run) > _UNFOLDED and not flat else [[pair] for pair in run]
     counter = counter_of(left.session)
     return {
         "left": {"version": left.version, "shown": len(left.view)},

@@ -144,9 +144,9 @@ def _fit(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[str, 
         "available": receipt.available,
         "sections": [line._asdict() for line in receipt.lines()],
         "beside": receipt.beside,
-        "not_shown": [one._asdict() for one in not_shown(receipt.entries)],
-        "faults": [str(one) for one in wire.check(rendered.shared, setting.model)[:_MAX_ROWS]],
-        "downgrades": [one.reason for one in rendered.downgrades[:_MAX_ROWS]],
+        "not_shown": [entry._asdict() for entry in not_shown(receipt.entries)],
+        "faults": [str(fault) for fault in wire.check(rendered.shared, setting.model)[:_MAX_ROWS]],
+        "downgrades": [downgrade.reason for downgrade in rendered.downgrades[:_MAX_ROWS]],
     }, receipt.entries
 
 

@@ -163,7 +163,8 @@ class SectionLaws:
             faults = provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
             assert not faults, f"{wire[0]} would refuse the items of {section.name}"
         whole = [item for item in ask.view() if item.id in together]
-        rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
+        shown_ids = {item.id for item in whole}
+        rest = [item for item in together.values() if item.id not in shown_ids]
         rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
         faults = provider.check(rendered.payload, model)
         assert not faults, f"{wire[0]} would refuse the items of all sections together"

@@ -186,7 +186,7 @@ def _builtin_tools(
 
 def _guide(definitions: Sequence[Definition]) -> str:
     """How to use the tools among these that are built in."""
-    rows = [read_definition(one)[:2] for one in single_definitions(definitions)]
+    rows = [read_definition(definition)[:2] for definition in single_definitions(definitions)]
     lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in _builtin_names()]
     return "\n".join(["These tools come with you; use them where they help:", *lines])
 

@@ -362,6 +362,6 @@ class _AgentSection:
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[Section]:
     """The sections of a template as sections of the engine."""
     return [
-        cast("Section", one if isinstance(one, Settings) else _AgentSection(one, memory, agent))
-        for one in template.sections
+        cast("Section", section if isinstance(section, Settings) else _AgentSection(section, memory, agent))
+        for section in template.sections
     ]

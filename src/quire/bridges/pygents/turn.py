@@ -323,7 +323,7 @@ class Turn(Hooked, Generic[T]):
 def _fields_in(output: Any) -> Any:
     """An output with the fields of items in place of the items."""
     if isinstance(output, list):
-        return [_fields_in(one) for one in cast("Iterable[Any]", output)]
+        return [_fields_in(element) for element in cast("Iterable[Any]", output)]
     return output.fields() if is_item(output) else output
 
 

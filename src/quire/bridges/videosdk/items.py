@@ -99,7 +99,7 @@ class _Common:
 
     def model_dump(self) -> dict[str, Any]:
         """The item as plain values."""
-        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"type": self.type, **values}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
