@@ -354,10 +354,10 @@ class _Run:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
         text, unawaited = cast("tuple[Any, Any]", snapshot.output)
         if not isinstance(text, str) or not isinstance(unawaited, dict):  # the program has rebound our names
-            raise ProgramFault("answer", "the answer cannot be taken: it is no JSON")
+            raise ProgramFault("answer", "the answer cannot be used: it is not JSON")
         if len(text) > self.bounds.answer:
             reason = f"it is larger than {self.bounds.answer} characters"
-            raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
+            raise ProgramFault("answer", f"the answer cannot be used: {reason}")
         if fault := self.printed.fault():
             raise fault
         _check_awaited(cast("Mapping[str, int]", unawaited), self.code)
@@ -457,7 +457,7 @@ def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:  # the program has redefined names of the prelude
-        raise ProgramFault("answer", "the answer cannot be taken: it is no JSON") from None
+        raise ProgramFault("answer", "the answer cannot be used: it is not JSON") from None
 
 
 async def _await_call(function: HostFunction, args: Any, kwargs: Any) -> Any:
@@ -532,7 +532,7 @@ def _fault_of(
     name, message = str(error.display("type-msg")).partition(":")[0], error.display("msg")
     kind: Kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
     if kind in ("raised", "names") and max(lines, default=0) > last:
-        text = f"the answer cannot be taken: {name}: {message}"
+        text = f"the answer cannot be used: {name}: {message}"
         if name == "NameError":
             text = "the program has no answer: it ended before `output` was set"
         return ProgramFault("answer", text)

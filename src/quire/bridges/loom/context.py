@@ -184,7 +184,7 @@ class TaskContextManager:
         return [cast("ChatMessage", {"role": item.role, "content": item.text}) for item in messages]
 
     async def build(self, current_task: Task) -> Context:
-        """The same as a context of the engine, with its receipt."""
+        """The messages of `build_context` as a context of the engine, with its receipt."""
         _session.set(current_task.session_id)
         past = self._messages(_by_time((await self._past_tasks(current_task)).values()))
         created_at = current_task.created_at.timestamp()
