@@ -221,13 +221,13 @@ def copy(
     with at_store(source, key_file) as original:
         _check_apart(source, target)
         with at_store(target, target_key_file, make=True) as other:
-            copied, entries, there = _copy(original, other)
+            copied, entries, existing = _copy(original, other)
     if json:
-        write_json({"copied": copied, "entries": entries, "there": there})
+        write_json({"copied": copied, "entries": entries, "there": existing})
         return
     say(f"{plural(copied, 'conversation')} copied, {plural(entries, 'entry', 'entries')}, all verified")
-    if there:
-        say(f"{plural(there, 'conversation')} had been copied already")
+    if existing:
+        say(f"{plural(existing, 'conversation')} had been copied already")
 
 
 def _copy(source: Store, target: Store) -> tuple[int, int, int]:

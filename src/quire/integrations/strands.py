@@ -139,7 +139,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
 
     def _mirror(self) -> Mirror[Said]:
         if self._agent_id is None:
-            raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
+            raise RuntimeError("the manager has no agent yet: make one with Agent(conversation_manager=…)")
         return self._mirrors.of(self._session_id, self._agent_id)
 
 

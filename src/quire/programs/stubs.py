@@ -61,12 +61,13 @@ def stubs_of(
     `inputs` is the schema of an object whose properties become variables. With `loose`, values that a program
     receives are `Any`.
     """
-    given = _properties(inputs)
-    types = _Types([*(function.name for function in functions), *given], loose=loose)
+    input_schemas = _properties(inputs)
+    types = _Types([*(function.name for function in functions), *input_schemas], loose=loose)
     answer = _output(types, output)
     calls = [_function(types, function) for function in functions]
     variables = [
-        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}" for name, schema in given.items()
+        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}"
+        for name, schema in input_schemas.items()
     ]
     parts = [_HEADER, *types.definitions, answer, *calls, "\n".join(variables)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -119,7 +120,7 @@ def _default(schema: Any) -> str:
 def _docstring(declared: Declared) -> str:
     """The docstring of a function: its description, its parameters and the format of its result."""
     properties = _properties(declared.parameters)
-    rows = [f"    {name}: {text}" for name, one in properties.items() if (text := _described(one))]
+    rows = [f"    {name}: {text}" for name, value in properties.items() if (text := _described(value))]
     notes = ["Args:", *rows] if rows else []
     notes += [f"Returns: {text}"] if (text := _format(declared.returns)) else []
     description = declared.description[:_MAX_DESCRIPTION].strip()
@@ -195,8 +196,8 @@ class _Types:
             values = None if properties else more
             return f"dict[str, {self._type(values, f'{hint}_value', depth - 1, loose)}]"
         name, required = self._new_name(hint), _required(schema)
-        kinds = {key: self._type(one, f"{name}_{key}", depth - 1, loose) for key, one in properties.items()}
-        kinds = {key: one if key in required else f"NotRequired[{one}]" for key, one in kinds.items()}
+        kinds = {key: self._type(part, f"{name}_{key}", depth - 1, loose) for key, part in properties.items()}
+        kinds = {key: kind if key in required else f"NotRequired[{kind}]" for key, kind in kinds.items()}
         self.definitions.append(self._record(name, kinds, properties))
         return name
 

@@ -26,7 +26,9 @@ _AT_START = ("instructions", "tools", "section")
 """The causes of a break at the start of a request, which the first changed byte explains."""
 _MAX_SCANNED, _ROWS, _EXCERPT = 2_000, 10, 60
 _TOOLS_SHARE, _LEAST_REPLIES, _LEAST_TOOLS = 0.4, 10, 1_000
+"""Unused tools are named after so many replies, if tools take this share and so many tokens of a request."""
 _LEAST_REPEATED = 4
+"""The least times of one call that are reported."""
 _OVERSIZED = 40_000
 """The least characters of a result with a warning."""
 

@@ -25,7 +25,7 @@ _UNFOLDED = 4
 class Row(Record, frozen=True, omit_defaults=True):
     """A row of a transcript: an item, an edit, a summary, or a fold of `count` hidden items.
 
-    `seen` says whether a request showed the item to the model; it is None without a later request.
+    `seen` says whether a request showed the item to the model; it is None if no later request is known.
     """
 
     sort: str
@@ -145,8 +145,8 @@ def read_transcript(
     flat_rows = (Stretch("item", position, position + 1) for position in range(view.end))
     rows = list(flat_rows if flat else laid_out(view))
     at_item = view.log.find(item, view.end)
-    place = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
-    page = _rows(len(rows), limit, start, next(place, len(rows)))
+    indexes = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
+    page = _rows(len(rows), limit, start, next(indexes, len(rows)))
     page_rows = rows[page.start : page.stop]
     view.log.load(Run(row.start, row.stop) for row in page_rows if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}

@@ -257,16 +257,16 @@ class Agent(Hooked):
         A parameter `pool` without an annotation gets the pool, too.
         """
         parameters = list(inspect.signature(turn.tool.fn).parameters.values())[len(turn.args) :]
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for parameter in parameters:
             kind = parameter.annotation
             if kind in (ContextQueue, "ContextQueue"):
-                found[parameter.name] = self.context_queue.branch(hooks=[])
+                arguments[parameter.name] = self.context_queue.branch(hooks=[])
             elif kind in (ContextPool, "ContextPool") or (
                 parameter.name == "pool" and kind is parameter.empty
             ):
-                found[parameter.name] = self.context_pool.branch(hooks=[])
-        return found
+                arguments[parameter.name] = self.context_pool.branch(hooks=[])
+        return arguments
 
 
 AgentRegistry: Registry[Agent] = Registry("agent", UnregisteredAgentError)

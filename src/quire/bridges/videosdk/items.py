@@ -149,7 +149,7 @@ class FunctionCall(_Common):
     def __post_init__(self) -> None:
         if self.metadata is not None:
             pairs = self.metadata.items()
-            plain = {name: base64_of(one) if isinstance(one, bytes) else one for name, one in pairs}
+            plain = {name: base64_of(value) if isinstance(value, bytes) else value for name, value in pairs}
             self._set(metadata=freeze(plain))
 
 
