@@ -96,7 +96,7 @@ class QuireSessionStore:
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     async def delete(self, key: SessionKey) -> None:
-        """Erase a session with its sub-agents, or one sub-agent; the SDK asks for it only if you do."""
+        """Erase a session with its sub-agents, or one sub-agent; the SDK calls this only on your request."""
         place = self._place(key)
         paths = [] if "subpath" in key else await self.list_subkeys(key)
         for conversation in (place.conversation, *(f"{place.conversation}/{path}" for path in paths)):

@@ -107,14 +107,14 @@ class _Comparison:
             missing = next((name for name in schema.get("required", ()) if name not in fields), None)
             if missing is not None:
                 yield f"{path} has no {cut(str(missing))!r}"
-            for name, one in fields.items():
+            for name, field in fields.items():
                 inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-                yield from self.faults(one, inner, f"{path}[{cut(name)!r}]")
+                yield from self.faults(field, inner, f"{path}[{cut(name)!r}]")
         elif isinstance(value, list):
             places = schema.get("prefixItems", [])
-            for index, one in enumerate(cast("Sequence[Any]", value)):
+            for index, element in enumerate(cast("Sequence[Any]", value)):
                 inner = places[index] if index < len(places) else schema.get("items")
-                yield from self.faults(one, inner, f"{path}[{index}]")
+                yield from self.faults(element, inner, f"{path}[{index}]")
 
     def _count_steps(self, count: int) -> None:
         self._steps += count

@@ -69,7 +69,7 @@ export function Why({ address, item, request }) {
   `;
 }
 
-// In which requests the model saw it, as words.
+// A sentence on the requests in which the model saw an item.
 function seenWords({ seen_in, requests, first, last, since }) {
   if (!requests) return "no request was sent since";
   if (!seen_in) return `seen in none of ${plural(requests, "request")}`;
