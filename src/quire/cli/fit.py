@@ -7,16 +7,7 @@ import msgspec
 import typer
 
 from quire.cli.histories import note_downgrades, read_histories, write_payloads
-from quire.cli.options import (
-    COUNTED_AS,
-    AsJson,
-    BudgetTokens,
-    File,
-    Model,
-    Output,
-    Reserve,
-    Source,
-)
+from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Reserve, Source
 from quire.cli.phrases import content, kind, title
 from quire.cli.terminal import error, errors_reported, say, write_json
 from quire.context import Context, Piece, Template

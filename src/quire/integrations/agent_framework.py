@@ -17,15 +17,7 @@ from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, address_of, parts_for_model
-from quire.items import (
-    Image,
-    Item,
-    Message as Said,
-    Part,
-    Reasoning,
-    ToolCall,
-    ToolResult,
-)
+from quire.items import Image, Item, Message as Said, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import media_type
 from quire.session import Session
 from quire.state import in_one_reply, is_output

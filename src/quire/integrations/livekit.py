@@ -19,18 +19,7 @@ from quire.compactors import READ_BACK
 from quire.context import Context, Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import MirrorOptions, Mirrors, address_of, parts_for_model
-from quire.items import (
-    Audio,
-    Handoff,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Summary,
-    ToolCall,
-    ToolResult,
-)
+from quire.items import Audio, Handoff, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.session import Session
 from quire.stores import Store
 from quire.tokens import Definition, Usage

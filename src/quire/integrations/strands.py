@@ -32,12 +32,7 @@ try:
     from strands.agent.conversation_manager import ConversationManager
     from strands.hooks import AgentInitializedEvent, HookRegistry
     from strands.interrupt import InterruptException
-    from strands.middleware import (
-        ExecuteToolContext,
-        ExecuteToolStage,
-        InvokeModelContext,
-        InvokeModelStage,
-    )
+    from strands.middleware import ExecuteToolContext, ExecuteToolStage, InvokeModelContext, InvokeModelStage
     from strands.tools import tool
     from strands.types.content import Message as Said
     from strands.types.events import ModelStopReason, ToolResultEvent

@@ -20,16 +20,7 @@ import msgspec
 
 from quire.errors import WrongType, cut
 from quire.models import PerLoop
-from quire.programs.source import (
-    Kind,
-    ProgramFault,
-    Wrap,
-    answer_of,
-    async_functions,
-    at_line,
-    parse,
-    wrap,
-)
+from quire.programs.source import Kind, ProgramFault, Wrap, answer_of, async_functions, at_line, parse, wrap
 from quire.programs.stubs import names_in
 from quire.programs.values import encodable
 from quire.programs.workers import Worker, Workers

@@ -84,9 +84,7 @@ def find_faults(
     """Return what a provider would refuse in a history of a file, and what a repair changes."""
     history: History | None = (source.histories or {}).get(str(source.place(address)))
     if history is None:
-        raise InvalidValue(
-            "only a history from a file can have faults: Quire repairs its own requests before it sends them"
-        )
+        raise InvalidValue("only a history from a file has faults: the requests of Quire are repaired first")
     wire, named = provider or history.format(), model or history.model
     faults = [] if wire == OWN else provider_for(wire).check(history.payload, named)
     row: dict[str, Any] = {

@@ -8,14 +8,7 @@ from typing import Literal
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.memory import is_reserved
 from quire.reading.source import Limit, Record, Source
-from quire.session import (
-    Outcome,
-    Session,
-    find_outcome,
-    list_outcomes,
-    log_of,
-    open_jobs_of,
-)
+from quire.session import Outcome, Session, find_outcome, list_outcomes, log_of, open_jobs_of
 from quire.stores import Place, place_at
 
 _EXCERPT = 160

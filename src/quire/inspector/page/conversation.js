@@ -270,7 +270,21 @@ function Row({ row, results, item = null, ...given }) {
   `;
 }
 
-// An item as it is shown; of a masked one the stub, and the original on request.
+const AtVersion = ({ row, setParams }) =>
+  row.version > 0 &&
+  html`
+    <button
+      type="button"
+      class="talk-at"
+      title="show the conversation as it was at this version"
+      ...${asking}
+      onClick=${() => setParams({ at: row.version })}
+    >
+      v${number(row.version)}
+    </button>
+  `;
+
+// An item as it is shown; for a masked item its stub, and the original on request.
 function Shown({ row, address, at, request, setParams, className = "", children }) {
   const [isOriginal, setOriginal] = useState(false);
   const [isAsked, setAsked] = useState(false);
@@ -295,20 +309,7 @@ function Shown({ row, address, at, request, setParams, className = "", children 
         `
     }
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
-    ${
-      row.version > 0 &&
-      html`
-        <button
-          type="button"
-          class="talk-at"
-          title="show the conversation as it was at this version"
-          ...${asking}
-          onClick=${() => setParams({ at: row.version })}
-        >
-          v${number(row.version)}
-        </button>
-      `
-    }
+    <${AtVersion} row=${row} setParams=${setParams} />
   `;
   return html`
     <${Item}
@@ -412,20 +413,7 @@ function Edit({ row, address, at, setParams }) {
         <${Kind} item=${row.item} /> <span class="edit-about">${about}</span>
       </${EditActions}>
       <div class="grow" />
-      ${
-        row.version > 0 &&
-        html`
-          <button
-            type="button"
-            class="talk-at"
-            title="show the conversation as it was at this version"
-            ...${asking}
-            onClick=${() => setParams({ at: row.version })}
-          >
-            v${number(row.version)}
-          </button>
-        `
-      }
+      <${AtVersion} row=${row} setParams=${setParams} />
       <${When} at=${row.item.at} />
     </div>
   `;
