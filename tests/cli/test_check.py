@@ -190,7 +190,7 @@ def test_tokens_by_kind_and_in_all() -> None:
         (b"{", "not JSON"),
         (b'{"role": "user"}\n{', "line 2"),
         (b"5", "list of messages"),
-        (b'[]\n{"role": "user"}', "not both"),
+        (b'[]\n{"role": "user"}', "every line must be a message"),
         (b"\xff", "not UTF-8"),
         (b'[{"role": "user", "content": "\\ud800"', "not JSON"),
         (b"[" * 100_000, "nested too deeply"),
