@@ -152,7 +152,8 @@ def write_context(items: Sequence[Item]) -> llm.ChatContext:
 
 def _split_instructions(context: llm.ChatContext) -> tuple[list[llm.ChatItem], list[llm.ChatItem]]:
     """The instructions at the head of a chat context, and the conversation after them."""
-    items = [item for item in context.items if not isinstance(item, llm.AgentConfigUpdate)]
+    others = (item for item in context.items if not isinstance(item, llm.AgentConfigUpdate))
+    items: list[llm.ChatItem] = list(others)
     before = list(takewhile(_is_instruction, items))
     return before, items[len(before) :]
 
