@@ -190,7 +190,7 @@ def test_tokens_by_kind_and_in_all() -> None:
         (b"{", "not JSON"),
         (b'{"role": "user"}\n{', "line 2"),
         (b"5", "list of messages"),
-        (b'[]\n{"role": "user"}', "not both"),
+        (b'[]\n{"role": "user"}', "every line must be a message"),
         (b"\xff", "not UTF-8"),
         (b'[{"role": "user", "content": "\\ud800"', "not JSON"),
         (b"[" * 100_000, "nested too deeply"),
@@ -216,7 +216,7 @@ def test_a_file_that_is_no_history_is_an_error(data: bytes, says: str, tmp_path:
         (("convert", "-", "--to", "openai", "-o", "none/x.json"), GOOD, "cannot be written: No such file"),
         (("tokens", "-"), [], "no messages were found; is the format right?"),
         (("tokens", "-"), lines([GOOD, []]), "line 2: no messages were found"),
-        (("tokens", "-", "--from", "codex"), GOOD, "no conversation in it in the format codex"),
+        (("tokens", "-", "--from", "codex"), GOOD, "it has no conversation in the format codex"),
         (("tokens", "-", "--from", "claude"), GOOD, "items, claude-code, codex"),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
     done = ran("continue", items, "--format", "items", "--store", store, given="How are you?\n")
     assert done.stdout == "Fine.\n"
     written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
-    assert "--as gives it another address" in refused(1, "continue", file, "--store", store)
+    assert "name another address with --as" in refused(1, "continue", file, "--store", store)
 
 
 # copy and check

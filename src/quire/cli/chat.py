@@ -319,7 +319,7 @@ def _seen(chat: Chat) -> Context:
     if chat.seen is not None:
         return chat.seen
     preview = wait_for(chat.agent.preview())
-    chat.seen = None  # a preview is not sent
+    chat.seen = None  # the hook has set it, but a preview is not sent
     return preview
 
 

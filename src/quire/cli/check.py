@@ -11,7 +11,7 @@ from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.cli.transfer import check_store
 from quire.errors import InvalidValue
 from quire.integrations.logs.histories import OWN, History, other_format
-from quire.integrations.logs.repair import converted, outgrown, repaired
+from quire.integrations.logs.repair import converted, repaired, shape_remark
 from quire.providers import Fault, provider_for
 from quire.tokens import counter_for, schema_tokens
 
@@ -52,7 +52,7 @@ def check(
         found = [(history, _faults(history, file, wire, model)) for history, wire in wanted]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
-            rows = [{"line": each.line, **fault._asdict()} for each, faults in found for fault in faults]
+            rows = [{"line": row.line, **fault._asdict()} for row, faults in found for fault in faults]
             write_json(rows, to_errors=to_errors)
         else:
             _print_faults(found, file, to_errors)
@@ -155,7 +155,7 @@ def _fix(wanted: list[tuple[History, str]], model: str | None, output: str | Non
     write_payloads([payload for payload, _ in fixed], [history for history, _ in wanted], output)
     has_faults = False
     for (history, provider), (payload, downgrades) in zip(wanted, fixed, strict=True):
-        note_downgrades(history, downgrades, outgrown(payload, history.payload))
+        note_downgrades(history, downgrades, shape_remark(payload, history.payload))
         for fault in provider_for(provider).check(payload, model):
             note(f"{history.place}not repaired: {fault}")
             has_faults = True

@@ -69,7 +69,7 @@ def _import(store: Store, read: Incoming) -> None:
     imported = session.view().recorded()[: len(read.items)]
     if list(map(_content, imported)) != list(map(_content, read.items)):
         raise Conflict(
-            f"{read.place} did not begin with what {read.title} has now: --as gives it another address"
+            f"{read.place} does not begin with what {read.title} has now: name another address with --as"
         )
 
 

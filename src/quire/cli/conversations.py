@@ -19,14 +19,7 @@ from quire.items import JSON, Item, Undo, kind_of
 from quire.reading import changes
 from quire.reading.conversations import Conversation, list_conversations
 from quire.reading.source import Source, counter_of
-from quire.session import (
-    Kept,
-    Session,
-    erase_scopes,
-    remove_conversation,
-    request_named,
-    survey_scopes,
-)
+from quire.session import Kept, Session, erase_scopes, remove_conversation, request_named, survey_scopes
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.streams import ORIGIN

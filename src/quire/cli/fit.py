@@ -7,22 +7,13 @@ import msgspec
 import typer
 
 from quire.cli.histories import note_downgrades, read_histories, write_payloads
-from quire.cli.options import (
-    COUNTED_AS,
-    AsJson,
-    BudgetTokens,
-    File,
-    Model,
-    Output,
-    Reserve,
-    Source,
-)
+from quire.cli.options import COUNTED_AS, AsJson, BudgetTokens, File, Model, Output, Reserve, Source
 from quire.cli.phrases import content, kind, title
 from quire.cli.terminal import error, errors_reported, say, write_json
 from quire.context import Context, Piece, Template
 from quire.errors import InvalidValue, Irreducible, OverBudget, UnknownId, cut
 from quire.integrations.logs.histories import OWN, History, known_format
-from quire.integrations.logs.repair import outgrown, render, reportable, shaped
+from quire.integrations.logs.repair import render, reportable, shape_remark, shaped
 from quire.items import Item, Message, Summary
 from quire.providers import Downgrade
 from quire.sections import Ask, History as HistorySection
@@ -48,19 +39,19 @@ def fit(
     """
     with errors_reported():
         fits = _fit_all(read_histories(file, source), budget, reserve, model, source, to)
-        written = [_payload(each, to) for each in fits]
-        histories = [each.history for each in fits]
+        written = [_payload(fitted, to) for fitted in fits]
+        histories = [fitted.history for fitted in fits]
         write_payloads([payload for payload, _, _ in written], histories, output)
         to_errors = output in (None, "-")
         if json:
-            rows = [_receipt(each, *result[1:]) for each, result in zip(fits, written, strict=True)]
+            rows = [_receipt(fitted, *result[1:]) for fitted, result in zip(fits, written, strict=True)]
             write_json(rows[0] if histories[0].line is None else rows, to_errors=to_errors)
             return
-        for each, (_, downgrades, remark) in zip(fits, written, strict=True):
-            if each.history.line is not None:
-                say(title(file, each.history.line), to_errors=to_errors, bold=True)
-            say(str(each.context.receipt), to_errors=to_errors)
-            note_downgrades(each.history, downgrades, remark)
+        for fitted, (_, downgrades, remark) in zip(fits, written, strict=True):
+            if fitted.history.line is not None:
+                say(title(file, fitted.history.line), to_errors=to_errors, bold=True)
+            say(str(fitted.context.receipt), to_errors=to_errors)
+            note_downgrades(fitted.history, downgrades, remark)
 
 
 def explain(
@@ -82,7 +73,7 @@ def explain(
     """
     with errors_reported():
         (found,) = _fit_all([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
-        number = _number([each.id for each in found.items], item)
+        number = _number([row.id for row in found.items], item)
         chosen = found.items[number - 1]
         entry = found.context.explain(chosen)
         if json:
@@ -153,7 +144,7 @@ def _payload(fit: Fit, to: str | None) -> tuple[Any, tuple[Downgrade, ...], str 
     if wire != fit.source:
         return rendered.payload, rendered.downgrades, None
     payload = shaped(rendered.payload, original, wire)
-    return payload, reportable(rendered.downgrades, original), outgrown(payload, original)
+    return payload, reportable(rendered.downgrades, original), shape_remark(payload, original)
 
 
 def _readable_alone(items: Iterable[Item]) -> list[Item]:
@@ -180,7 +171,7 @@ def _receipt(fit: Fit, downgrades: tuple[Downgrade, ...], remark: str | None) ->
         "sections": [line._asdict() for line in receipt.lines()],
         "entries": [{"number": numbers.get(entry.item_id), **entry._asdict()} for entry in receipt.entries],
         "notes": [*receipt.advice, *([remark] if remark else [])],
-        "downgrades": [{"change": each.change, "reason": each.reason} for each in downgrades],
+        "downgrades": [{"change": row.change, "reason": row.reason} for row in downgrades],
     }
 
 

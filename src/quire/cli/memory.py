@@ -11,13 +11,7 @@ from quire.cli.phrases import beginning, moment, named, plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note, say, table, write_json
 from quire.errors import InvalidValue, UnknownId, UnknownKey
-from quire.memory import (
-    Excerpt,
-    Knowledge,
-    Report,
-    files_at,
-    term_worths,
-)
+from quire.memory import Excerpt, Knowledge, Report, files_at, term_worths
 from quire.memory.words import terms
 from quire.reading import Source, memory as reading
 from quire.stores import named_scope

@@ -74,13 +74,13 @@ def _model_for(histories: Sequence[History], chosen: str | None) -> str:
 
 def _figures(replays: dict[str, list[Replay]], model: str) -> dict[str, Any]:
     """The figures of all policies; the bill is a ratio to that of keeping everything."""
-    calls = sum(len(each.calls) for each in replays[KEEP_ALL])
+    calls = sum(len(run.calls) for run in replays[KEEP_ALL])
     if not calls:
         raise InvalidValue("the file has no reply of a model")
     own = known_prices(model)
     prices = own or USUAL_PRICES
-    bills = {name: sum(each.bill(prices) for each in group) for name, group in replays.items()}
-    policies = {name: summed(group) for name, group in replays.items()}
+    bills = {name: sum(run.bill(prices) for run in runs) for name, runs in replays.items()}
+    policies = {name: summed(runs) for name, runs in replays.items()}
     for name, row in policies.items():
         row["bill"] = round(bills[name] / bills[KEEP_ALL], 4) if row["calls"] and bills[KEEP_ALL] else None
         row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and own else None

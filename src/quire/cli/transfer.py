@@ -117,37 +117,38 @@ def import_(
     with several, such as those of sub-agents.
     """
     with errors_reported():
-        read = list(incoming(file, place_at(address), format))
+        histories = list(incoming(file, place_at(address), format))
     with at_store(store, key_file, make=True) as opened:
-        versions = {each.place: opened.version(each.place) for each in read}
+        versions = {read.place: opened.version(read.place) for read in histories}
         if existing := [place for place in versions if versions[place] and not append]:
             raise Conflict(f"there is a conversation {existing[0]} already: --append adds to it")
-        for each in read:
-            session = Session.open(str(each.place), store=opened)
-            items = each.items if trust else as_imported(each.items)
-            append_history(session, each.history, items, versions[each.place])
+        for read in histories:
+            session = Session.open(str(read.place), store=opened)
+            trusted = read.items if trust else as_imported(read.items)
+            append_history(session, read.history, trusted, versions[read.place])
     if json:
         write_json(
             [
                 {
-                    "address": str(one.place),
-                    "items": len(one.items),
-                    "from": one.title,
-                    "format": one.format,
-                    "faults": [fault._asdict() for fault in one.faults],
-                    "repairs": [repair.reason for repair in one.repairs],
+                    "address": str(read.place),
+                    "items": len(read.items),
+                    "from": read.title,
+                    "format": read.format,
+                    "faults": [fault._asdict() for fault in read.faults],
+                    "repairs": [repair.reason for repair in read.repairs],
                 }
-                for one in read
+                for read in histories
             ]
         )
-    for one in read:
+    for read in histories:
         if not json:
-            say(f"{one.place}: {plural(len(one.items), 'item')} from {one.title}, in the format {one.format}")
-        if one.definitions:
-            left = plural(one.definitions, "tool definition")
-            note(f"{one.title}: left out, because they are no part of a conversation: {left}")
+            items = plural(len(read.items), "item")
+            say(f"{read.place}: {items} from {read.title}, in the format {read.format}")
+        if read.definitions:
+            left = plural(read.definitions, "tool definition")
+            note(f"{read.title}: left out, because they are no part of a conversation: {left}")
         if not json:
-            note_faults(one)
+            note_faults(read)
 
 
 def note_faults(read: "Incoming") -> None:
@@ -220,13 +221,13 @@ def copy(
     with at_store(source, key_file) as original:
         _check_apart(source, target)
         with at_store(target, target_key_file, make=True) as other:
-            copied, entries, there = _copy(original, other)
+            copied, entries, existing = _copy(original, other)
     if json:
-        write_json({"copied": copied, "entries": entries, "there": there})
+        write_json({"copied": copied, "entries": entries, "there": existing})
         return
     say(f"{plural(copied, 'conversation')} copied, {plural(entries, 'entry', 'entries')}, all verified")
-    if there:
-        say(f"{plural(there, 'conversation')} had been copied already")
+    if existing:
+        say(f"{plural(existing, 'conversation')} had been copied already")
 
 
 def _copy(source: Store, target: Store) -> tuple[int, int, int]:

@@ -185,15 +185,15 @@ class _Inspector:
         )
 
         async def events() -> AsyncIterator[str]:
-            version, quiet = -1, 0.0
+            version, quiet_seconds = -1, 0.0
             while True:
-                found = await FOLLOWING.do(wait, version, _TIMEOUT)
-                quiet = 0.0 if found != version else quiet + _TIMEOUT
-                if found != version:
-                    version = found
+                newest = await FOLLOWING.do(wait, version, _TIMEOUT)
+                quiet_seconds += _TIMEOUT
+                if newest != version:
+                    version, quiet_seconds = newest, 0.0
                     yield f'data: {{"version": {version}}}\n\n'
-                elif quiet >= _KEEP_ALIVE:
-                    quiet = 0.0
+                elif quiet_seconds >= _KEEP_ALIVE:
+                    quiet_seconds = 0.0
                     yield ": alive\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream")
@@ -244,7 +244,7 @@ async def _body(request: Request, limit: int) -> bytes:
     async for part in request.stream():
         read += part
         if len(read) > limit:
-            raise TooLarge(f"it has more than {limit:,} bytes")
+            raise TooLarge(f"a file or a body must have at most {limit:,} bytes")
     return bytes(read)
 
 

@@ -81,7 +81,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         if session is None or config is None:
             return session
         if config.after_timestamp is not None:
-            session.events = [one for one in session.events if one.timestamp >= config.after_timestamp]
+            session.events = [event for event in session.events if event.timestamp >= config.after_timestamp]
         if config.num_recent_events is not None:
             session.events = session.events[max(len(session.events) - config.num_recent_events, 0) :]
         return session
@@ -141,7 +141,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
 
     def _append(self, session: Session, event: Event) -> None:
         body = event.model_dump(mode="json", exclude_none=True)
-        delta = {key: one for key, one in _delta(body).items() if _prefix_of(key) != State.TEMP_PREFIX}
+        delta = {key: value for key, value in _delta(body).items() if _prefix_of(key) != State.TEMP_PREFIX}
         body.setdefault("actions", {})["state_delta"] = delta
         log = self._log(_place_of(self._scope, session.app_name, session.user_id, session.id))
         with log.lock:
@@ -165,8 +165,8 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
 
     def _list(self, app: str, user_id: str | None) -> list[Session]:
         prefix = f"{self._scope}/{escaped(app)}/"
-        scopes = [one for one in self._store.scopes() if one.startswith(prefix)]
-        users = [unquote(one.removeprefix(prefix)) for one in scopes] if user_id is None else [user_id]
+        scopes = [name for name in self._store.scopes() if name.startswith(prefix)]
+        users = [unquote(name.removeprefix(prefix)) for name in scopes] if user_id is None else [user_id]
         sessions: list[Session] = []
         for user in users:
             for name in self._store.conversations(prefix + escaped(user)):
@@ -214,7 +214,7 @@ def _place_of(scope: str, app: str, user: str, name: str) -> Place:
 
 
 def _prefix_of(key: str) -> str:
-    return next((one for one in _PREFIXES if key.startswith(one)), "")
+    return next((prefix for prefix in _PREFIXES if key.startswith(prefix)), "")
 
 
 def _with_prefix(state: dict[str, Any], prefix: str) -> dict[str, Any]:

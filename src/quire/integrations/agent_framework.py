@@ -17,15 +17,7 @@ from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, address_of, parts_for_model
-from quire.items import (
-    Image,
-    Item,
-    Message as Said,
-    Part,
-    Reasoning,
-    ToolCall,
-    ToolResult,
-)
+from quire.items import Image, Item, Message as Said, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import media_type
 from quire.session import Session
 from quire.state import in_one_reply, is_output
@@ -209,7 +201,7 @@ class _Codec:
     def identity(self, message: Message) -> Any:
         """What a message says, without the names and ids that are added later."""
         fields = ("type", "text", "call_id", "name", "arguments", "result", "uri")
-        contents = [{name: getattr(one, name, None) for name in fields} for one in message.contents]
+        contents = [{name: getattr(content, name, None) for name in fields} for content in message.contents]
         return [message.role, msgspec.to_builtins(contents, enc_hook=str)]
 
     def read(self, message: Message) -> Sequence[Item]:
@@ -230,22 +222,22 @@ class _Codec:
                 items.append(Said(role, content))
                 parts.clear()
 
-        for one in message.contents:
-            match one.type:
-                case "text" if one.text:
-                    parts.append(one.text)
-                case "data" | "uri" if one.uri and one.has_top_level_media_type("image"):
-                    parts.append(Image(url=one.uri, media_type=one.media_type))
+        for part in message.contents:
+            match part.type:
+                case "text" if part.text:
+                    parts.append(part.text)
+                case "data" | "uri" if part.uri and part.has_top_level_media_type("image"):
+                    parts.append(Image(url=part.uri, media_type=part.media_type))
                 case "text_reasoning":
                     end_message()
-                    items.append(Reasoning(one.text or ""))
-                case "function_call" if one.call_id and one.name:
+                    items.append(Reasoning(part.text or ""))
+                case "function_call" if part.call_id and part.name:
                     end_message()
-                    items.append(ToolCall(one.call_id, one.name, _text(one.arguments or {})))
-                case "function_result" if one.call_id:
+                    items.append(ToolCall(part.call_id, part.name, _text(part.arguments or {})))
+                case "function_result" if part.call_id:
                     end_message()
-                    name = _tools.get().get(one.call_id, "tool")
-                    items.append(ToolResult(one.call_id, name, _text(one.result), bool(one.exception)))
+                    name = _tools.get().get(part.call_id, "tool")
+                    items.append(ToolResult(part.call_id, name, _text(part.result), bool(part.exception)))
                 case _:
                     pass
         end_message()

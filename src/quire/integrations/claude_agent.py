@@ -80,7 +80,7 @@ class QuireSessionStore:
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project, each with the time of its last write."""
         summaries = await self.list_session_summaries(project_key)
-        return [{"session_id": one["session_id"], "mtime": one["mtime"]} for one in summaries]
+        return [{"session_id": summary["session_id"], "mtime": summary["mtime"]} for summary in summaries]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the SDK's summaries of the sessions of a project."""
@@ -96,7 +96,7 @@ class QuireSessionStore:
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     async def delete(self, key: SessionKey) -> None:
-        """Erase a session with its sub-agents, or one sub-agent; the SDK asks for it only if you do."""
+        """Erase a session with its sub-agents, or one sub-agent; the SDK calls this only on your request."""
         place = self._place(key)
         paths = [] if "subpath" in key else await self.list_subkeys(key)
         for conversation in (place.conversation, *(f"{place.conversation}/{path}" for path in paths)):

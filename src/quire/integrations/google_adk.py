@@ -79,11 +79,11 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
             llm_request.append_tools([_read_back_tool(mirror)])
         config = llm_request.config
         tools = [tool for tool in config.tools or () if isinstance(tool, types.Tool)]
-        declarations = [one for tool in tools for one in tool.function_declarations or ()]
+        declarations = [declaration for tool in tools for declaration in tool.function_declarations or ()]
         shown = await mirror.afit(
             _with_ids(llm_request.contents),
             instructions=_text_of(config.system_instruction),
-            tools=[one.model_dump(mode="json", exclude_none=True) for one in declarations],
+            tools=[declaration.model_dump(mode="json", exclude_none=True) for declaration in declarations],
             model=llm_request.model,
         )
         llm_request.contents = _merged([turn.content for turn in shown.messages])

@@ -204,7 +204,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
 def _system(messages: Sequence[Chat]) -> list[Chat]:
     """The instructions at the head of a list."""
-    return list(takewhile(lambda one: one["role"] == "system", messages))
+    return list(takewhile(lambda message: message["role"] == "system", messages))
 
 
 def _conversation(messages: Sequence[Chat]) -> list[Chat]:

@@ -76,9 +76,9 @@ class MessageCodec:
         other = [Message(_role_of(message), _OTHER)] if message.content and not content else []
         if not isinstance(message, AIMessage):
             return texts or other
-        thoughts = [Reasoning(one["reasoning"]) for one in _blocks_of(message) if one.get("reasoning")]
+        thoughts = [Reasoning(block["reasoning"]) for block in _blocks_of(message) if block.get("reasoning")]
         calls = [
-            ToolCall(one["id"] or "", one["name"], json.dumps(one["args"])) for one in message.tool_calls
+            ToolCall(call["id"] or "", call["name"], json.dumps(call["args"])) for call in message.tool_calls
         ]
         for bad in message.invalid_tool_calls:
             calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
@@ -114,8 +114,8 @@ class MessageCodec:
             return ["tool", message.content, message.tool_call_id, message.status]
         if not isinstance(message, AIMessage):
             return [_role_of(message), message.content]
-        calls = [[one["id"], one["name"], one["args"]] for one in message.tool_calls]
-        bad = [[one["id"], one["name"], one["args"]] for one in message.invalid_tool_calls]
+        calls = [[call["id"], call["name"], call["args"]] for call in message.tool_calls]
+        bad = [[call["id"], call["name"], call["args"]] for call in message.invalid_tool_calls]
         return ["assistant", message.content, calls, bad]
 
 
@@ -145,7 +145,8 @@ def _content_of(message: AnyMessage) -> Content:
             parts.append(kind(url=url, media_type=block.get("mime_type")))
         elif kind and (data := block.get("base64")):
             parts.append(kind(data=b64decode(data), media_type=block.get("mime_type")))
-    return "\n".join(cast("list[str]", parts)) if all(isinstance(one, str) for one in parts) else tuple(parts)
+    is_text = all(isinstance(part, str) for part in parts)
+    return "\n".join(cast("list[str]", parts)) if is_text else tuple(parts)
 
 
 def _written(content: Content) -> str | list[str | dict[Any, Any]]:
@@ -295,9 +296,8 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if name == READ_BACK["name"] or not isinstance(text, str) or not isinstance(result, ToolMessage):
             return result, []
         # The results of one reply share half of the budget; a single one gets a quarter.
-        replies = (one for one in reversed(request.state["messages"]) if isinstance(one, AIMessage))
-        reply = next(replies, None)
-        calls = max(len(reply.tool_calls) if reply else 1, 2)
+        replies = [message for message in request.state["messages"] if isinstance(message, AIMessage)]
+        calls = max(len(replies[-1].tool_calls) if replies else 1, 2)
         tokens = max(self._template.budget.available // (2 * calls), _MIN_RESULT)
         counter = counter_for(self._template.model or DEFAULT_MODEL)
         length = characters_within(counter, tokens, text, MAX_OUTPUT)
@@ -319,4 +319,5 @@ def _definition(tool: BaseTool | dict[str, Any]) -> Definition:
 def _answer(response: ModelResponse[Any]) -> tuple[list[AnyMessage], Usage | None]:
     """The messages of an answer, and its token usage."""
     messages = cast("list[AnyMessage]", response.result)
-    return messages, next((_usage_of(one) for one in messages if isinstance(one, AIMessage)), None)
+    replies = (message for message in messages if isinstance(message, AIMessage))
+    return messages, next(map(_usage_of, replies), None)

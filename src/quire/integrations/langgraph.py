@@ -80,7 +80,7 @@ class _Thread:
         """Add a value and return its number. A list is stored as its difference to the channel's newest."""
         if type(value) is not list:
             return self.pieces.add(self.serde.dumps_typed(value))
-        elements = [self.pieces.add(self.serde.dumps_typed(one)) for one in cast(Sequence[Any], value)]
+        elements = [self.pieces.add(self.serde.dumps_typed(row)) for row in cast(Sequence[Any], value)]
         return self.pieces.add_list(elements, self._lists.get((ns, channel), NO_LIST))
 
     def value(self, number: int) -> Any:

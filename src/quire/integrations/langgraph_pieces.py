@@ -46,7 +46,8 @@ class Pieces:
     def add_list(self, elements: Sequence[int], base: int = NO_LIST) -> int:
         """Add a list, stored as its difference to the list `base`, and return its number."""
         before = self.elements(base)
-        differing = (at for at, pair in enumerate(zip(before, elements, strict=False)) if pair[0] != pair[1])
+        pairs = enumerate(zip(before, elements, strict=False))
+        differing = (index for index, (old, new) in pairs if old != new)
         shared = next(differing, min(len(before), len(elements)))
         if 0 < shared == len(before) == len(elements):
             return base
@@ -79,6 +80,6 @@ class Pieces:
         """All pieces at their numbers, with values erased except these and the elements of these lists."""
         needed = {*numbers, *chain.from_iterable(map(self.elements, filter(self.is_list, numbers)))}
         return [
-            piece if at in needed or self.is_list(at) else ("deleted", str(at).encode())
-            for at, piece in enumerate(self.all)
+            piece if number in needed or self.is_list(number) else ("deleted", str(number).encode())
+            for number, piece in enumerate(self.all)
         ]

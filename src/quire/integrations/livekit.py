@@ -19,18 +19,7 @@ from quire.compactors import READ_BACK
 from quire.context import Context, Template
 from quire.errors import MissingExtra
 from quire.integrations.mirror import MirrorOptions, Mirrors, address_of, parts_for_model
-from quire.items import (
-    Audio,
-    Handoff,
-    Image,
-    Item,
-    Message,
-    Note,
-    Part,
-    Summary,
-    ToolCall,
-    ToolResult,
-)
+from quire.items import Audio, Handoff, Image, Item, Message, Note, Part, Summary, ToolCall, ToolResult
 from quire.session import Session
 from quire.stores import Store
 from quire.tokens import Definition, Usage
@@ -151,7 +140,7 @@ class QuireAgent(Agent):
 def read_context(context: llm.ChatContext) -> list[Item]:
     """Return the items of a chat context: messages, calls, results and hand-offs."""
     codec = _Codec()
-    return [item for one in context.items for item in codec.read(one)]
+    return [item for chat_item in context.items for item in codec.read(chat_item)]
 
 
 def write_context(items: Sequence[Item]) -> llm.ChatContext:
@@ -163,7 +152,8 @@ def write_context(items: Sequence[Item]) -> llm.ChatContext:
 
 def _split_instructions(context: llm.ChatContext) -> tuple[list[llm.ChatItem], list[llm.ChatItem]]:
     """The instructions at the head of a chat context, and the conversation after them."""
-    items: list[llm.ChatItem] = [one for one in context.items if not isinstance(one, llm.AgentConfigUpdate)]
+    others = (item for item in context.items if not isinstance(item, llm.AgentConfigUpdate))
+    items: list[llm.ChatItem] = list(others)
     before = list(takewhile(_is_instruction, items))
     return before, items[len(before) :]
 
@@ -174,7 +164,7 @@ def _is_instruction(item: llm.ChatItem) -> bool:
 
 def _definitions(tools: Sequence[llm.Tool]) -> list[Definition]:
     definitions = llm.ToolContext(list(tools)).parse_function_tools("openai", strict=False)
-    return [cast(Definition, one) for one in definitions]
+    return [cast(Definition, definition) for definition in definitions]
 
 
 def _usage(usage: llm.CompletionUsage) -> Usage:
@@ -205,7 +195,7 @@ class _Codec:
             case llm.AgentHandoff():
                 return [Handoff(message.new_agent_id, message.old_agent_id, **common)]
             case llm.ChatMessage():
-                parts = tuple(part for one in message.content if (part := _part(one)))
+                parts = tuple(part for content in message.content if (part := _part(content)))
                 content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else parts
                 return [Message(message.role, content, message.interrupted, **common)] if parts else []
             case _:

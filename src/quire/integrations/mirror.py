@@ -260,12 +260,13 @@ class Mirror(Generic[M]):
         digested again: the framework may have changed it in place since.
         """
         pairs = zip(self._messages, messages, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
-        sent = (number for number in sorted(self._unchanged) if number < same)
-        same = next((number for number in sent if self._digest(number) != self._digests[number]), same)
+        same_count = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+        sent = (number for number in sorted(self._unchanged) if number < same_count)
+        changed = (number for number in sent if self._digest(number) != self._digests[number])
+        same_count = next(changed, same_count)
         self._messages = list(messages)
-        del self._digests[same:]
-        for number in range(same, len(messages)):
+        del self._digests[same_count:]
+        for number in range(same_count, len(messages)):
             self._digests.append(self._digest(number))
 
     def _digest(self, number: int) -> str:
@@ -300,7 +301,8 @@ class Mirror(Generic[M]):
     def _is_after_hidden(self, view: View, position: int, number: int) -> bool:
         """Whether the message before a user message is hidden.
 
-        Then the user message was removed with it, and stays only because the user's last cannot be hidden.
+        Then the user message was removed with it, and is only shown because the user's last message cannot
+        be hidden.
         """
         for earlier in range(position - 1, -1, -1):
             item = view.log.item(earlier)

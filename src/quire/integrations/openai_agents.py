@@ -322,8 +322,8 @@ def _usage(response: ModelResponse) -> Usage:
 
 def _definitions(agent: Agent[Any]) -> list[Definition]:
     """The functions and hand-offs of an agent, to be counted. Tools of MCP servers are not known here."""
-    handoffs = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
-    rows = [(one.tool_name, one.tool_description, one.input_json_schema) for one in handoffs]
+    handoffs = [other if isinstance(other, Handoff) else handoff(other) for other in agent.handoffs]
+    rows = [(each.tool_name, each.tool_description, each.input_json_schema) for each in handoffs]
     functions = [tool for tool in agent.tools if isinstance(tool, FunctionTool)]
     rows += [(tool.name, tool.description, tool.params_json_schema) for tool in functions]
     return [{"type": "function", "name": n, "description": d, "parameters": p} for n, d, p in rows]

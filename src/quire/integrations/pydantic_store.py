@@ -146,8 +146,8 @@ class _Conversations:
     def records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
         """The records; the most recently saved comes first."""
         records = [self.state(conversation).record for conversation in self.store.conversations(self._scope)]
-        found = [one for one in records if one is not None and (scope is None or one.scope == scope)]
-        return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
+        wanted = [record for record in records if record is not None and scope in (None, record.scope)]
+        return sorted(wanted, key=lambda record: record.updated_at, reverse=True)[:limit]
 
     def write(
         self, record: ConversationRecord, entries: Sequence[ConversationEntry], expected: str | None
@@ -225,7 +225,7 @@ class _Conversations:
         """Erase the entries of a deleted conversation, and release those of others that it shared."""
         for other, token in state.uses.items():
             while token in (last := self._stored_state(other)).users:
-                self._append(other, last._replace(users=tuple(one for one in last.users if one != token)))
+                self._append(other, last._replace(users=tuple(user for user in last.users if user != token)))
             self.state(other)
         place = self._place(conversation)
         notes = _notes(place, self.store.read(place)).items()

@@ -32,12 +32,7 @@ try:
     from strands.agent.conversation_manager import ConversationManager
     from strands.hooks import AgentInitializedEvent, HookRegistry
     from strands.interrupt import InterruptException
-    from strands.middleware import (
-        ExecuteToolContext,
-        ExecuteToolStage,
-        InvokeModelContext,
-        InvokeModelStage,
-    )
+    from strands.middleware import ExecuteToolContext, ExecuteToolStage, InvokeModelContext, InvokeModelStage
     from strands.tools import tool
     from strands.types.content import Message as Said
     from strands.types.events import ModelStopReason, ToolResultEvent
@@ -139,12 +134,12 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
 
     def _mirror(self) -> Mirror[Said]:
         if self._agent_id is None:
-            raise RuntimeError("the manager has no agent yet: give it to one, as its conversation_manager")
+            raise RuntimeError("the manager has no agent yet: make one with Agent(conversation_manager=…)")
         return self._mirrors.of(self._session_id, self._agent_id)
 
 
 def _text_of(prompt: Any) -> str:
-    return prompt if isinstance(prompt, str) else "\n".join(one.get("text", "") for one in prompt or ())
+    return prompt if isinstance(prompt, str) else "\n".join(block.get("text", "") for block in prompt or ())
 
 
 def _definition(spec: Any) -> dict[str, Any]:
@@ -185,7 +180,8 @@ class _Codec:
 
     def add_tool_names(self, messages: Sequence[Said]) -> None:
         """Remember the names of the tools that messages call: a result does not name its tool."""
-        calls = [block["toolUse"] for one in messages for block in one["content"] if "toolUse" in block]
+        blocks = [block for message in messages for block in message["content"]]
+        calls = [block["toolUse"] for block in blocks if "toolUse" in block]
         self._tool_names |= {call["toolUseId"]: call["name"] for call in calls}
 
     def identity(self, message: Said) -> Any:
@@ -217,7 +213,7 @@ class _Codec:
 
     def write(self, items: Sequence[Item], origin: Said | None) -> Said:
         """Return a message, or a copy of the origin with other content."""
-        thoughts = iter([one for one in origin["content"] if "reasoningContent" in one] if origin else ())
+        thoughts = (block for block in (origin["content"] if origin else ()) if "reasoningContent" in block)
         blocks = [block for item in items for block in _blocks(item, thoughts)]
         return cast(Said, {"role": "assistant" if is_output(items[0]) else "user", "content": blocks})
 
@@ -228,7 +224,7 @@ def _is_part(block: Any) -> bool:
 
 def _content(blocks: Sequence[Any]) -> Content:
     """A text, or several parts."""
-    parts = tuple(part for one in blocks if (part := _part(one)) is not None)
+    parts = tuple(part for block in blocks if (part := _part(block)) is not None)
     match parts:
         case ():
             return ""
@@ -250,7 +246,7 @@ def _part(block: Any) -> Part | None:
         case "cachePoint":
             return None
         case "citationsContent":
-            return "".join(one.get("text", "") for one in value.get("content", ())) or None
+            return "".join(piece.get("text", "") for piece in value.get("content", ())) or None
         case "image" if data:
             return Image(data=data, media_type=_TYPES.get(value["format"], f"image/{value['format']}"))
         case "document" if data:

@@ -100,7 +100,9 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
                 note = Note(content=session_message.to_dict())
                 log.session.append(note, to=_MESSAGES + agent_id, expected=log.session.version)
                 return
-        raise SessionException(f"message {number} of agent {agent_id} exists: the session has changed")
+        raise SessionException(
+            f"message {number} of agent {agent_id} is stored already: the session has changed"
+        )
 
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
@@ -124,7 +126,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     ) -> list[SessionMessage]:
         """Return the messages of an agent in order: at most `limit`, from number `offset` on."""
         found = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
-        return [SessionMessage.from_dict(one) for one in found[:limit]]
+        return [SessionMessage.from_dict(body) for body in found[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Record the state of a group of agents."""
@@ -142,7 +144,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
 
     def _record(self, session_id: str, name: str, body: dict[str, Any], *, is_new: bool = False) -> None:
         if is_new and self._find(session_id, name) is not None:
-            raise SessionException(f"there is {name} in session {session_id} already")
+            raise SessionException(f"session {session_id} has the record {name!r} already")
         self._log(session_id).session.append(Note(content=body, description=name), to=_RECORDS)
 
     def _find(self, session_id: str, name: str) -> Any:
@@ -151,7 +153,7 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
     def _require(self, session_id: str, name: str) -> Any:
         found = self._find(session_id, name)
         if found is None:
-            raise SessionException(f"there is no {name} in session {session_id}")
+            raise SessionException(f"session {session_id} has no record {name!r}")
         return found
 
 

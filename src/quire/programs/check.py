@@ -107,10 +107,10 @@ def _lookups(tree: ast.AST) -> Iterator[tuple[int, str]]:
         node = pending.popleft()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.lineno, node.id
-        for field, found in ast.iter_fields(node):
+        for field, value in ast.iter_fields(node):
             if field not in ("annotation", "returns"):
-                several = cast("list[object]", found) if isinstance(found, list) else [found]
-                pending.extend(child for child in several if isinstance(child, ast.AST))
+                children = cast("list[object]", value) if isinstance(value, list) else [value]
+                pending.extend(child for child in children if isinstance(child, ast.AST))
 
 
 # Calls without `await`
@@ -212,8 +212,9 @@ def _answer_lines(tree: ast.Module) -> Collection[int]:
 
 
 def _assigned_keys(tree: ast.Module) -> set[Any]:
-    stored = (n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
-    return {diagnostic.slice.value for diagnostic in stored if isinstance(diagnostic.slice, ast.Constant)}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    slices = (node.slice for node in nodes if isinstance(node.ctx, ast.Store))
+    return {key.value for key in slices if isinstance(key, ast.Constant)}
 
 
 def _kind(diagnostic: Diagnostic, text: str) -> Kind:

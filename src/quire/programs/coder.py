@@ -27,7 +27,7 @@ from quire.stores.store import checked_name
 from quire.stores.streams import MAIN
 from quire.tokens import whole
 
-_TASK = "a coder takes a Task"
+_TASK = "a coder must be given a Task"
 
 
 class AttemptReport(NamedTuple):
@@ -62,7 +62,7 @@ class ProgramFailed(QuireError, RuntimeError):
         self.has_acted = any(report.calls for report in attempts)
 
     def __str__(self) -> str:
-        return "\n  ".join([f"no program did {cut(self.args[0])!r}", *map(str, self.attempts)])
+        return "\n  ".join([f"no program answered the task {cut(self.args[0])!r}", *map(str, self.attempts)])
 
 
 class Answer(NamedTuple):

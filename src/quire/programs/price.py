@@ -57,8 +57,8 @@ def _counts(tree: ast.Module, functions: Collection[str]) -> Mapping[str, float]
             if name in own and name not in known:
                 known[name] = {}  # so that recursive calls in its body count nothing
                 known[name] = count_in(own[name].body)
-            for one, count in known.get(name, {}).items():
-                counts[one] = min(counts.get(one, 0.0) + count * times, _MAX_PRICE)
+            for mentioned, count in known.get(name, {}).items():
+                counts[mentioned] = min(counts.get(mentioned, 0.0) + count * times, _MAX_PRICE)
         return counts
 
     return count_in(tree.body)

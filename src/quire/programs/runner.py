@@ -62,10 +62,11 @@ async def ask(
     session: Session, model: AnyModel, transcript: str, schema: Mapping[str, Any] | None = None
 ) -> Parsed:
     """Ask a model for the next message of a transcript, and record its answer."""
-    # The model made none of the programs' calls, and is offered no tools.
+    # Calls of programs are left out: the model did not make them, and this request offers it no tools.
     history = History(transcript, where=lambda item: not isinstance(item, ToolCall | ToolResult))
     template, shape = Template(history, budget=budget_for(model), model=model.name), AnswerShape()
-    max_tokens = template.budget.reserve or None if getattr(model, "context", None) is not None else None
+    is_local = getattr(model, "context", None) is not None
+    max_tokens = (template.budget.reserve or None) if is_local else None
     if schema:
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
@@ -195,10 +196,10 @@ class Calls:
     async def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
         """Why a call may not run. A program cannot wait for a person."""
         if tool.asks_person:
-            return "a person answers it, and a program cannot wait for one"
+            return "a person answers it, and a program cannot wait for a person"
         verdict = await approval_of(call, tool, self._approver)
         if verdict is None:
-            return "a person has to approve it, and a program cannot wait for one"
+            return "a person has to approve it, and a program cannot wait for a person"
         if verdict is not True:
             return verdict
         return None if self._fatal is None else "the program cannot continue"

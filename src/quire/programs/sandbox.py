@@ -20,16 +20,7 @@ import msgspec
 
 from quire.errors import WrongType, cut
 from quire.models import PerLoop
-from quire.programs.source import (
-    Kind,
-    ProgramFault,
-    Wrap,
-    answer_of,
-    async_functions,
-    at_line,
-    parse,
-    wrap,
-)
+from quire.programs.source import Kind, ProgramFault, Wrap, answer_of, async_functions, at_line, parse, wrap
 from quire.programs.stubs import names_in
 from quire.programs.values import encodable
 from quire.programs.workers import Worker, Workers
@@ -211,11 +202,11 @@ def _quire_text(value):
 def _quire_plain(value):
     if _quire_isinstance(value, _quire_dict):
         return {
-            key if _quire_isinstance(key, _quire_rows) else _quire_plain(key): _quire_plain(one)
-            for key, one in value.items()
+            key if _quire_isinstance(key, _quire_rows) else _quire_plain(key): _quire_plain(element)
+            for key, element in value.items()
         }
     if _quire_isinstance(value, _quire_rows):
-        return [_quire_plain(one) for one in value]
+        return [_quire_plain(element) for element in value]
     if _quire_isinstance(value, _quire_times):
         return value.isoformat()
     if _quire_isinstance(value, _quire_texts):
@@ -354,10 +345,10 @@ class _Run:
                 raise ProgramFault("missing", f"the sandbox asks for a {type(snapshot).__name__}")
         text, unawaited = cast("tuple[Any, Any]", snapshot.output)
         if not isinstance(text, str) or not isinstance(unawaited, dict):  # the program has rebound our names
-            raise ProgramFault("answer", "the answer cannot be taken: it is no JSON")
+            raise ProgramFault("answer", "the answer cannot be used: it is not JSON")
         if len(text) > self.bounds.answer:
             reason = f"it is larger than {self.bounds.answer} characters"
-            raise ProgramFault("answer", f"the answer cannot be taken: {reason}")
+            raise ProgramFault("answer", f"the answer cannot be used: {reason}")
         if fault := self.printed.fault():
             raise fault
         _check_awaited(cast("Mapping[str, int]", unawaited), self.code)
@@ -434,7 +425,7 @@ class _Run:
     def _results(self, done: Mapping[int, asyncio.Task[Any]]) -> Any:
         """The results of host calls; encoded in the worker's thread, because large values take time."""
         results = {call: _result(task) for call, task in done.items()}
-        self.raised.update(one["message"] for one in results.values() if "message" in one)
+        self.raised.update(result["message"] for result in results.values() if "message" in result)
         return results
 
     async def _answer(self, snapshot: "FunctionSnapshot", result: Any) -> Any:
@@ -457,7 +448,7 @@ def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:  # the program has redefined names of the prelude
-        raise ProgramFault("answer", "the answer cannot be taken: it is no JSON") from None
+        raise ProgramFault("answer", "the answer cannot be used: it is not JSON") from None
 
 
 async def _await_call(function: HostFunction, args: Any, kwargs: Any) -> Any:
@@ -532,7 +523,7 @@ def _fault_of(
     name, message = str(error.display("type-msg")).partition(":")[0], error.display("msg")
     kind: Kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
     if kind in ("raised", "names") and max(lines, default=0) > last:
-        text = f"the answer cannot be taken: {name}: {message}"
+        text = f"the answer cannot be used: {name}: {message}"
         if name == "NameError":
             text = "the program has no answer: it ended before `output` was set"
         return ProgramFault("answer", text)
@@ -542,7 +533,7 @@ def _fault_of(
 
 
 def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
-    if any(one and one in message for one in raised):
+    if any(raised_message and raised_message in message for raised_message in raised):
         return "raised"
     if name in ("MemoryError", "RecursionError") or (
         name in ("TimeoutError", "RuntimeError") and _LIMIT_WORDS.search(message)

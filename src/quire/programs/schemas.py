@@ -88,9 +88,9 @@ class _Comparison:
         for inner in known.get("allOf", ()):
             yield from self.faults(value, inner, path)
         for word in ("anyOf", "oneOf"):
-            if word in known and all(next(self.faults(value, one, path), None) for one in known[word]):
+            if word in known and all(any(self.faults(value, inner, path)) for inner in known[word]):
                 yield f"{path} fits none of {word}"
-        if not any(type(value) is type(one) and value == one for one in options):
+        if not any(type(value) is type(option) and value == option for option in options):
             yield f"{path} is none of the values of enum"
         kinds = known.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -107,14 +107,14 @@ class _Comparison:
             missing = next((name for name in schema.get("required", ()) if name not in fields), None)
             if missing is not None:
                 yield f"{path} has no {cut(str(missing))!r}"
-            for name, one in fields.items():
+            for name, field in fields.items():
                 inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-                yield from self.faults(one, inner, f"{path}[{cut(name)!r}]")
+                yield from self.faults(field, inner, f"{path}[{cut(name)!r}]")
         elif isinstance(value, list):
             places = schema.get("prefixItems", [])
-            for index, one in enumerate(cast("Sequence[Any]", value)):
+            for index, element in enumerate(cast("Sequence[Any]", value)):
                 inner = places[index] if index < len(places) else schema.get("items")
-                yield from self.faults(one, inner, f"{path}[{index}]")
+                yield from self.faults(element, inner, f"{path}[{index}]")
 
     def _count_steps(self, count: int) -> None:
         self._steps += count

@@ -61,12 +61,13 @@ def stubs_of(
     `inputs` is the schema of an object whose properties become variables. With `loose`, values that a program
     receives are `Any`.
     """
-    given = _properties(inputs)
-    types = _Types([*(one.name for one in functions), *given], loose=loose)
+    input_schemas = _properties(inputs)
+    types = _Types([*(function.name for function in functions), *input_schemas], loose=loose)
     answer = _output(types, output)
-    calls = [_function(types, one) for one in functions]
+    calls = [_function(types, function) for function in functions]
     variables = [
-        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}" for name, schema in given.items()
+        f"{name}: {types.received(schema, name, inputs)}{_comment(schema)}"
+        for name, schema in input_schemas.items()
     ]
     parts = [_HEADER, *types.definitions, answer, *calls, "\n".join(variables)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -119,7 +120,7 @@ def _default(schema: Any) -> str:
 def _docstring(declared: Declared) -> str:
     """The docstring of a function: its description, its parameters and the format of its result."""
     properties = _properties(declared.parameters)
-    rows = [f"    {name}: {text}" for name, one in properties.items() if (text := _described(one))]
+    rows = [f"    {name}: {text}" for name, value in properties.items() if (text := _described(value))]
     notes = ["Args:", *rows] if rows else []
     notes += [f"Returns: {text}"] if (text := _format(declared.returns)) else []
     description = declared.description[:_MAX_DESCRIPTION].strip()
@@ -167,7 +168,7 @@ class _Types:
             return self._type(known["allOf"][0], hint, depth - 1, loose)
         kind = known.get("type")
         if isinstance(kind, list):
-            kinds = [{**known, "type": one} for one in cast("Iterable[Any]", kind)]
+            kinds = [{**known, "type": member} for member in cast("Iterable[Any]", kind)]
             return self._union(kinds, hint, depth, loose)
         return self._single(kind, known, hint, depth, loose)
 
@@ -183,8 +184,8 @@ class _Types:
     def _union(self, schemas: Sequence[Any], hint: str, depth: int, loose: bool) -> str:
         inner = "Output_case" if hint == "Output" else hint
         if loose:  # the run finds out whether a value is None, and which of several types it has
-            schemas = [one for one in schemas if one != {"type": "null"}]
-        members = list(dict.fromkeys(self._type(one, inner, depth - 1, loose) for one in schemas))
+            schemas = [member for member in schemas if member != {"type": "null"}]
+        members = list(dict.fromkeys(self._type(member, inner, depth - 1, loose) for member in schemas))
         if not members or "Any" in members or (loose and len(members) > 1):
             return "Any"
         return " | ".join(members)
@@ -195,8 +196,8 @@ class _Types:
             values = None if properties else more
             return f"dict[str, {self._type(values, f'{hint}_value', depth - 1, loose)}]"
         name, required = self._new_name(hint), _required(schema)
-        kinds = {key: self._type(one, f"{name}_{key}", depth - 1, loose) for key, one in properties.items()}
-        kinds = {key: one if key in required else f"NotRequired[{one}]" for key, one in kinds.items()}
+        kinds = {key: self._type(part, f"{name}_{key}", depth - 1, loose) for key, part in properties.items()}
+        kinds = {key: kind if key in required else f"NotRequired[{kind}]" for key, kind in kinds.items()}
         self.definitions.append(self._record(name, kinds, properties))
         return name
 
@@ -224,7 +225,7 @@ class _Types:
         return self._references[reference]
 
     def _new_name(self, hint: str) -> str:
-        if hint == "Output" and not any(re.match(r"(class )?Output\b", one) for one in self.definitions):
+        if hint == "Output" and not any(re.match(r"(class )?Output\b", text) for text in self.definitions):
             return "Output"
         words = re.findall("[A-Za-z0-9]+", hint)[-4:]
         name = "".join(word[:1].upper() + word[1:20] for word in words) or "Record"
@@ -259,7 +260,7 @@ def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
     union: Any = known.get("anyOf")
     parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
     parts += union if isinstance(union, list) else ()
-    formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(one, depth - 1) for one in parts))
+    formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(part, depth - 1) for part in parts))
     return next(filter(None, formats), "")
 
 

@@ -153,13 +153,13 @@ class Task:
             raise ProgramFault("answer", f"the answer does not fit: {fault}") from None
 
 
-def _input_of(given: Any) -> tuple[Json, Callable[[Any], Any]]:
+def _input_of(kind: Any) -> tuple[Json, Callable[[Any], Any]]:
     """The JSON schema of an input, and a function that reads it."""
-    if not isinstance(given, Mapping):
-        return _resolve(_schema_of(given)), partial(read_as, given)
-    kinds = cast("Mapping[str, Any]", given)
-    for kind in kinds.values():
-        _schema_of(kind)
+    if not isinstance(kind, Mapping):
+        return _resolve(_schema_of(kind)), partial(read_as, kind)
+    kinds = cast("Mapping[str, Any]", kind)
+    for field_kind in kinds.values():
+        _schema_of(field_kind)
     fields = Fields(kinds)
     return fields.schema(), lambda values: fields.read(values, "input")
 
@@ -181,22 +181,22 @@ def _resolve(schema: Json) -> Json:
 
 
 def _by_legal_name(tools: Iterable[Any]) -> Mapping[str, Tool]:
-    given = tools_of(tools)
-    if len(given.definitions) > len(given.tools):
+    toolbox = tools_of(tools)
+    if len(toolbox.definitions) > len(toolbox.tools):
         raise InvalidValue("a program can only call tools that run in this process")
-    found: dict[str, Tool] = {}
-    for name, tool in given.tools.items():
-        found[legal_name(name, found, is_function=True)] = tool
-    return MappingProxyType(found)
+    tool_by_name: dict[str, Tool] = {}
+    for name, tool in toolbox.tools.items():
+        tool_by_name[legal_name(name, tool_by_name, is_function=True)] = tool
+    return MappingProxyType(tool_by_name)
 
 
 def _by_letter(models: Iterable[AnyModel | str], reserved: Mapping[str, Tool]) -> Mapping[str, AnyModel]:
     if isinstance(models, str):
         raise WrongType("models must be a list, not a text")
-    given = [Model(model) if isinstance(model, str) else model for model in models]
-    found: dict[str, AnyModel] = {}
-    for model in given:
-        found[free_name("llm", {*found, *reserved})] = model
-    if len(given) == 1 and "llm" not in reserved:
-        found["llm"] = given[0]
-    return MappingProxyType(found)
+    opened = [Model(model) if isinstance(model, str) else model for model in models]
+    model_by_name: dict[str, AnyModel] = {}
+    for model in opened:
+        model_by_name[free_name("llm", {*model_by_name, *reserved})] = model
+    if len(opened) == 1 and "llm" not in reserved:
+        model_by_name["llm"] = opened[0]
+    return MappingProxyType(model_by_name)

@@ -56,9 +56,9 @@ def _to_json(value: Any) -> str:
 def _tuples_as_dicts(value: Any) -> Any:
     """A value with its named tuples as dicts, as in their schemas."""
     if isinstance(value, dict):
-        return {key: _tuples_as_dicts(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+        return {key: _tuples_as_dicts(element) for key, element in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        rows = [_tuples_as_dicts(one) for one in cast("Iterable[Any]", value)]
+        rows = [_tuples_as_dicts(element) for element in cast("Iterable[Any]", value)]
         names = getattr(value, "_fields", None)  # pyright: ignore[reportUnknownArgumentType]
         return rows if names is None else dict(zip(names, rows, strict=True))
     return value

@@ -108,29 +108,29 @@ def _cut(fitting: Fitting, request: Request, thread: Thread, faults: int) -> tup
 
 def _assemble(request: Request, thread: Thread, context: Context) -> list[Json]:
     """The messages of a context: the program's own for units that are shown whole, else rendered ones."""
-    unit_of = {item.id: place for place, unit in enumerate(thread.units) for item in unit.items}
-    block_of = {place: block.start for block in blocks(thread.units) for place in block}
+    unit_by_item = {item.id: index for index, unit in enumerate(thread.units) for item in unit.items}
+    block_by_unit = {index: block.start for block in blocks(thread.units) for index in block}
     shown = [item for item in context.items if not item.id.startswith("instructions/")]
     messages = list(request.leading)
-    for _, run in groupby(shown, lambda item: block_of.get(unit_of.get(item.id, -1))):
-        messages += _messages_of(request, list(run), unit_of, thread.units)
+    for _, run in groupby(shown, lambda item: block_by_unit.get(unit_by_item.get(item.id, -1))):
+        messages += _messages_of(request, list(run), unit_by_item, thread.units)
     return messages
 
 
 def _messages_of(
-    request: Request, items: list[Item], unit_of: dict[str, int], units: Sequence[Unit]
+    request: Request, items: list[Item], unit_by_item: dict[str, int], units: Sequence[Unit]
 ) -> Iterator[Json]:
     """The messages of a block: the program's own if it is shown whole, else at most its own reply."""
-    runs = [(place, list(run)) for place, run in groupby(items, lambda item: unit_of.get(item.id))]
-    if all(place is not None and _is_whole(units[place], run) for place, run in runs):
-        for place, _ in runs:
-            unit = units[place or 0]
+    runs = [(index, list(run)) for index, run in groupby(items, lambda item: unit_by_item.get(item.id))]
+    if all(index is not None and _is_whole(units[index], run) for index, run in runs):
+        for index, _ in runs:
+            unit = units[index or 0]
             yield from request.messages[unit.start : unit.stop]
         return
-    place, first = runs[0]
+    index, first = runs[0]
     rendered: list[Any] = provider_for(request.wire).render(items, model=request.model).payload[request.field]
-    if place is not None and units[place].is_reply and _is_whole(units[place], first):
-        yield from request.messages[units[place].start : units[place].stop]
+    if index is not None and units[index].is_reply and _is_whole(units[index], first):
+        yield from request.messages[units[index].start : units[index].stop]
         rendered = [message for message in rendered if not is_reply(message)]
     yield from rendered
 

@@ -31,7 +31,7 @@ _INSTRUCTIONS = {
 }
 _MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call", "message")
 _MIN_ID, _MIN_TEXT = 8, 80
-"""The lengths, in characters, from which a call id or a text occurs in one conversation alone."""
+"""The lengths, in characters, from which a call id or a text is taken to occur in one conversation alone."""
 
 
 class Exchange(NamedTuple):
@@ -83,8 +83,8 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
 class Unit(NamedTuple):
     """Messages that are kept together: a reply of the model, or one other message.
 
-    `digest` is that of all messages up to its last one, `content` that of its own content. `keys` identify
-    its conversation. `response` is the id of the response that had it.
+    `digest` is that of all messages up to its last one, `content` that of its own content. `keys` occur in
+    one conversation alone: call ids, and digests of texts. `response` is the id of the response that had it.
     """
 
     start: int
@@ -246,8 +246,8 @@ def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Repl
     try:
         value: Any = msgspec.json.decode(body) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
-        error = f"status {answer.status}, and no JSON" if answer.is_whole else "the answer broke off"
-        return Reply(Parsed((), error=error), None, seconds)
+        error = f"status {answer.status}, and the body is not JSON"
+        return Reply(Parsed((), error=error if answer.is_whole else "the answer broke off"), None, seconds)
     if isinstance(value, list):  # a stream of Gemini without server-sent events
         reader = provider.stream(sent=sent, model=model)
         for event in entries_in(value):
@@ -256,7 +256,8 @@ def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Repl
     try:
         parsed = provider.parse(value, sent=sent, model=model)
     except Damaged:
-        parsed = Parsed((), error=f"status {answer.status}, and no answer of this provider")
+        error = f"status {answer.status}, and the body is not an answer of this provider"
+        parsed = Parsed((), error=error)
     return Reply(parsed, seconds, seconds, _response_in({"response": value}))
 
 
@@ -285,7 +286,7 @@ def _begins_call(event: Json) -> bool:
 
 
 def _moment_of(answer: Answer, stop: int, length: int) -> float | None:
-    """When that many bytes had arrived; for a compressed body, when the first did."""
+    """The seconds after which `stop` bytes had arrived; for a compressed body, the first bytes."""
     if not answer.times:
         return None
     is_plain = length == answer.times[-1][1]

@@ -76,8 +76,8 @@ class Observer:
         self._open_requests: dict[int, _OpenRequest] = {}
         self._warned: set[tuple[Place, str]] = set()
         self._patterns = tuple(re.compile(pattern) for pattern in settings.patterns)
-        hides = self._patterns or not settings.has_content
-        self._redact = partial(_redact, self._patterns, settings.has_content) if hides else None
+        must_redact = self._patterns or not settings.has_content
+        self._redact = partial(_redact, self._patterns, settings.has_content) if must_redact else None
 
     @property
     def _conversations(self) -> Conversations:

@@ -31,7 +31,7 @@ _TEMPORARY = (StoreError, Conflict, BrokenExecutor, OSError)
 _NICE = 5
 """The niceness of the process that records. With more, it would stand still on a busy machine."""
 _DELAY = 0.1
-"""Seconds before jobs are sent to it, so that the first bytes of answers have the processor to themselves."""
+"""Seconds before jobs are sent to that process, so that the first bytes of answers do not wait for it."""
 _OVERHEAD = 1_000
 """Bytes that an exchange takes in the queue beside its body."""
 _MAX_BATCH, _MAX_BATCH_BYTES = 16, 8 * 2**20

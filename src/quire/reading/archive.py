@@ -22,9 +22,8 @@ def write_archive(store: Store, scope: str, path: Path) -> list[ScopeContents]:
         with file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
             path.chmod(0o600)
             archive.writestr("contents.json", encode(contents))
-            for place in (
-                Place(one.scope, name) for one in contents for name in store.conversations(one.scope)
-            ):
+            scopes = [row.scope for row in contents]
+            for place in [Place(scope, name) for scope in scopes for name in store.conversations(scope)]:
                 folder, name = (quote(part, safe="").replace(".", "%2E") for part in place)
                 archive.writestr(f"{folder}/{name}.jsonl", _lines(store, place))
     except BaseException:

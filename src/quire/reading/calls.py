@@ -59,8 +59,8 @@ def _figures(name: str, steps: Sequence[_Step]) -> dict[str, Any]:
     statuses = [step.status for step in steps]
     seconds = [step.seconds for step in steps if step.seconds is not None]
     counts = {status: statuses.count(status) for status in ("failed", "uncertain")}
-    tokens, middle = sum(step.tokens for step in steps), median(seconds) if seconds else None
-    return {"name": name, "calls": len(steps), "tokens": tokens, "median": middle, **counts}
+    figures = {"tokens": sum(step.tokens for step in steps), "median": median(seconds) if seconds else None}
+    return {"name": name, "calls": len(steps), **figures, **counts}
 
 
 def _steps(session: Session, name: str) -> list[_Step]:

@@ -30,10 +30,10 @@ def past_compactions(session: Session) -> list[tuple[Attempt | None, list[Edit]]
     edits: dict[int, list[Edit]] = {number: [] for number in range(len(attempts))}
     for position in view.log.positions("edits", 0, view.end):
         edit = view.log.item(position)
-        if isinstance(edit, Summary | Mask | Hide):
+        if isinstance(edit, Summary | Mask | Hide):  # without an attempt it gets a negative number of its own
             edits.setdefault(owners.get(edit.id, ~position), []).append(edit)
     rows = [(attempts[number] if number >= 0 else None, own) for number, own in edits.items()]
-    return sorted(rows, key=lambda row: row[1][0].created_at if row[0] is None else row[0].began_at)[::-1]
+    return sorted(rows, key=lambda row: row[0].began_at if row[0] else row[1][0].created_at)[::-1]
 
 
 def list_compactions(source: Source, address: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def read_sources(source: Source, address: str, id: str, start: Count = 0) -> dic
     view = session.view()
     edit = view.get(id)
     if not isinstance(edit, Summary | Mask | Hide):
-        raise UnknownId(f"{cut(id)!r} is no compaction")
+        raise UnknownId(f"{cut(id)!r} is not a summary, a mask or a hide")
     covered = _positions(view, [edit])
     rows = _items(view, covered[start : start + _MAX_SOURCES], counter_of(session))
     return {"length": len(covered), "rows": rows}

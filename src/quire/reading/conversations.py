@@ -70,16 +70,16 @@ def list_conversations(
     recent = source.recent()
     scope, text = place_at(within).named if within else None, named.casefold()
     matches = [
-        one
-        for one in recent
-        if scope in (None, one.place.named)
-        and (not text or text in f"{one.place.named}/{one.place.conversation}".casefold())
+        row
+        for row in recent
+        if scope in (None, row.place.named)
+        and (not text or text in f"{row.place.named}/{row.place.conversation}".casefold())
     ]
     start = bisect_right(matches, _read_cursor(after), key=by_activity) if after else 0
     rows = matches[start : start + limit]
-    places, scopes = {one.place for one in recent}, Counter(one.place.named for one in recent)
+    places, scopes = {row.place for row in recent}, Counter(row.place.named for row in recent)
     return Conversations(
-        rows=[_describe(source, one, places) for one in rows],
+        rows=[_describe(source, row, places) for row in rows],
         length=len(matches),
         next=_cursor(rows[-1]) if start + len(rows) < len(matches) else None,
         scopes=[
@@ -102,20 +102,21 @@ def _read_cursor(text: str) -> tuple[bool, float, Place]:
         raise InvalidValue("a cursor must be `next` of the page before") from None
 
 
-def _describe(source: Source, one: Recent, places: set[Place]) -> Conversation:
-    parent = one.place._replace(conversation=one.place.conversation.rpartition("/")[0])
+def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversation:
+    place = recent.place
+    parent = place._replace(conversation=place.conversation.rpartition("/")[0])
     row = Conversation(
-        address=str(one.place),
-        scope=one.place.named,
-        conversation=one.place.conversation,
-        version=one.version,
-        at=one.time,
+        address=str(place),
+        scope=place.named,
+        conversation=place.conversation,
+        version=recent.version,
+        at=recent.time,
         parent=str(parent) if parent in places else None,
     )
     try:
-        session = source.session(one.place)
+        session = source.session(place)
         standing = [state for name in session.transcripts for _, state in session.calls.standing(name)]
-        has_changed = not source.is_file and now() - (one.time or 0.0) < _LIVE
+        has_changed = not source.is_file and now() - (recent.time or 0.0) < _LIVE
         spent = session.spending
         return replace(
             row,
@@ -147,4 +148,4 @@ def wait_for_change(source: Source, mark: int, timeout: float) -> int:
 
 def _mark(source: Source) -> int:
     recent = source.store.recent(source.scope)
-    return hash((len(recent), sum(one.version for one in recent), *recent[:1])) & 0xFFFFFFFF
+    return hash((len(recent), sum(row.version for row in recent), *recent[:1])) & 0xFFFFFFFF

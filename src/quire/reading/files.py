@@ -73,7 +73,7 @@ def append_history(
     session.append(*items, expected=expected)
     usages = () if history.conversation is None else history.conversation.used
     end = items[-1].created_at
-    notes = [(usage_note(one.usage, one.model, {}), min(one.time or end, end)) for one in usages]
+    notes = [(usage_note(used.usage, used.model, {}), min(used.time or end, end)) for used in usages]
     written = [Written(USAGE, replace(note, created_at=time)) for note, time in notes]
     log_of(session).commit(lambda _: written)
 
@@ -84,7 +84,7 @@ def find_faults(
     """Return what a provider would refuse in a history of a file, and what a repair changes."""
     history: History | None = (source.histories or {}).get(str(source.place(address)))
     if history is None:
-        raise InvalidValue("faults are those of files: what Quire sends is repaired before")
+        raise InvalidValue("only a history from a file has faults: the requests of Quire are repaired first")
     wire, named = provider or history.format(), model or history.model
     faults = [] if wire == OWN else provider_for(wire).check(history.payload, named)
     row: dict[str, Any] = {
@@ -92,7 +92,7 @@ def find_faults(
         "providers": list(PROVIDERS),
         "model": named,
         "count": len(faults),
-        "faults": [one._asdict() for one in faults[:MAX_ROWS]],
+        "faults": [fault._asdict() for fault in faults[:MAX_ROWS]],
     }
     if not faults:
         return row
@@ -103,14 +103,18 @@ def find_faults(
     if whole:
         return row | {"payload": payload}
     changed = changes(history.payload, payload, wire)
-    left = [str(one) for one in provider_for(wire).check(payload, named)]
-    return row | {"left": left, "changed": len(changed), "changes": [_row(one) for one in changed[:MAX_ROWS]]}
+    left = [str(fault) for fault in provider_for(wire).check(payload, named)]
+    return row | {
+        "left": left,
+        "changed": len(changed),
+        "changes": [_row(change) for change in changed[:MAX_ROWS]],
+    }
 
 
 def _row(change: Change) -> dict[str, Any]:
     """A change with its messages as JSON, cut if long."""
     texts = (
-        [msgspec.json.format(msgspec.json.encode(one)).decode()[:_LONGEST] for one in messages]
+        [msgspec.json.format(msgspec.json.encode(message)).decode()[:_LONGEST] for message in messages]
         for messages in (change.before, change.after)
     )
     return change._asdict() | dict(zip(("before", "after"), texts, strict=True))

@@ -30,14 +30,14 @@ def trace_influence(source: Source, address: str, id: str, limit: Count = _MAX_R
     view = view_with(session, id)
     made = _made_of(view, id)
     involved = [view.get(id), *made]
-    showing = [one for one in session.receipts if any(one.shows(item) for item in involved)]
+    showing = [receipt for receipt in session.receipts if any(map(receipt.shows, involved))]
     since = showing[0].created_at if showing else None
     later = view.log.items(view.position(id), view.end) if since is not None else []
     calls = [item for item in later if isinstance(item, ToolCall) and item.created_at >= (since or 0.0)]
     return Influence(
         item=describe(involved[0], view=view),
         made=[describe(item, view=view) for item in made[:limit]],
-        requests=[Asked.of(one) for one in showing[:limit]],
+        requests=[Asked.of(receipt) for receipt in showing[:limit]],
         calls=[describe(item, view=view) for item in calls[:limit]],
         counts={"made": len(made), "requests": len(showing), "calls": len(calls)},
     )

@@ -8,14 +8,7 @@ from typing import Literal
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.memory import is_reserved
 from quire.reading.source import Limit, Record, Source
-from quire.session import (
-    Outcome,
-    Session,
-    find_outcome,
-    list_outcomes,
-    log_of,
-    open_jobs_of,
-)
+from quire.session import Outcome, Session, find_outcome, list_outcomes, log_of, open_jobs_of
 from quire.stores import Place, place_at
 
 _EXCERPT = 160
@@ -69,10 +62,10 @@ def list_open_jobs(
         key=str,
     )
     rows = (
-        one
+        row
         for place in places
-        for one in _jobs_at(source, place)
-        if state in (None, one.state) and (one.address, one.job) > (address, job)
+        for row in _jobs_at(source, place)
+        if state in (None, row.state) and (row.address, row.job) > (address, job)
     )
     shown = list(islice(rows, limit + 1))
     last = shown[limit - 1] if len(shown) > limit else None
@@ -81,7 +74,7 @@ def list_open_jobs(
 
 def _jobs_at(source: Source, place: Place) -> Iterator[JobRow]:
     with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
-        yield from sorted(_open_jobs(source.session(place)), key=lambda one: one.job)
+        yield from sorted(_open_jobs(source.session(place)), key=lambda row: row.job)
 
 
 def list_jobs(
@@ -91,9 +84,9 @@ def list_jobs(
     if not cursor.isdecimal() and cursor:
         raise InvalidValue("a cursor must be `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
-    rows = (_ended(session, one) for one in list_outcomes(log_of(session), before))
-    ended = list(islice((one for one in rows if state in (None, one.state)), limit + 1))
-    pending = [one for one in _open_jobs(session) if before is None and state in (None, one.state)]
+    rows = (_ended(session, outcome) for outcome in list_outcomes(log_of(session), before))
+    ended = list(islice((row for row in rows if state in (None, row.state)), limit + 1))
+    pending = [row for row in _open_jobs(session) if before is None and state in (None, row.state)]
     after = ended[limit - 1].version if len(ended) > limit else None
     return JobPage([*pending, *ended[:limit]], None if after is None else str(after + 1))
 
@@ -101,9 +94,9 @@ def list_jobs(
 def read_job(source: Source, address: str, job: str) -> JobRow:
     """Return one job; `UnknownId` if it does not exist."""
     session = source.session(address)
-    for one in _open_jobs(session):
-        if one.job == job:
-            return one
+    for row in _open_jobs(session):
+        if row.job == job:
+            return row
     outcome = find_outcome(log_of(session), job)
     if outcome is None:
         raise UnknownId(f"there is no job {cut(job)!r} here")
@@ -114,16 +107,16 @@ def _open_jobs(session: Session) -> list[JobRow]:
     """The open jobs of a conversation, in order."""
     messages = {job.id: job.message for job in session.jobs.pending()}
     rows: list[JobRow] = []
-    for one in open_jobs_of(log_of(session)):
-        message = messages.get(one.job)
+    for open_job in open_jobs_of(log_of(session)):
+        message = messages.get(open_job.job)
         row = JobRow(
-            address=str(one.place),
-            conversation=one.place.conversation,
-            job=one.job,
-            state=one.state,
+            address=str(open_job.place),
+            conversation=open_job.place.conversation,
+            job=open_job.job,
+            state=open_job.state,
             question="" if message is None else " ".join(message.text[:_EXCERPT].split()),
             at=None if message is None else message.created_at,
-            not_before=one.not_before,
+            not_before=open_job.not_before,
         )
         rows.append(row)
     return rows

@@ -28,15 +28,15 @@ def list_open_work(source: Source, limit: Limit = 50) -> OpenWork:
     """
     jobs, calls = list_open_jobs(source, limit=limit), list[dict[str, Any]]()
     known, source.without_calls = source.without_calls, {}
-    for one in source.recent()[:_MAX_OPENED]:
-        if known.get(one.place) == one.version:
-            source.without_calls[one.place] = one.version
+    for place, version, _ in source.recent()[:_MAX_OPENED]:
+        if known.get(place) == version:
+            source.without_calls[place] = version
             continue
         with suppress(QuireError):  # damaged or sealed
-            session = source.session(one.place)
+            session = source.session(place)
             names = [name for name in session.transcripts if session.calls.standing(name)]
-            for open_calls in [list_calls(source, str(one.place), name, limit=1)["open"] for name in names]:
-                calls += [call | {"address": str(one.place)} for call in open_calls]
+            for open_calls in [list_calls(source, str(place), name, limit=1)["open"] for name in names]:
+                calls += [call | {"address": str(place)} for call in open_calls]
             if not names:
-                source.without_calls[one.place] = one.version
+                source.without_calls[place] = version
     return OpenWork(jobs=jobs.jobs, calls=calls[:limit], has_more=jobs.next is not None or len(calls) > limit)

@@ -26,7 +26,9 @@ _AT_START = ("instructions", "tools", "section")
 """The causes of a break at the start of a request, which the first changed byte explains."""
 _MAX_SCANNED, _ROWS, _EXCERPT = 2_000, 10, 60
 _TOOLS_SHARE, _LEAST_REPLIES, _LEAST_TOOLS = 0.4, 10, 1_000
+"""Unused tools are named after so many replies, if tools take this share and so many tokens of a request."""
 _LEAST_REPEATED = 4
+"""The least times of one call that are reported."""
 _OVERSIZED = 40_000
 """The least characters of a result with a warning."""
 
@@ -131,11 +133,11 @@ class _Sums:
 def write_report(source: Source, since: float = 0.0) -> Report:
     """Sum up the requests since a time, without conversations that cannot be read."""
     sums = _Sums()
-    for one in source.recent():
-        if one.time is not None and one.time < since:
+    for recent in source.recent():
+        if recent.time is not None and recent.time < since:
             break
         try:
-            sums.add(source.session(one.place), since)
+            sums.add(source.session(recent.place), since)
         except QuireError:
             continue
     spent = sums.spending
@@ -147,12 +149,12 @@ def write_report(source: Source, since: float = 0.0) -> Report:
     models = [
         {
             "model": model,
-            "requests": one.requests,
-            "cost": one.cost,
-            "cached": one.cached,
-            **asdict(one.usage),
+            "requests": spending.requests,
+            "cost": spending.cost,
+            "cached": spending.cached,
+            **asdict(spending.usage),
         }
-        for model, one in sums.models.items()
+        for model, spending in sums.models.items()
     ]
     breaks = [{"cause": cause, **row} for cause, row in sums.breaks.items()]
     return Report(

@@ -54,8 +54,8 @@ def list_requests(
     receipts = source.session(address).receipts[-(skip + limit + 1) :]
     receipts = receipts[: len(receipts) - skip]
     rows = [
-        RequestRow(**_row_fields(kept, None if brief else before_of(kept, receipts[:place])))
-        for place, kept in enumerate(receipts)
+        RequestRow(**_row_fields(kept, None if brief else before_of(kept, receipts[:index])))
+        for index, kept in enumerate(receipts)
     ][-limit:]
     spent = sum((kept.spending for kept in receipts[-limit:]), Spending())
     return {"rows": rows, "has_more": len(receipts) > limit, "reported": spent.cached, "prices_of": AS_OF}
@@ -88,8 +88,8 @@ def question_of(kept: Kept) -> str:
         return ""
     view = kept.view
     last = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
-    shown = (one for one in reversed(kept.items) if isinstance(one, Message) and one.role == "user")
-    return " ".join(next((text_of(one)[:_EXCERPT] for one in last or shown), "").split())
+    shown = (item for item in reversed(kept.items) if isinstance(item, Message) and item.role == "user")
+    return " ".join(next((text_of(item)[:_EXCERPT] for item in last or shown), "").split())
 
 
 # One request
@@ -142,12 +142,12 @@ def _request_with_neighbours(
     while version is not None and len(newest) == count and newest[0].version >= version:
         count *= 4
         newest = receipts[-count:]
-    places = [place for place, kept in enumerate(newest) if version in (None, kept.version)]
-    if not places:
+    indexes = [index for index, kept in enumerate(newest) if version in (None, kept.version)]
+    if not indexes:
         raise UnknownId("no such request was kept in this conversation")
-    place = places[-1]
-    after = newest[place + 1].version if place + 1 < len(newest) else None
-    return newest[place], before_of(newest[place], newest[:place]), after
+    index = indexes[-1]
+    after = newest[index + 1].version if index + 1 < len(newest) else None
+    return newest[index], before_of(newest[index], newest[:index]), after
 
 
 def _candidates(kept: Kept) -> Iterator[Fields]:
@@ -171,7 +171,7 @@ def _difference(before: Kept, kept: Kept) -> Fields:
     difference: dict[str, Any] = {"version": before.version}
     if before.is_bare or kept.is_bare:
         return difference | {"fault": "what one of the two showed was forgotten, or was not kept"}
-    old, new = ({item.id: item for item in one.items} for one in (before, kept))
+    old, new = ({item.id: item for item in request.items} for request in (before, kept))
     changes = {
         "added": [item for name, item in new.items() if name not in old],
         "removed": [item for name, item in old.items() if name not in new],
@@ -216,7 +216,7 @@ def read_bytes(
 ) -> dict[str, Any]:
     """Return the JSON that was sent, in segments (fields, and elements of lists), or as one text.
 
-    The segments begin at `start`, or shortly before the one with a `byte`, which is split there.
+    They begin with segment `start`, or a little before the segment that has a `byte` and is split there.
     """
     kept = _request_with_neighbours(source, address, version)[0]
     payload = kept.request()
@@ -225,11 +225,12 @@ def read_bytes(
     segments = list(_segments(payload))
     first = min(start or 0, len(segments))
     if byte is not None and start is None:
-        behind = (place for place, one in enumerate(segments) if one.start + len(one.data) > byte)
+        ends = (segment.start + len(segment.data) for segment in segments)
+        behind = (index for index, end in enumerate(ends) if end > byte)
         first = max(next(behind, len(segments)) - 2, 0)
     items = _items_in(kept, segments)
-    places = range(first, min(first + _MAX_SEGMENTS, len(segments)))
-    rows = [_segment_row(segments[place], byte, items.get(place, ())) for place in places]
+    indexes = range(first, min(first + _MAX_SEGMENTS, len(segments)))
+    rows = [_segment_row(segments[index], byte, items.get(index, ())) for index in indexes]
     return {"rows": rows, "start": first, "total": len(segments), "bytes": len(encode(payload))}
 
 
@@ -239,9 +240,9 @@ def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
         parts = entries_in(value)
         is_list = bool(parts)
         at += len(encode(name)) + 1 + is_list
-        for place, part in enumerate(parts or [value]):
+        for index, part in enumerate(parts or [value]):
             data = encode(part)
-            yield _Segment(f"{name}[{place}]" if is_list else name, at, data)
+            yield _Segment(f"{name}[{index}]" if is_list else name, at, data)
             at += len(data) + 1
         at += is_list
 
@@ -251,12 +252,12 @@ def _segment_row(segment: _Segment, byte: int | None, items: Sequence[Fields]) -
 
     `cut` are the numbers of characters that are left out before and after it.
     """
-    place, data = -1 if byte is None else byte - segment.start, segment.data
+    index, data = -1 if byte is None else byte - segment.start, segment.data
     row = {"path": segment.path, "start": segment.start, "size": len(data), "items": items, "changed": None}
-    if not 0 <= place < len(data):
+    if not 0 <= index < len(data):
         text = data.decode()
         return row | {"text": text[:_LONGEST], "cut": (0, max(len(text) - _LONGEST, 0))}
-    same, changed = (part.decode(errors="replace") for part in (data[:place], data[place:]))
+    same, changed = (part.decode(errors="replace") for part in (data[:index], data[index:]))
     cut = [max(len(part) - _LONGEST, 0) for part in (same, changed)]
     return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST], "cut": cut}
 
@@ -266,16 +267,16 @@ def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[Fields
     sections = [name for name, length in kept.runs for _ in range(length)]
     tokens = {entry.item_id: entry.tokens for entry in kept.entries}
     history = f"{HISTORY.get(kept.provider, '')}["
-    order = sorted(range(len(segments)), key=lambda place: segments[place].path.startswith(history))
+    order = sorted(range(len(segments)), key=lambda index: segments[index].path.startswith(history))
     by_segment, at = dict[int, list[Fields]](), 0
     for item, section in zip(kept.items, sections, strict=False):
         texts = [encode(text[:200])[1:-1] for text in _texts_of(item) if text]
         ahead = range(at, min(at + 12, len(order)))  # the next text is not far
-        place = next((p for p in ahead if all(text in segments[order[p]].data for text in texts)), None)
-        if texts and place is not None:
+        index = next((p for p in ahead if all(text in segments[order[p]].data for text in texts)), None)
+        if texts and index is not None:
             row = {"id": item.id, "section": section, "tokens": tokens.get(item.id)}
-            by_segment.setdefault(order[place], []).append(row)
-            at = place
+            by_segment.setdefault(order[index], []).append(row)
+            at = index
     return by_segment
 
 

@@ -74,18 +74,19 @@ class Source:
 
     def recent(self) -> list[Recent]:
         """The conversations within the scope, latest first, without reserved ones."""
-        return [one for one in self.store.recent(self.scope) if not is_reserved(one.place.conversation)]
+        return [found for found in self.store.recent(self.scope) if not is_reserved(found.place.conversation)]
 
     def scopes(self, name: str | None) -> list[str]:
         """The scopes with a name, or all, latest first; a conversation without a scope is a scope of its own.
 
         `UnknownId` if there is none.
         """
-        places = [one.place for one in self.store.recent(self.scope)]
-        scopes = list(dict.fromkeys(one.scope for one in places if name in (None, one.named, one.scope)))
+        places = [recent.place for recent in self.store.recent(self.scope)]
+        wanted = [place for place in places if name in (None, place.named, place.scope)]
+        scopes = list(dict.fromkeys(place.scope for place in wanted))
         if not scopes:
-            names = list(dict.fromkeys(one.named for one in places if one.named))[:_MAX_NAMED]
-            known = ", ".join(repr(cut(one)) for one in sorted(names)) or "none"
+            names = list(dict.fromkeys(place.named for place in places if place.named))[:_MAX_NAMED]
+            known = ", ".join(repr(cut(known_name)) for known_name in sorted(names)) or "none"
             if not name:
                 raise UnknownId(f"there is no conversation without a scope here; name a scope: {known}")
             raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {known}")

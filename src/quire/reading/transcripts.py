@@ -25,7 +25,7 @@ _UNFOLDED = 4
 class Row(Record, frozen=True, omit_defaults=True):
     """A row of a transcript: an item, an edit, a summary, or a fold of `count` hidden items.
 
-    `seen` says whether a request showed the item to the model; it is None without a later request.
+    `seen` says whether a request showed the item to the model; it is None if no later request is known.
     """
 
     sort: str
@@ -145,8 +145,8 @@ def read_transcript(
     flat_rows = (Stretch("item", position, position + 1) for position in range(view.end))
     rows = list(flat_rows if flat else laid_out(view))
     at_item = view.log.find(item, view.end)
-    place = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
-    page = _rows(len(rows), limit, start, next(place, len(rows)))
+    indexes = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
+    page = _rows(len(rows), limit, start, next(indexes, len(rows)))
     page_rows = rows[page.start : page.stop]
     view.log.load(Run(row.start, row.stop) for row in page_rows if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
@@ -166,9 +166,8 @@ def _request(shown: _Version, name: str) -> Kept | None:
     if name != "last":
         return request_named(receipts, name) if name else None
     is_now = shown.version == shown.session.version
-    return next(
-        (one for one in reversed(receipts[-1 if is_now else 0 :]) if one.version <= shown.version), None
-    )
+    latest_first = reversed(receipts[-1 if is_now else 0 :])
+    return next((request for request in latest_first if request.version <= shown.version), None)
 
 
 def _row(
@@ -226,7 +225,7 @@ def compare(
     rows: list[list[tuple[int, Pair]]] = []
     for is_same, group in groupby(pairs, key=lambda numbered: numbered[1].state == "same"):
         run = list(group)
-        rows += [run] if is_same and len(run) > _UNFOLDED and not flat else [[one] for one in run]
+        rows += [run] if is_same and len(run) > _UNFOLDED and not flat else [[pair] for pair in run]
     counter = counter_of(left.session)
     return {
         "left": {"version": left.version, "shown": len(left.view)},

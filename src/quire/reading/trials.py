@@ -25,7 +25,7 @@ from quire.tokens import Budget, facts_for, known_models
 
 _COMPACTORS: dict[str, Compactor | None] = {
     "as recorded": None,
-    **{name: one for name, one in POLICIES.items() if one},
+    **{name: compactor for name, compactor in POLICIES.items() if compactor},
 }
 _WINDOW = 128_000
 """The window of an unknown model."""
@@ -50,9 +50,10 @@ class _Setting(NamedTuple):
     ) -> "_Setting":
         """The settings with changes; an empty argument keeps the present value, if that suits the model."""
         model = model or self.model
-        own = facts_for(model).provider or self.provider
-        suits = model == self.model or self.provider.startswith(own)
-        provider, compactor = provider or (self.provider if suits else own), compactor or self.compactor
+        own_provider = facts_for(model).provider or self.provider
+        is_suitable = model == self.model or self.provider.startswith(own_provider)
+        provider = provider or (self.provider if is_suitable else own_provider)
+        compactor = compactor or self.compactor
         for kind, name, known in (("provider", provider, PROVIDERS), ("compactor", compactor, _COMPACTORS)):
             if name not in known:
                 raise InvalidValue(f"no {kind} {cut(name)!r}; there are {', '.join(known)}")
@@ -144,9 +145,9 @@ def _fit(trial: Trial, setting: _Setting, sent: Kept | None) -> tuple[dict[str, 
         "available": receipt.available,
         "sections": [line._asdict() for line in receipt.lines()],
         "beside": receipt.beside,
-        "not_shown": [one._asdict() for one in not_shown(receipt.entries)],
-        "faults": [str(one) for one in wire.check(rendered.shared, setting.model)[:_MAX_ROWS]],
-        "downgrades": [one.reason for one in rendered.downgrades[:_MAX_ROWS]],
+        "not_shown": [entry._asdict() for entry in not_shown(receipt.entries)],
+        "faults": [str(fault) for fault in wire.check(rendered.shared, setting.model)[:_MAX_ROWS]],
+        "downgrades": [downgrade.reason for downgrade in rendered.downgrades[:_MAX_ROWS]],
     }, receipt.entries
 
 

@@ -67,7 +67,7 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
         target: Item | None = session.view(name).get(item)
     else:  # a section may have made it
         shown = () if chosen is None or chosen.is_bare else chosen.items
-        target = next((one for one in shown if one.id == item), None)
+        target = next((made for made in shown if made.id == item), None)
     if target is None:
         raise UnknownId(f"there is no item {cut(item)!r} here")
     sent = [(kept, is_seen) for kept in receipts if (is_seen := kept.shows(target)) is not None]
@@ -155,13 +155,14 @@ def _scan(source: Source, scope: str | None, words: str) -> list[tuple[Place, st
     """The items with a text in the latest conversations; only conversations with its words are opened."""
     needles = [encode(word)[1:-1].decode() for word in words.casefold().split()]
     matches: list[tuple[Place, str]] = []
-    for one in source.recent()[:_MAX_SCANNED]:
-        if scope in (None, one.place.named, one.place.scope) and len(matches) < _MAX_ROWS:
+    for recent in source.recent()[:_MAX_SCANNED]:
+        if scope in (None, recent.place.named, recent.place.scope) and len(matches) < _MAX_ROWS:
             with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
-                bodies = b"\0".join(entry.body for entry in source.store.read(one.place)).decode().casefold()
+                entries = source.store.read(recent.place)
+                bodies = b"\0".join(entry.body for entry in entries).decode().casefold()
                 has_all = all(needle in bodies for needle in needles)  # most conversations do not
                 if has_all and any(all(needle in body for needle in needles) for body in bodies.split("\0")):
-                    matches += _items_with(source.session(one.place), words)
+                    matches += _items_with(source.session(recent.place), words)
     return matches
 
 

@@ -197,8 +197,8 @@ class RequestPage(msgspec.Struct, frozen=True):
     next: str | None
 
 
-_ALL = "/agents/{agent}/conversations"
-_ONE = f"{_ALL}/{{conversation}}"
+_CONVERSATIONS = "/agents/{agent}/conversations"
+_CONVERSATION = f"{_CONVERSATIONS}/{{conversation}}"
 
 
 def app(
@@ -292,14 +292,14 @@ class _Routes:
 
     # Conversations
 
-    @operation("GET", _ALL, query=PageQuery)
+    @operation("GET", _CONVERSATIONS, query=PageQuery)
     async def conversations(self, request: Request) -> ConversationPage:
         """The conversations, by last activity."""
-        (source, within), asked = self._scope(request), query_of(request, PageQuery)
-        page = await STORE.do(list_conversations, source, within, after=asked.cursor, limit=asked.limit)
+        (source, within), query = self._scope(request), query_of(request, PageQuery)
+        page = await STORE.do(list_conversations, source, within, after=query.cursor, limit=query.limit)
         return ConversationPage(page.rows, page.next)
 
-    @operation("GET", _ONE)
+    @operation("GET", _CONVERSATION)
     async def head(self, request: Request) -> Head:
         """The state of a conversation."""
         address = self._address(request)
@@ -316,47 +316,47 @@ class _Routes:
             events=_events_of(address, session),
         )
 
-    @operation("DELETE", _ONE)
+    @operation("DELETE", _CONVERSATION)
     async def forget(self, request: Request) -> None:
         """Erase the content of a conversation."""
         session = await self._service.session(self._address(request))
         await session.aio.forget()
 
-    @operation("GET", f"{_ONE}/items", query=ItemQuery)
+    @operation("GET", f"{_CONVERSATION}/items", query=ItemQuery)
     async def items(self, request: Request) -> ItemPage:
         """The items, in the order of recording."""
         address = self._address(request)
-        asked = query_of(request, ItemQuery)
+        query = query_of(request, ItemQuery)
         session = await self._service.session(address)
         events = _events_of(address, session)
 
         def read() -> ItemPage:
             view = session.view()
-            end = min(asked.after + asked.limit, view.end)
-            items = _raw(view.log.items(asked.after, end)) if asked.after < end else []
+            end = min(query.after + query.limit, view.end)
+            items = _raw(view.log.items(query.after, end)) if query.after < end else []
             return ItemPage(items, end if end < view.end else None, view.end, events)
 
         return await STORE.do(read)
 
-    @operation("DELETE", f"{_ONE}/items/{{item}}")
+    @operation("DELETE", f"{_CONVERSATION}/items/{{item}}")
     async def forget_item(self, request: Request) -> None:
         """Erase the content of an item, and of items that were derived from it."""
         session = await self._service.session(self._address(request))
         await session.aio.forget(_name(request, "item"))
 
-    @operation("GET", f"{_ONE}/waiting")
+    @operation("GET", f"{_CONVERSATION}/waiting")
     async def waiting(self, request: Request) -> WaitingCalls:
         """The calls that wait for a person, or for the client."""
         address = self._address(request)
         session = await self._service.session(address)
         return WaitingCalls(_raw(await self._waiting_calls(address, session)))
 
-    @operation("POST", f"{_ONE}/forks", body=NewFork, status=201)
+    @operation("POST", f"{_CONVERSATION}/forks", body=NewFork, status=201)
     async def fork(self, request: Request) -> Forked:
         """Fork a conversation."""
         session = await self._service.session(self._address(request))
-        asked = await self._service.body(request, NewFork)
-        fork = await session.aio.fork(asked.name, at=asked.at)
+        body = await self._service.body(request, NewFork)
+        fork = await session.aio.fork(body.name, at=body.at)
         return Forked(fork.place.conversation, fork.version)
 
     # Jobs
@@ -364,21 +364,21 @@ class _Routes:
     @operation("GET", "/agents/{agent}/jobs", query=JobQuery)
     async def open_jobs(self, request: Request) -> JobPage:
         """The open jobs of all conversations."""
-        (source, within), asked = self._scope(request), query_of(request, JobQuery)
-        return await STORE.do(list_open_jobs, source, within, *astuple(asked))
+        (source, within), query = self._scope(request), query_of(request, JobQuery)
+        return await STORE.do(list_open_jobs, source, within, *astuple(query))
 
-    @operation("GET", f"{_ONE}/jobs", query=JobQuery)
+    @operation("GET", f"{_CONVERSATION}/jobs", query=JobQuery)
     async def jobs(self, request: Request) -> JobPage:
         """The jobs of a conversation: first the open ones, then the others, newest first."""
-        asked = query_of(request, JobQuery)
-        return await STORE.do(list_jobs, *self._source(request), *astuple(asked))
+        query = query_of(request, JobQuery)
+        return await STORE.do(list_jobs, *self._source(request), *astuple(query))
 
-    @operation("GET", f"{_ONE}/jobs/{{job}}")
+    @operation("GET", f"{_CONVERSATION}/jobs/{{job}}")
     async def job(self, request: Request) -> JobRow:
         """One job: its state, or how it ended."""
         return await STORE.do(read_job, *self._source(request), _name(request, "job"))
 
-    @operation("POST", f"{_ONE}/jobs/{{job}}/cancel")
+    @operation("POST", f"{_CONVERSATION}/jobs/{{job}}/cancel")
     async def cancel(self, request: Request) -> JobRow:
         """Cancel a job: a waiting one never starts, a running one ends at its next safe point."""
         address = self._address(request)
@@ -386,53 +386,53 @@ class _Routes:
         await self._service.runner.cancel(session, *address, _name(request, "job"))
         return await self.job(request)
 
-    @operation("POST", f"{_ONE}/jobs/{{job}}/retry")
+    @operation("POST", f"{_CONVERSATION}/jobs/{{job}}/retry")
     async def retry(self, request: Request) -> Accepted:
         """Retry a failed job by a new one, if it was the last of its conversation."""
         address = self._address(request)
         session = await self._service.session(address)
         return await self._submit(address, await session.jobs.retry(_name(request, "job")))
 
-    @operation("POST", f"{_ONE}/messages", body=NewMessage, is_job=True)
+    @operation("POST", f"{_CONVERSATION}/messages", body=NewMessage, is_job=True)
     async def message(self, request: Request) -> Answer | Accepted | EventResponse:
         """Send a message."""
-        address, asked = self._address(request), await self._service.body(request, NewMessage)
-        if not asked.content:
+        address, body = self._address(request), await self._service.body(request, NewMessage)
+        if not body.content:
             raise InvalidValue("the content of a message must not be empty")
-        begins = now() + asked.delay if asked.delay else 0.0
-        fields = {"message": Message("user", asked.content), "not_before": begins}
-        fields["steers"] = asked.while_busy == "steer"
-        return await self._answer(request, address, asked, asked.while_busy, **fields)
+        not_before = now() + body.delay if body.delay else 0.0
+        fields = {"message": Message("user", body.content), "not_before": not_before}
+        fields["steers"] = body.while_busy == "steer"
+        return await self._answer(request, address, body, body.while_busy, **fields)
 
-    @operation("POST", f"{_ONE}/decisions", body=NewDecisions, is_job=True)
+    @operation("POST", f"{_CONVERSATION}/decisions", body=NewDecisions, is_job=True)
     async def decide(self, request: Request) -> Answer | Accepted | EventResponse:
         """Approve or refuse waiting calls."""
-        address, asked = self._address(request), await self._service.body(request, NewDecisions)
-        if not asked.decisions:
-            raise InvalidValue("decisions are missing")
+        address, body = self._address(request), await self._service.body(request, NewDecisions)
+        if not body.decisions:
+            raise InvalidValue("decisions must decide at least one call")
         session = await self._service.session(address)
         waiting = await self._waiting_calls(address, session)
-        calls = {name for call in waiting for name in (call.id, call.call_id)}
+        names = {name for call in waiting for name in (call.id, call.call_id)}
         job_id = job_id_of(request, address)
-        unknown = next((name for name in asked.decisions if name not in calls), None)
-        is_known = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
-        if unknown is not None and not is_known:
+        unknown = next((name for name in body.decisions if name not in names), None)
+        is_repeated = job_id and await STORE.do(version_before_job, log_of(session), job_id) is not None
+        if unknown is not None and not is_repeated:  # the calls of a repeated request may not wait any more
             raise UnknownId(f"no call {cut(unknown)!r} waits for a decision")
-        return await self._answer(request, address, asked, "queue", decisions=asked.decisions)
+        return await self._answer(request, address, body, "queue", decisions=body.decisions)
 
     async def _answer(
         self,
         request: Request,
         address: Address,
-        asked: NewMessage | NewDecisions,
+        body: NewMessage | NewDecisions,
         while_busy: WhileBusy,
         **fields: Any,
     ) -> Answer | Accepted | EventResponse:
         """Submit a job, and respond as the client prefers: with events, with the answer, or at once."""
-        fields["is_streamed"] = asked.stream or _wants_events(request)
+        fields["is_streamed"] = body.stream or _wants_events(request)
         fields |= {"id": job_id_of(request, address), "digest": await digest_of(request)}
         fields["trace"] = trace_of(request)
-        job = Job.of(**fields, parameters=asked.parameters)
+        job = Job.of(**fields, parameters=body.parameters)
         accepted = await self._submit(address, job, while_busy)
         reader = self._service.reader(address, Cursor(accepted.version))
         if _wants_events(request):
@@ -450,7 +450,7 @@ class _Routes:
         version = await self._service.submit(address, job, while_busy)
         return Accepted(job=job.id, version=version, events=f"{address.path}/events?after={version}")
 
-    @operation("GET", f"{_ONE}/events", query=EventQuery)
+    @operation("GET", f"{_CONVERSATION}/events", query=EventQuery)
     async def events(self, request: Request) -> EventResponse:
         """The events of a conversation: from the running turn on, or after an event."""
         address = self._address(request)
@@ -461,7 +461,7 @@ class _Routes:
 
     # What the model sees
 
-    @operation("GET", f"{_ONE}/context")
+    @operation("GET", f"{_CONVERSATION}/context")
     async def context(self, request: Request) -> Preview:
         """What the model would see now, and why."""
         address = self._address(request)
@@ -477,20 +477,20 @@ class _Routes:
             entries=[entry._asdict() for entry in receipt.entries],
         )
 
-    @operation("GET", f"{_ONE}/receipts", query=RequestQuery)
+    @operation("GET", f"{_CONVERSATION}/receipts", query=RequestQuery)
     async def receipts(self, request: Request) -> RequestPage:
         """The requests that were sent to models, newest first."""
-        (source, place), asked = self._source(request), query_of(request, RequestQuery)
+        (source, place), query = self._source(request), query_of(request, RequestQuery)
 
         def read() -> RequestPage:
-            newer = sum(version >= asked.cursor for version in source.session(place).receipts.versions())
-            page = list_requests(source, place, limit=asked.limit, skip=newer, brief=True)
+            newer = sum(version >= query.cursor for version in source.session(place).receipts.versions())
+            page = list_requests(source, place, limit=query.limit, skip=newer, brief=True)
             rows = page["rows"][::-1]
             return RequestPage(rows, str(rows[-1].version) if page["has_more"] else None)
 
         return await STORE.do(read)
 
-    @operation("GET", f"{_ONE}/receipts/{{receipt}}")
+    @operation("GET", f"{_CONVERSATION}/receipts/{{receipt}}")
     async def receipt(self, request: Request) -> SentRequest:
         """One request, by its version: its sections, and the fate of each candidate."""
         version = converted(_name(request, "receipt"), Count, "a receipt")
@@ -509,6 +509,7 @@ class _Routes:
 
         If each conversation is a scope of its own, the common part of these scopes ends with a slash.
         """
+        # The name of the conversation does not matter: all conversations of the caller have this scope.
         named = self._service.address(request, _name(request, "agent"), "list").place.named
         source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
         return source, f"{quote(named, safe='')}/"

@@ -77,7 +77,7 @@ class Boundary:
             logger.info("%s %s %d %.0f ms %s", scope["method"], route, status, seconds * 1e3, key)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, read, is_read = Headers(scope=scope), 0, False
+        headers, size, is_read = Headers(scope=scope), 0, False
         names, deadline = [name for name, _ in scope["headers"]], time.monotonic() + self._read_timeout
         if repeated := next((name for name in _SINGLE_HEADERS if names.count(name) > 1), None):
             raise Problem(400, f"the header {repeated.decode()} comes more than once")
@@ -90,16 +90,16 @@ class Boundary:
             raise Problem(400, "the path is not percent-encoded") from None
 
         async def receive_bounded() -> Message:
-            nonlocal read, is_read
+            nonlocal size, is_read
             try:
                 async with asyncio.timeout(None if is_read else deadline - time.monotonic()):
                     message = await receive()
             except TimeoutError:
-                detail = f"a request has to arrive within {self._read_timeout:g} seconds"
+                detail = f"a request must arrive within {self._read_timeout:g} seconds"
                 raise Problem(408, detail, {"connection": "close"}) from None
             is_read = not message.get("more_body", False)
-            read += len(message.get("body", b""))
-            if read > self._max_body:
+            size += len(message.get("body", b""))
+            if size > self._max_body:
                 raise self._too_large()
             return message
 
@@ -115,7 +115,7 @@ class Boundary:
                 await self._app(scope, receive_bounded, send)
 
     def _too_large(self) -> Problem:
-        detail = f"a body has at most {self._max_body:,} bytes"
+        detail = f"a body must have at most {self._max_body:,} bytes"
         return Problem(413, detail, {"connection": "close"})  # the rest is not read
 
 

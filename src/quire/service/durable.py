@@ -72,7 +72,7 @@ class Reference(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """The key of its watchers."""
+        """The key under which its readers are notified."""
         return bytes.fromhex(self.id)
 
     @property

@@ -33,13 +33,13 @@ ALIVE, ALIVE_SIGN = 15.0, b": alive\n\n"
 """The seconds between two keep-alives of a stream, and their bytes."""
 
 _PAGE, _LARGE = 16, 2**16
-"""The page size of a reader that is behind, in entries; one, if the last page had more bytes than this."""
+"""Entries that a reader that is behind reads at once, and the bytes after which it reads just one next."""
 
 _FRESH, _INTERVAL = 5.0, 0.05
-"""Seconds for which a reader that was at the end counts as up to date, and between two reads."""
+"""Seconds for which a reader counts as up to date after it reached the end, and seconds between two reads."""
 
 _QUIET = 1.0
-"""Seconds without words after which entries of others are shown, though a turn runs."""
+"""Seconds without a piece of a running answer after which entries that others recorded are sent."""
 
 _MODEL_KINDS = ("tool_call", "reasoning")
 
@@ -145,7 +145,7 @@ class Readers:
 
     @contextmanager
     def following(self, place: Place) -> Generator[asyncio.Event]:
-        """An event for the block, which is set whenever the conversation may have changed since `watch`."""
+        """Yield an event that is set whenever the conversation may have changed after a call of `watch`."""
         wake, watched = asyncio.Event(), self._watched.setdefault(place, _Watched())
         watched.wakes[wake] = None
         try:
@@ -158,7 +158,7 @@ class Readers:
                     watched.unwatch()
 
     def watch(self, store: Store, place: Place) -> None:
-        """Watch a conversation that has readers; before this, they are not woken."""
+        """From now on, wake the readers of a conversation when it changes."""
         loop, watched = asyncio.get_running_loop(), self._watched[place]
 
         def wake_all() -> None:
@@ -234,7 +234,7 @@ class Reader:
         try:
             await asyncio.wait([ended, closing], return_when=asyncio.FIRST_COMPLETED)
             if ended.done() and ended.result():
-                self._end_at = time.monotonic()  # few entries are new
+                self._end_at = time.monotonic()  # few entries are new: they are read at once
         finally:
             ended.cancel()
             closing.cancel()
@@ -258,9 +258,11 @@ class Reader:
     async def _recorded(
         self, until: str | None = None, *, before: Sequence[str] = ()
     ) -> AsyncGenerator[Event, None]:
-        """The events of entries: up to the end, through an item, or before the first item by some authors.
+        """The events of recorded entries.
 
-        They stop where a streamed job begins. Entries before a new claim of the job are never held back.
+        They end with the item `until`, before the first item whose author is one of `before`, where a
+        streamed job begins, or else at the end of the log. If another process has claimed the job, all
+        entries up to its claim are sent, whoever their authors are.
         """
         job, is_end = self._job, False
         while not is_end:
@@ -272,10 +274,10 @@ class Reader:
             if until is not None and is_end and not self._is_buffered(until):
                 return  # it was sent before
             claims = filter(self._is_new_claim, self._buffer)
-            claimed = max((stored.version for stored in claims), default=0)
+            last_claim = max((stored.version for stored in claims), default=0)
             while self._buffer:
                 stored = self._buffer[0]
-                if stored.version > claimed and _author_of(stored) in before:
+                if stored.version > last_claim and _author_of(stored) in before:
                     break
                 self._buffer.popleft()
                 self._version = stored.version
@@ -325,44 +327,45 @@ class Reader:
 
     async def _streamed(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
         """The events of pieces and entries until the running job has ended."""
-        job, quiet, is_behind = self._job, 0.0, True
+        job, quiet_seconds = self._job, 0.0
+        has_unread = True  # whether entries may have been recorded before the next words
         self._readers.watch(self._store, self._place)
         async for event in self._recorded(before=("model", "tool")):
             yield event
         deltas = self._runner.deltas(*self._address, job, after=self._number)
-        coming = asyncio.ensure_future(anext(deltas, None))
+        next_piece = asyncio.ensure_future(anext(deltas, None))
         try:
             while self._job == job and not self._readers.is_closed:
-                done, _ = await asyncio.wait([coming], timeout=_QUIET)
+                done, _ = await asyncio.wait([next_piece], timeout=_QUIET)
                 if not done:
-                    quiet += _QUIET
+                    quiet_seconds += _QUIET
                     if wake.is_set():
                         wake.clear()
                         async for event in self._recorded():
                             yield event
-                    elif quiet >= ALIVE:
-                        quiet = 0.0
+                    elif quiet_seconds >= ALIVE:
+                        quiet_seconds = 0.0
                         yield None
                     continue
-                piece, quiet = coming.result(), 0.0
+                piece, quiet_seconds = next_piece.result(), 0.0
                 if piece is None:
                     self._is_streaming = False
                     return
                 if piece.kind == "recorded":
                     async for event in self._recorded(piece.text):
                         yield event
-                elif is_behind:
+                elif has_unread:
                     async for event in self._recorded(before=("model",)):
                         yield event
                 if self._job != job:
                     return
-                is_behind, self._number = piece.kind == "recorded", piece.number
+                has_unread, self._number = piece.kind == "recorded", piece.number
                 if piece.kind != "recorded":
                     yield self._event(piece.kind, {"job": job, "text": piece.text})
-                coming = asyncio.ensure_future(anext(deltas, None))
+                next_piece = asyncio.ensure_future(anext(deltas, None))
         finally:
-            coming.cancel()
-            await asyncio.wait([coming])
+            next_piece.cancel()
+            await asyncio.wait([next_piece])
             await deltas.aclose()
 
     def _event_of(self, stored: Stored) -> Event | None:

@@ -128,7 +128,7 @@ class Lease:
         self._requeue(_RELEASE, [[self._worker]], [self._worker], requeue)
 
     def sweep(self) -> None:
-        """Remove workers that have been dead for a day; one that only slept has noticed by then."""
+        """Remove workers that have been dead for a day; a worker that only hung has noticed by then."""
         self._link.run(lambda connection: connection.execute(_REMOVE_DEAD))
 
     def end(self) -> None:

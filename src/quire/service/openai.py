@@ -104,30 +104,30 @@ class OpenAI:
     @operation("POST", "/v1/chat/completions", body=Body)
     async def complete(self, request: Request) -> Completion | EventResponse:
         """A chat completion: the client sends its history again with each request."""
-        asked = await self._read(request)
-        body, key = asked.body, asked.key
+        parsed = await self._read(request)
+        body, key = parsed.body, parsed.key
         name = unquote(request.headers.get(_CONVERSATION, "")) or key or new_id()
-        address, session = await self._open_session(request, asked, name)
-        known = await _find_job(session, key)
-        job = await STORE.do(_continuing_job, session, body, key) if known is None else known
+        address, session = await self._open_session(request, parsed, name)
+        existing = await _find_job(session, key)
+        job = await STORE.do(_continuing_job, session, body, key) if existing is None else existing
         chat = shapes.Chat(has_usage=bool((body.stream_options or {}).get("include_usage")))
         encode = chat.encoded if body.stream else None
         answer: Completion | EventResponse
-        answer = await self._answer(address, job, asked, shapes.completion, encode)
+        answer = await self._answer(address, job, parsed, shapes.completion, encode)
         return answer
 
     @operation("POST", "/v1/responses", body=Body)
     async def respond(self, request: Request) -> ServedResponse | EventResponse:
         """A response: the client sends only new items."""
-        asked = await self._read(request)
-        body, key = asked.body, asked.key
+        parsed = await self._read(request)
+        body, key = parsed.body, parsed.key
         # Invalid items are refused before there is a fork.
         items = await COMPUTING.do(shapes.items_in, body)
-        address, session = await self._find_session(request, asked)
-        known = await _find_job(session, key)
-        job = await STORE.do(_new_job, session, items, body, key) if known is None else known
+        address, session = await self._find_session(request, parsed)
+        existing = await _find_job(session, key)
+        job = await STORE.do(_new_job, session, items, body, key) if existing is None else existing
         encode = shapes.encoded if body.stream else None
-        answer: ServedResponse | EventResponse = await self._answer(address, job, asked, None, encode)
+        answer: ServedResponse | EventResponse = await self._answer(address, job, parsed, None, encode)
         return answer
 
     @operation("GET", "/v1/responses/{response}", query=ResponseQuery)
@@ -173,36 +173,36 @@ class OpenAI:
         body = await self._service.body(request, Body)
         fields = await self._service.body(request, dict[str, msgspec.Raw])
         ignored, tools = await COMPUTING.do(shapes.check_settings, fields, body)
-        asked = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
-        address = Address(body.model, self._service.caller(request).scope, str(asked))
+        named = body.previous_response_id or body.conversation or request.headers.get(_CONVERSATION, "")
+        address = Address(body.model, self._service.caller(request).scope, str(named))
         key, trace = job_id_of(request, address), trace_of(request)
         return _Parsed(body, key, await digest_of(request), trace, ignored, tools)
 
-    async def _open_session(self, request: Request, asked: _Parsed, name: str) -> tuple[Address, Session]:
-        """Open a conversation; the tools of the request must not have the names of its agent's."""
-        address = self._service.address(request, asked.body.model, name)
+    async def _open_session(self, request: Request, parsed: _Parsed, name: str) -> tuple[Address, Session]:
+        """Open a conversation; a tool of the request must not have the name of a tool of the agent."""
+        address = self._service.address(request, parsed.body.model, name)
         session = await STORE.do(self._service.node.session, *address)
-        if asked.tools:
+        if parsed.tools:
             own = (await self._service.node.worker(*address).open()).tools
-            names = Counter([*(tool.name for tool in own), *asked.tools])
+            names = Counter([*(tool.name for tool in own), *parsed.tools])
             if repeated := next((name for name, count in names.items() if count > 1), None):
                 raise InvalidValue(f"two tools are called {cut(repeated)!r}")
         return address, session
 
-    async def _find_session(self, request: Request, asked: _Parsed) -> tuple[Address, Session]:
+    async def _find_session(self, request: Request, parsed: _Parsed) -> tuple[Address, Session]:
         """The conversation that a request continues, a new one, or a fork at an earlier response."""
-        body, key = asked.body, asked.key
+        body, key = parsed.body, parsed.key
         name = body.conversation.get("id") if isinstance(body.conversation, dict) else body.conversation
         if not isinstance(name, str | None):
             raise InvalidValue("conversation: its id must be a text")
         if body.previous_response_id is None:
-            return await self._open_session(request, asked, name or key or new_id())
+            return await self._open_session(request, parsed, name or key or new_id())
         if name is not None:
             raise InvalidValue("a request must have a conversation or a previous_response_id, not both")
         before = Ticket.read(body.previous_response_id)
         if before.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")
-        address, session = await self._open_session(request, asked, before.conversation)
+        address, session = await self._open_session(request, parsed, before.conversation)
         outcome = await session.jobs.outcome(before.job)
         if outcome is None:
             raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
@@ -220,18 +220,18 @@ class OpenAI:
     # Jobs
 
     async def _answer(
-        self, address: Address, job: Job, asked: _Parsed, shape: _Shape | None, encode: _Encode | None
+        self, address: Address, job: Job, parsed: _Parsed, shape: _Shape | None, encode: _Encode | None
     ) -> Any:
         """Submit a job, and return its encoded events, or the response in a shape."""
-        if job.id == asked.key:
-            job = job._replace(digest=asked.digest)
-        version = await self._service.submit(address, job._replace(trace=asked.trace))
+        if job.id == parsed.key:
+            job = job._replace(digest=parsed.digest)
+        version = await self._service.submit(address, job._replace(trace=parsed.trace))
         ticket = Ticket(address.agent, address.conversation, job.id, version, int(now()))
-        ignored = {"quire-ignored": asked.ignored} if asked.ignored else {}
+        ignored = {"quire-ignored": parsed.ignored} if parsed.ignored else {}
         headers = {_CONVERSATION: quote(address.conversation, safe=""), **ignored}
         if encode is not None:
             return EventResponse(self._stream(ticket, address, encode), headers=headers)
-        if asked.body.background and shape is None:
+        if parsed.body.background and shape is None:
             session = await self._service.session(address)
             if job.id in {pending.id for pending in session.jobs.pending()}:
                 return json_response(_pending(ticket, session), headers=headers)
@@ -322,11 +322,12 @@ def _continuing_job(session: Session, body: Body, key: str | None) -> Job:
     view, items = session.view(), shapes.items_in(body)
     queued = [item for job in session.jobs.pending() for item in (*job.before, job.message)]
     recorded = [*view.log.items(0, view.revision), *queued]
-    said = {item.id: item for item in recorded if shapes.is_of_user(item)}
-    new = shapes.new_items(items, [message.content for message in said.values()], _waiting(session))
-    is_known = bool(said) and not any(isinstance(item, ToolResult) or shapes.is_of_user(item) for item in new)
-    last = next((item.id for item in reversed([*said.values(), *new]) if shapes.is_of_user(item)), "")
-    job = shapes.job_of(items, {}, body, key) if is_known else _new_job(session, new, body, key)
+    users = list({item.id: item for item in recorded if shapes.is_of_user(item)}.values())
+    new = shapes.new_items(items, [message.content for message in users], _waiting(session))
+    new_users = [item for item in new if shapes.is_of_user(item)]
+    is_repeated = bool(users) and not new_users and not any(isinstance(item, ToolResult) for item in new)
+    last = [*users, *new_users][-1].id if users or new_users else ""
+    job = shapes.job_of(items, {}, body, key) if is_repeated else _new_job(session, new, body, key)
     if job.results:
         return job._replace(id=key or f"{job.results[-1].call_id} of {last}")
-    return Job.of(job.message, id=last) if is_known else job
+    return Job.of(job.message, id=last) if is_repeated else job

@@ -59,10 +59,10 @@ class Slices:
             self._used = time.thread_time()
             asyncio.get_running_loop().call_soon(self._wake_slice)
 
-    async def turn(self) -> None:
-        """Wait for a turn."""
-        self.wake([turn := asyncio.Event()])
-        await turn.wait()
+    async def wait(self) -> None:
+        """Wait to be woken, in line with all other waiters."""
+        self.wake([event := asyncio.Event()])
+        await event.wait()
 
     def _wake_slice(self) -> None:
         for event in list(islice(self._queue, _SLICE)):
@@ -144,7 +144,7 @@ class Submission(NamedTuple):
     """An accepted job."""
 
     version: int
-    """The version before it."""
+    """The version of the conversation before the job was accepted."""
     session: Session
 
 
@@ -177,7 +177,7 @@ class Runner(Protocol):
         ...
 
     async def start(self) -> None:
-        """Start, also the jobs that were accepted before."""
+        """Start the runner, and the jobs that it accepted before and that have not ended."""
         ...
 
     async def stop(self, grace: float) -> None:
@@ -284,7 +284,7 @@ class LocalRunner:
         while pieces is not None:
             after = max(after, pieces.first)
             for piece in pieces.after(after):
-                await pieces.slices.turn()
+                await pieces.slices.wait()
                 after = piece.number
                 yield piece
             if after < pieces.last:
@@ -409,7 +409,7 @@ class LocalRunner:
 
     async def _find_jobs(self) -> bool:
         """Start all open jobs of the store, and return whether all could be read."""
-        is_all = True
+        were_all_read = True
         try:
             places = await STORE.do(self._node.store.with_open_jobs)
         except StoreError as fault:
@@ -422,8 +422,8 @@ class LocalRunner:
                     self._start_work(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # a damaged conversation must not delay the others
                 logger.warning("jobs of %s cannot be read: %s", place.digest, type(fault).__name__)
-                is_all &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
-        return is_all
+                were_all_read &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
+        return were_all_read
 
     async def _has_forgotten(self, place: Place, since: int) -> bool:
         """Whether something of a conversation was forgotten after a version."""

@@ -149,7 +149,7 @@ class Worker:
         self._stopped.set()
 
     async def run(self) -> None:
-        """Do jobs until `stop` is called. `Stopped` if the lease is lost: then it writes nothing more."""
+        """Do jobs until `stop` is called. If the lease is lost, nothing more is written; raises `Stopped`."""
         loop = asyncio.get_running_loop()
         stopping, holding = asyncio.ensure_future(self._stopped.wait()), None
         try:
@@ -165,7 +165,7 @@ class Worker:
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
             if grace and not self._turns:
-                await ending  # DBOS records how they ended
+                await ending  # DBOS records how the jobs ended
             for task in (*self._turns, stopping, *([holding] if holding else [])):
                 task.cancel()
             await asyncio.gather(*self._turns, return_exceptions=True)
@@ -281,7 +281,7 @@ class Worker:
             await session.jobs.interrupt()
 
     async def _do_with_retries(self, address: str, job: str) -> None:
-        """Do a job, and retry it: some times, or for as long as the database fails."""
+        """Do a job. After a fault of the store it is retried without a limit, else `_MAX_RETRIES` times."""
         pause, retries, is_lost, error = _PAUSE, _MAX_RETRIES, False, ""
         while True:
             try:
@@ -294,12 +294,12 @@ class Worker:
                 return await self._run(reference, TEMPORARY if retries else (), force=not is_lost)
             except (UnknownId, Stopped):
                 raise
-            except TurnLost:  # to another worker, or the conversation was forgotten: then the job has ended
-                await asyncio.sleep(pause if is_lost else 0.0)  # that worker may die
+            except TurnLost:  # another worker claimed the job, or forgetting the conversation has ended it
+                await asyncio.sleep(pause if is_lost else 0.0)  # until the other worker ends it, or dies
                 is_lost = True
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
-                    if not retries:  # a failure of the turn itself would have ended the job
+                    if not retries:  # the agent could not be made: a failure of its turn ends the job
                         pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
                     retries = max(retries - 1, 0)
                 logger.warning("a job is retried: %s", type(fault).__name__)
@@ -364,7 +364,7 @@ class Worker:
         """Stop DBOS, whose threads poll all the time, until there is work."""
         await FOLLOWING.do(self._lease.listen, WORK)
         await FOLLOWING.do(_end, 0.0)
-        for task in self._turns:  # started at the last moment
+        for task in self._turns:  # a turn may have started while DBOS was stopping
             task.cancel()
         await asyncio.gather(*self._turns, return_exceptions=True)
         await FOLLOWING.do(self._requeue, [self.id])
@@ -418,5 +418,5 @@ class Worker:
             while ended := self._list(status=_ENDED, completed_before=before, limit=_MAX_SWEPT):
                 self._client.delete_workflows([workflow.workflow_id for workflow in ended])
 
-    def _list(self, *, load_input: bool = False, **wanted: Any) -> list[dbos.WorkflowStatus]:
-        return self._client.list_workflows(load_input=load_input, load_output=False, **wanted)
+    def _list(self, *, load_input: bool = False, **filters: Any) -> list[dbos.WorkflowStatus]:
+        return self._client.list_workflows(load_input=load_input, load_output=False, **filters)

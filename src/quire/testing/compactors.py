@@ -56,10 +56,9 @@ HISTORIES = st.one_of(OPS, st.integers(0, 2**32).map(_many_ops))
 PERCENT = st.one_of(st.integers(0, 110), st.integers(40, 99))
 """The room, in percent of the view."""
 
-WITHIN = st.sampled_from([0.0, 0.5, 1.0])
-"""The length of a summary, as a factor of the requested size."""
-
+AT_MOST_REQUESTED = st.sampled_from([0.0, 0.5, 1.0])
 ANY_LENGTH = st.sampled_from([0.0, 1.0, 1.2, 2.0, 3.0, 40.0])
+"""Lengths of a summary, as factors of the requested size."""
 
 
 class LongWinded(Author):
@@ -150,7 +149,7 @@ class CompactorLaws:
             assert first.edits or first.request is not None, "the plan has neither edits nor a request"
 
     @examples()
-    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    @given(st.data(), HISTORIES, PERCENT, AT_MOST_REQUESTED)
     def test_protected_items_stay_and_groups_stay_whole(
         self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
@@ -175,7 +174,7 @@ class CompactorLaws:
                 assert left in (members, set()), f"{members - left} of the group {members} is left out"
 
     @examples()
-    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    @given(st.data(), HISTORIES, PERCENT, AT_MOST_REQUESTED)
     def test_a_plan_does_exactly_what_it_says(
         self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:
@@ -227,7 +226,7 @@ class CompactorLaws:
             assert fits, f"plan.after is {plan.after}; the view has {left} tokens, more than the room"
 
     @examples()
-    @given(st.data(), HISTORIES, PERCENT, WITHIN)
+    @given(st.data(), HISTORIES, PERCENT, AT_MOST_REQUESTED)
     def test_compacting_twice_changes_nothing(
         self, data: st.DataObject, ops: list[Op], percent: int, length: float
     ) -> None:

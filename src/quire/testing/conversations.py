@@ -167,7 +167,7 @@ def content_of(a: int, b: int) -> Content:
     if b % 3:
         return text
     if a == 63:
-        return text, *[MEDIA[b % 3]] * 21  # more than may be large
+        return text, *[MEDIA[b % 3]] * 21  # with more than 20 images, none of them may be large
     parts = (text, MEDIA[b % len(MEDIA)], MEDIA[(a + b) % len(MEDIA)], TEXTS[b % len(TEXTS)])
     return parts[: 1 + a % 4]
 
@@ -223,8 +223,8 @@ class Talk:
                 return Message("assistant", content_of(a, b), c == 0, agent_id=agent, reply_id=reply)
             case 3 | 4:
                 name, arguments = NAMES[b % len(NAMES)], ARGUMENTS[(a + b) % len(ARGUMENTS)]
-                made = ToolCall(call_id, name, arguments, agent_id=agent, reply_id=reply)
-                return replace(made, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else made
+                new = ToolCall(call_id, name, arguments, agent_id=agent, reply_id=reply)
+                return replace(new, arguments='{"input": "ls"}', state=CUSTOM[b % 2]) if c == 8 else new
             case 5 | 6 if call is not None:
                 return ToolResult(call.call_id, call.name, content_of(a, b), c % 4 == 0)
             case 5:
@@ -232,9 +232,9 @@ class Talk:
             case 6 | 7:
                 return Message("system" if c % 2 else "developer", content_of(a, b))
             case 8:
-                owner_of = tuple(MODELS)[a % 4]
+                provider = tuple(MODELS)[a % 4]
                 data = STATES[b % len(STATES)]
-                state = Opaque(owner_of, MODELS[owner_of][0] or "m", data, None if c % 2 else "stale")
+                state = Opaque(provider, MODELS[provider][0] or "m", data, None if c % 2 else "stale")
                 return Reasoning(TEXTS[b % len(TEXTS)], state if c % 3 else None, reply, agent_id=agent)
             case 9:
                 return ConfigChange(TEXTS[a % len(TEXTS)] or None, ("look_up",) if b % 2 else None)

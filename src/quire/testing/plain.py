@@ -197,7 +197,8 @@ class PlainTranscript:
             edit = self.log[p]
             if isinstance(edit, Mask):
                 masks[self.find(edit.target)] = edit
-        distrusted = {self.find(one.target) for p in active if isinstance(one := self.log[p], Distrust)}
+        edits = [self.log[p] for p in active]
+        distrusted = {self.find(edit.target) for edit in edits if isinstance(edit, Distrust)}
         entries: list[tuple[tuple[int, int], int | None, Item]] = []
         for p, item in enumerate(self.log):
             if not is_edit(item) and p not in hidden:

@@ -156,14 +156,15 @@ class SectionLaws:
     ) -> None:
         provider, model = PROVIDERS[wire[0]], wire[1]
         ask = ask_about(view_after(steps), number)
-        together: dict[str, Item] = {}
+        items_by_id: dict[str, Item] = {}
         for section in self.sections:
             items = items_from(section, ask)
-            together.update((item.id, item) for item in items)
+            items_by_id.update((item.id, item) for item in items)
             faults = provider.check(provider.render(items, model=model, tools=ask.tools).payload, model)
             assert not faults, f"{wire[0]} would refuse the items of {section.name}"
-        whole = [item for item in ask.view() if item.id in together]
-        rest = [item for item in together.values() if item.id not in {one.id for one in whole}]
+        whole = [item for item in ask.view() if item.id in items_by_id]
+        shown_ids = {item.id for item in whole}
+        rest = [item for item in items_by_id.values() if item.id not in shown_ids]
         rendered = provider.render([*rest, *whole], model=model, tools=ask.tools)
         faults = provider.check(rendered.payload, model)
         assert not faults, f"{wire[0]} would refuse the items of all sections together"

@@ -209,9 +209,9 @@ class StoreLaws:
     def test_it_behaves_like_a_dictionary_of_lists(self, data: st.DataObject) -> None:
         with self.opened() as tested:
             oracle = Oracle()
-            few = data.draw(st.lists(places(), min_size=1, max_size=4, unique=True), "places")
+            drawn = data.draw(st.lists(places(), min_size=1, max_size=4, unique=True), "places")
             for _ in range(data.draw(st.integers(1, 15), "steps")):
-                _step(tested, oracle, data.draw(st.sampled_from(few)), data)
+                _step(tested, oracle, data.draw(st.sampled_from(drawn)), data)
             oracle.check(tested.store)
             tested.reopen()
             oracle.check(tested.store)
@@ -328,8 +328,8 @@ class StoreLaws:
     def test_a_waiting_reader_is_notified_of_an_append(self) -> None:
         with self.opened() as tested:
             reader, returned = tested.open(), list[int]()
-            assert reader.wait(HERE, 0, 0.02) == 0, "wait() returns another version than that of nothing"
-            assert reader.wait(HERE, 5, 10.0) == 0, "wait() returns at once if the version is another"
+            assert reader.wait(HERE, 0, 0.02) == 0, "wait() returns a version, and there are no entries"
+            assert reader.wait(HERE, 5, 10.0) == 0, "wait() returns a version, and there are no entries"
             waiting = threading.Thread(target=lambda: returned.append(reader.wait(HERE, 0, 20.0)))
             waiting.start()
             time.sleep(0.03)

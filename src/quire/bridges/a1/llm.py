@@ -50,7 +50,7 @@ class LLM(Tool):
             session.append(*before)
         limits = Limits(requests=_MAX_REQUESTS)
         all_tools = [as_tool(tool) for tool in tools]
-        terminal = {one.name: one for one in all_tools if isinstance(one, Tool) and one.is_terminal}
+        terminal = {tool.name: tool for tool in all_tools if isinstance(tool, Tool) and tool.is_terminal}
         others = [tool for tool in all_tools if tool.name not in terminal]
         agent = EngineAgent(session, model=self._model, tools=others, limits=limits)
         asking = Asking(output=output_schema, tools=[tool.definition for tool in terminal.values()])

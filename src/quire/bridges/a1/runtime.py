@@ -120,8 +120,9 @@ class Runtime:
         The label `x` selects the context `x` and those whose names begin with `x_`.
         """
         contexts = self.CTX
-        messages = {one.message_id: one for name in labelled(contexts, labels) for one in contexts[name]}
-        return sorted(messages.values(), key=lambda message: message.timestamp.timestamp())
+        messages = [message for name in labelled(contexts, labels) for message in contexts[name]]
+        unique = {message.message_id: message for message in messages}
+        return sorted(unique.values(), key=lambda message: message.timestamp.timestamp())
 
     def __enter__(self) -> Self:
         _entered.set((*_entered.get(), self))

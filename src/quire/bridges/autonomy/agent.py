@@ -67,7 +67,7 @@ _TASK_SECONDS = 600.0
 class FrameworkInstructionsSection(ToolGuide, ContextSection):
     """How to use the built-in tools that the agent has.
 
-    The arguments name these tools for `get_messages`, which knows no agent.
+    `get_messages` is called without an agent, so the arguments say which tools it describes.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
     ) -> None:
         ToolGuide.__init__(self, _guide, name, enabled=enabled)
         configs = _read_options({"subagents": subagent_configs}).subagents or {}
-        roles = [Role(name=name, description=of.summary, make=_no_agent) for name, of in configs.items()]
+        roles = [
+            Role(name=role, description=config.summary, make=_no_agent) for role, config in configs.items()
+        ]
         asks, files = enable_ask_for_user_input, enable_filesystem
         tools = _builtin_tools(asks, files, filesystem_visibility, "", ".", roles)
         self._tools = tuple(tool.definition for tool in tools)
@@ -159,7 +161,7 @@ class _Subagents(Delegation):
 
     async def stop_subagent(self, role: str, session: Session) -> str:
         """Stop the subagent of this name, or all of this role."""
-        names = [name for name, of in sub_agents(session).items() if role in (name, of)]
+        names = [name for name, own_role in sub_agents(session).items() if role in (name, own_role)]
         if not names:
             raise UnknownKey(f"no subagent is called {cut(role)!r}")
         crew = session.view(CREW)
@@ -186,7 +188,7 @@ def _builtin_tools(
 
 def _guide(definitions: Sequence[Definition]) -> str:
     """How to use the tools among these that are built in."""
-    rows = [read_definition(one)[:2] for one in single_definitions(definitions)]
+    rows = [read_definition(definition)[:2] for definition in single_definitions(definitions)]
     lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in _builtin_names()]
     return "\n".join(["These tools come with you; use them where they help:", *lines])
 

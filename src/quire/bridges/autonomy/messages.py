@@ -115,7 +115,7 @@ def content_in(message: object) -> Content:
             raise WrongType("an agent must be sent messages of the user; others are added to its memory")
         return parse_content(fields.get("content"))
     if isinstance(message, list | tuple):
-        parts = [part for one in cast("Sequence[object]", message) for part in parts_of(content_in(one))]
+        parts = [part for row in cast("Sequence[object]", message) for part in parts_of(content_in(row))]
         return parse_content(parts) if parts else ""
     return parse_content(message)  # pyright: ignore[reportUnknownArgumentType]
 

@@ -56,7 +56,7 @@ class _Writer(Asks):
         """The answer of `complete_chat`; `WrongType` if it has no text."""
         size = terms.get("max_tokens")
         options: dict[str, Any] = {} if size is None else {"max_tokens": size}
-        reply = await self._chat.complete_chat([dict(one) for one in messages_of(items)], **options)
+        reply = await self._chat.complete_chat([dict(message) for message in messages_of(items)], **options)
         if isinstance(reply, ChatReply):
             return reply.parsed
         return Parsed((Message("assistant", await reply_text(reply)),), model=self.name)

@@ -252,8 +252,8 @@ class SummarizedHistorySection(_HistorySection):
 
         A summary that is being written is cancelled.
         """
-        for session, (own_scope, own) in list(self._sessions.items()):
-            if scope in (None, own_scope) and conversation in (None, own):
+        for session, (own_scope, own_conversation) in list(self._sessions.items()):
+            if scope in (None, own_scope) and conversation in (None, own_conversation):
                 parts_of(session).compactions.give_up()
                 while (summary := _summary_in(session.view())) is not None:
                     session.undo(summary.id)  # an older summary may be shown again: undo it as well
@@ -362,6 +362,6 @@ class _AgentSection:
 def engine_sections(template: ContextTemplate, memory: Memory, agent: str) -> list[Section]:
     """The sections of a template as sections of the engine."""
     return [
-        cast("Section", one if isinstance(one, Settings) else _AgentSection(one, memory, agent))
-        for one in template.sections
+        cast("Section", section if isinstance(section, Settings) else _AgentSection(section, memory, agent))
+        for section in template.sections
     ]

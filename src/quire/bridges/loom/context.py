@@ -69,7 +69,8 @@ class EstimateCounter(TokenCounter):
 
     def count_messages(self, messages: Sequence[Mapping[str, Any] | ChatMessage]) -> int:
         """Tokens of messages."""
-        return sum(4 + self.count(str(one["role"])) + self.count(str(one["content"])) for one in messages)
+        texts = [str(text) for message in messages for text in (message["role"], message["content"])]
+        return 4 * len(messages) + sum(map(self.count, texts))
 
 
 def _engine_counter(counter: Any) -> Counter:
@@ -183,7 +184,7 @@ class TaskContextManager:
         return [cast("ChatMessage", {"role": item.role, "content": item.text}) for item in messages]
 
     async def build(self, current_task: Task) -> Context:
-        """The same as a context of the engine, with its receipt."""
+        """The messages of `build_context` as a context of the engine, with its receipt."""
         _session.set(current_task.session_id)
         past = self._messages(_by_time((await self._past_tasks(current_task)).values()))
         created_at = current_task.created_at.timestamp()
@@ -222,7 +223,7 @@ class TaskContextManager:
                 continue  # events have a section of their own
             else:
                 tasks = await source.get_context(task)
-            past |= {one.task_id: one for one in tasks if one.task_id != task.task_id}
+            past |= {other.task_id: other for other in tasks if other.task_id != task.task_id}
         return past
 
     async def _knowledge(self, task: Task) -> list[Message]:
@@ -236,12 +237,12 @@ class TaskContextManager:
         return [Message("system", text, id=f"knowledge/{n}", created_at=0.0) for n, text in enumerate(texts)]
 
     async def _events(self, task: Task) -> list[Message]:
-        return self._messages([one for bus in self._buses() for one in await bus.get_context(task, 20)])
+        return self._messages([event for bus in self._buses() for event in await bus.get_context(task, 20)])
 
     def _direct_messages(self, task: Task) -> list[Message]:
-        nodes = [one.memory.node_id for one in self.sources if isinstance(one, MemoryContextSource)]
+        nodes = [source.memory.node_id for source in self.sources if isinstance(source, MemoryContextSource)]
         node_ids = [*nodes, task.target_agent]
-        return self._messages([one for bus in self._buses() for one in bus.direct_messages(task, node_ids)])
+        return self._messages([sent for bus in self._buses() for sent in bus.direct_messages(task, node_ids)])
 
     def _buses(self) -> list[EventBusContextSource]:
         return [source for source in self.sources if isinstance(source, EventBusContextSource)]
@@ -350,9 +351,10 @@ class ContextToolExecutor:
             case "L2":
                 rows = [_statement(task) for task in self.memory.get_l2_tasks(limit, session_id)]
             case "L3":
+                summaries = self.memory.get_l3_summaries(limit, session_id)
                 rows = [
-                    {"task_ids": list(one.task_ids), "statement": one.summary, "session_id": one.session_id}
-                    for one in self.memory.get_l3_summaries(limit, session_id)
+                    {"task_ids": list(row.task_ids), "statement": row.summary, "session_id": row.session_id}
+                    for row in summaries
                 ]
             case _:
                 named_session = arguments.get("session_id")

@@ -112,12 +112,12 @@ class LoomMemory:
         limit = min(whole(limit, "limit", least=1), self.max_l3_size)
         return [
             TaskSummary(
-                one.text,
-                tuple(dict.fromkeys(map(_task_id, one.ids))),
-                datetime.fromtimestamp(one.at, UTC),
-                one.source or None,
+                episode.text,
+                tuple(dict.fromkeys(map(_task_id, episode.ids))),
+                datetime.fromtimestamp(episode.at, UTC),
+                episode.source or None,
             )
-            for one in self._memory.episodes(session_id, limit)
+            for episode in self._memory.episodes(session_id, limit)
         ]
 
     async def search_tasks(self, query: str, limit: int = 5, session_id: str | None = None) -> list[Task]:

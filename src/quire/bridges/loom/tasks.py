@@ -82,13 +82,14 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under Loom's keys, such as `taskId`; times are in ISO format."""
-        times = {name: getattr(self, name).isoformat() for name in _TIMES}
-        return {_camel(one.name): times.get(one.name, getattr(self, one.name)) for one in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values |= {name: values[name].isoformat() for name in _TIMES}
+        return {_camel(name): value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The task that `to_dict` wrote."""
-        names = {_camel(one.name): one.name for one in fields(cls)}
+        names = {_camel(field.name): field.name for field in fields(cls)}
         values: dict[str, Any] = {names.get(key, key): value for key, value in data.items()}
         for name in _TIMES & values.keys():
             values[name] = datetime.fromisoformat(values[name])

@@ -69,9 +69,9 @@ class Agent(Hooked):
         self.name = name
         self.description = description
         self.tools = list(tools)
-        for one in self.tools:
-            if ToolRegistry.get(one.name) is not one:
-                raise InvalidValue(f"the tool registered as {cut(one.name)!r} is not the instance given")
+        for tool in self.tools:
+            if ToolRegistry.get(tool.name) is not tool:
+                raise InvalidValue(f"the tool registered as {cut(tool.name)!r} is not the instance given")
         self.context_pool = ContextPool() if context_pool is None else context_pool
         self.context_queue = ContextQueue(_QUEUE_LIMIT) if context_queue is None else context_queue
         self._turns: deque[Turn[Any]] = deque()
@@ -245,11 +245,11 @@ class Agent(Hooked):
 
     async def _store(self, value: Any) -> None:
         """Put items into the pool or the queue, and turns into the queue of turns; also those in a list."""
-        for one in cast("Iterable[Any]", value) if isinstance(value, list) else (value,):
-            if is_item(one):
-                await (self.context_queue.append(one) if one.id is None else self.context_pool.add(one))
-            elif _is_turn(one):
-                await self.put(one)
+        for element in cast("Iterable[Any]", value) if isinstance(value, list) else (value,):
+            if is_item(element):
+                await (self.context_queue.append if element.id is None else self.context_pool.add)(element)
+            elif _is_turn(element):
+                await self.put(element)
 
     def _context_for(self, turn: Turn[Any]) -> dict[str, Any]:
         """Copies of the pool and the queue, for parameters annotated with their type.
@@ -257,16 +257,16 @@ class Agent(Hooked):
         A parameter `pool` without an annotation gets the pool, too.
         """
         parameters = list(inspect.signature(turn.tool.fn).parameters.values())[len(turn.args) :]
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for parameter in parameters:
             kind = parameter.annotation
             if kind in (ContextQueue, "ContextQueue"):
-                found[parameter.name] = self.context_queue.branch(hooks=[])
+                arguments[parameter.name] = self.context_queue.branch(hooks=[])
             elif kind in (ContextPool, "ContextPool") or (
                 parameter.name == "pool" and kind is parameter.empty
             ):
-                found[parameter.name] = self.context_pool.branch(hooks=[])
-        return found
+                arguments[parameter.name] = self.context_pool.branch(hooks=[])
+        return arguments
 
 
 AgentRegistry: Registry[Agent] = Registry("agent", UnregisteredAgentError)

@@ -9,13 +9,7 @@ from typing import Any, Generic, Self, TypeGuard, TypeVar
 import msgspec
 
 from quire.bridges.kit import read_saved
-from quire.bridges.pygents.hooks import (
-    AnyHook,
-    ContextPoolHook,
-    ContextQueueHook,
-    Hooked,
-    registered_hooks,
-)
+from quire.bridges.pygents.hooks import AnyHook, ContextPoolHook, ContextQueueHook, Hooked, registered_hooks
 from quire.errors import InvalidValue, WrongType
 from quire.items import Note, freeze, to_json
 from quire.state import Inherit, Pool

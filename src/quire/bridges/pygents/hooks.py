@@ -105,7 +105,7 @@ class Registry(Generic[Registered]):
             raise InvalidValue(f"another {self._kind} is registered as {cut(name)!r}")
 
     def get(self, name: str) -> Registered:
-        """The one with this name."""
+        """The thing with this name."""
         for thing in self._known:
             if thing.name == name:
                 return thing
@@ -180,17 +180,17 @@ def hook(
     """
 
     def declare(fn: Callable[..., Any]) -> Hook:
-        made = Hook(fn, type, lock, fixed)
-        HookRegistry.register(made)
-        return made
+        declared = Hook(fn, type, lock, fixed)
+        HookRegistry.register(declared)
+        return declared
 
     return declare
 
 
 def types_of(callback: AnyHook) -> tuple[HookType, ...]:
     """The types of a hook."""
-    given: Any = getattr(callback, "type", None)
-    types: tuple[Any, ...] = (given,) if given is None or isinstance(given, HookType) else tuple(given)
+    own: Any = getattr(callback, "type", None)
+    types: tuple[Any, ...] = (own,) if own is None or isinstance(own, HookType) else tuple(own)
     if not types:
         raise InvalidValue("a hook must have at least one type")
     if not all(isinstance(kind, HookType) for kind in types):
@@ -236,5 +236,5 @@ class Hooked:
 
 def registered_hooks(names: Mapping[str, list[str]]) -> list[AnyHook]:
     """The hooks whose names were saved by type, each once."""
-    found = dict.fromkeys(name for each in names.values() for name in each)
-    return [HookRegistry.get(name) for name in found]
+    unique = dict.fromkeys(name for of_type in names.values() for name in of_type)
+    return [HookRegistry.get(name) for name in unique]

@@ -116,9 +116,9 @@ def tool(
     """
 
     def declare(fn: Callable[..., Any]) -> Tool:
-        made = Tool(fn, lock, hooks, fixed)
-        ToolRegistry.register(made)
-        return made
+        declared = Tool(fn, lock, hooks, fixed)
+        ToolRegistry.register(declared)
+        return declared
 
     return declare if fn is None else declare(fn)
 
@@ -302,7 +302,7 @@ class Turn(Hooked, Generic[T]):
         await self._run_hooks(TurnHook.AFTER_RUN, self)
 
     async def _within(self, seconds: float | None, work: Any) -> tuple[Any, float | None]:
-        """What some work returns, and the seconds that are left of those it may take."""
+        """Await some work for at most `seconds`; return its value, and the seconds that are left."""
         started = monotonic()
         limit = asyncio.timeout(seconds)
         try:
@@ -310,7 +310,7 @@ class Turn(Hooked, Generic[T]):
                 value = await work
         except TimeoutError:
             if not limit.expired():
-                raise  # the tool's own
+                raise  # the tool raised it
             raise TurnTimeoutError(f"the turn timed out after {self.timeout}s") from None
         return value, None if seconds is None else max(seconds - (monotonic() - started), 0)
 
@@ -323,7 +323,7 @@ class Turn(Hooked, Generic[T]):
 def _fields_in(output: Any) -> Any:
     """An output with the fields of items in place of the items."""
     if isinstance(output, list):
-        return [_fields_in(one) for one in cast("Iterable[Any]", output)]
+        return [_fields_in(element) for element in cast("Iterable[Any]", output)]
     return output.fields() if is_item(output) else output
 
 

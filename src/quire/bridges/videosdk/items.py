@@ -99,7 +99,7 @@ class _Common:
 
     def model_dump(self) -> dict[str, Any]:
         """The item as plain values."""
-        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"type": self.type, **values}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -149,7 +149,7 @@ class FunctionCall(_Common):
     def __post_init__(self) -> None:
         if self.metadata is not None:
             pairs = self.metadata.items()
-            plain = {name: base64_of(one) if isinstance(one, bytes) else one for name, one in pairs}
+            plain = {name: base64_of(value) if isinstance(value, bytes) else value for name, value in pairs}
             self._set(metadata=freeze(plain))
 
 

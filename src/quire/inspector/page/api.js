@@ -8,17 +8,19 @@ export const snapshot = element ? JSON.parse(element.textContent) : null;
 const answers = new Map(snapshot?.answers.map(([name, params, data]) => [whole(name, params)[0], data]));
 
 export const at = { source: "store", sources: [] };
+export const sourceShown = () => at.sources.find((source) => source.name === at.source);
+
+function filled(params) {
+  return Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
+}
 
 export function keyOf(name, params = {}) {
-  const given = Object.entries(params).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
-  );
-  const query = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
+  const query = new URLSearchParams(filled(params));
   query.sort();
   return `${name}?${query}`;
 }
 
-// An export has the pages of an answer in one: its key and parameters without those of a page.
+// The key and the parameters of an answer in an export, which has all pages of it in one.
 export function whole(name, { start, limit: _limit, ...rest }) {
   const params = ["item", "bytes"].includes(name) ? { ...rest, start } : rest;
   return [keyOf(name, params), params];
@@ -33,7 +35,7 @@ function exported(name, params) {
   return { ...data, start, rows: data.rows.slice(start, start + params.limit) };
 }
 
-// What is asked for while `work` runs, and the answers. `work` is given a function that returns those so far.
+// The requests made while `work` runs, with their answers. `work` gets a function that returns those so far.
 let recording = null,
   awaited = 0;
 
@@ -98,7 +100,7 @@ export async function loadSources() {
 // Whether the source that is shown can be changed, and why not.
 export const can = {
   get write() {
-    return !snapshot && Boolean(at.sources.find((one) => one.name === at.source)?.is_writable);
+    return !snapshot && Boolean(sourceShown()?.is_writable);
   },
   get reason() {
     return snapshot
@@ -113,10 +115,8 @@ export const asking = snapshot ? { disabled: true, title: can.reason } : {};
 // Addresses of views within the page
 
 export function link(address, view = "transcript", params = {}, source = at.source) {
-  const given = Object.entries(params).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
-  );
-  const query = given.length ? `?${new URLSearchParams(given)}` : "";
+  const pairs = filled(params);
+  const query = pairs.length ? `?${new URLSearchParams(pairs)}` : "";
   const parts = address ? [source, address, view] : [source];
   return `#/${parts.map(encodeURIComponent).join("/")}${query}`;
 }

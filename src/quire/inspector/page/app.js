@@ -2,7 +2,7 @@
 // An address is #/SOURCE/SCOPE%2FCONVERSATION/VIEW?params, so every view can be linked to.
 
 import { html, render, useEffect, useState } from "preact";
-import { at, can, follow, go, link, loadSources, snapshot, useData } from "quire/api.js";
+import { at, can, follow, go, link, loadSources, snapshot, sourceShown, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
 import {
   Button,
@@ -32,7 +32,7 @@ function readAddress() {
 }
 
 function tabs() {
-  const source = at.sources.find((one) => one.name === at.source);
+  const source = sourceShown();
   return VIEWS.filter((view) => view.tab && (!view.isFor || view.isFor(source)));
 }
 
@@ -60,7 +60,7 @@ function App() {
       }
       const { address: shown, view } = readAddress();
       if (!shown) return;
-      const above = VIEWS.find((one) => one.name === view)?.under;
+      const above = VIEWS.find((each) => each.name === view)?.under;
       if (event.key === "Escape") go(above ? address : "", above);
       const tab = /^[1-9]$/.test(event.key) && tabs()[event.key - 1];
       if (tab) go(address, tab.name);
@@ -80,7 +80,7 @@ function App() {
         <${Skeleton} />
       </main>
     `;
-  const known = at.sources.map((one) => one.name);
+  const known = at.sources.map((source) => source.name);
   at.source = known.includes(address.source) ? address.source : (known[0] ?? "");
   const setParams = (params) => go(address.address, address.view, { ...address.params, ...params });
   const key = `${at.source}/${address.address}`;
@@ -141,7 +141,7 @@ function Conversation({ source, address, view, params, setParams }) {
       clearTimeout(timer);
     };
   }, [source, address]);
-  const shown = VIEWS.find((one) => one.name === view) ?? VIEWS[0];
+  const shown = VIEWS.find((each) => each.name === view) ?? VIEWS[0];
   const [scope, name] = address.split("/").map((part) => {
     try {
       return decodeURIComponent(part);
@@ -181,16 +181,16 @@ function Conversation({ source, address, view, params, setParams }) {
     </${Header}>
     <nav class="tabs" aria-label="views">
       ${tabs().map(
-        (one) => html`
+        (tab) => html`
           <a
-            key=${one.name}
-            href=${link(address, one.name)}
-            aria-current=${one === shown || one.name === shown.under ? "page" : undefined}
+            key=${tab.name}
+            href=${link(address, tab.name)}
+            aria-current=${tab === shown || tab.name === shown.under ? "page" : undefined}
           >
-            ${one.tab}
+            ${tab.tab}
             ${
-              figures?.counts?.[one.name]
-                ? html`<span class="count">${number(figures.counts[one.name])}</span>`
+              figures?.counts?.[tab.name]
+                ? html`<span class="count">${number(figures.counts[tab.name])}</span>`
                 : ""
             }
           </a>

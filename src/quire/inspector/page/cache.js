@@ -102,7 +102,8 @@ export function Requests({ address, params, setParams, head }) {
   `;
 }
 
-// A column for each request: what could be served behind what was, and a mark where the beginning broke.
+// A column for each request: the share that a cache could serve, before it the share that it served, and a
+// mark if the beginning broke.
 function Strip({ rows, address }) {
   const width = 1000 / Math.max(rows.length, 12);
   const gap = width * 0.3;

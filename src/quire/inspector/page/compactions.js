@@ -1,5 +1,5 @@
-// Compactions as a timeline: what stands beside what it stands for, what it saved and cost; and one tried
-// beforehand.
+// The compactions as a timeline: each edit beside its sources, what it saved and what it cost; and a preview
+// of what a compactor would do now.
 
 import { html, useState } from "preact";
 import { asking, can, get, post, useData } from "quire/api.js";
@@ -34,7 +34,7 @@ const STATES = {
   abandoned: ["warn", "broken off"],
   running: ["accent", "running"],
 };
-const does = (kinds) =>
+const summed = (kinds) =>
   Object.entries(kinds)
     .map(
       ([kind, count]) =>
@@ -97,7 +97,7 @@ const newest = (rows) =>
 function figuresOf({ length, rows }) {
   const missed = rows.filter((row) => !["kept", "running"].includes(fateOf(row))).length;
   const priced = rows.map((row) => row.attempt?.cost).filter((cost) => cost !== undefined && cost !== null);
-  const cost = priced.length ? priced.reduce((sum, one) => sum + one, 0) : null;
+  const cost = priced.length ? priced.reduce((sum, price) => sum + price, 0) : null;
   return [
     ["Compactions", number(length)],
     ["Not kept", number(missed), "discarded, failed or broken off"],
@@ -105,7 +105,7 @@ function figuresOf({ length, rows }) {
   ];
 }
 
-function made({ attempt, edits }) {
+function authorOf({ attempt, edits }) {
   if (!attempt) return "by hand, or where it was forked from";
   const words = [edits.length && `by ${attempt.by}`, attempt.model && `with ${attempt.model}`];
   return readable(words.filter(Boolean).join(" "));
@@ -130,10 +130,10 @@ function Row({ row, address, open, onOpen }) {
   const title = can.write ? undefined : can.reason;
   return html`
     <li class="past-row is-${tone}">
-      <article class="panel" aria-label=${does(row.kinds) || `${by} ${label}`}>
+      <article class="panel" aria-label=${summed(row.kinds) || `${by} ${label}`}>
         <header class="panel-head">
           <${Dot} tone=${tone} label=${label} />
-          <h2>${does(row.kinds) || readable(by)}</h2>
+          <h2>${summed(row.kinds) || readable(by)}</h2>
           <${Tag} tone=${tone}>${label}</${Tag}>
           ${
             row.attempt?.is_forced &&
@@ -157,7 +157,7 @@ function Row({ row, address, open, onOpen }) {
               </${Tag}>
             `
           }
-          <span class="muted cut">${made(row)}</span>
+          <span class="muted cut">${authorOf(row)}</span>
           <div class="grow" />
           <${When}
             at=${row.attempt ? (row.attempt.ended_at ?? row.attempt.began_at) : row.edits[0].at}
@@ -208,11 +208,11 @@ function Row({ row, address, open, onOpen }) {
   `;
 }
 
-// The tokens of the history before and after: measured where it was kept, planned where it was not.
+// The tokens of the history before and after a compaction; those that it planned if it was not kept.
 function Savings({ attempt }) {
   if (!attempt) return null;
   const { before, after } = attempt;
-  const [isKept, saved, used] = [attempt.fate === "kept", before - after, attempt.usage ?? {}];
+  const [isKept, saved, usage] = [attempt.fate === "kept", before - after, attempt.usage ?? {}];
   const parts = [
     { label: "left", value: after, tone: isKept ? "accent" : "muted" },
     { label: "saved", value: Math.max(saved, 0), tone: "free" },
@@ -225,9 +225,9 @@ function Savings({ attempt }) {
           [isKept ? "Before" : "Planned before", plural(before, "token")],
           ["after", plural(after, "token")],
           [isKept ? "saved" : "to be saved", `${plural(saved, "token")} (${percent(saved / before)})`],
-          used.input && [
+          usage.input && [
             "Read and written",
-            `${number(used.input)} + ${plural(used.output ?? 0, "token")}`,
+            `${number(usage.input)} + ${plural(usage.output ?? 0, "token")}`,
             "tokens of the model that wrote the summary",
           ],
           attempt.model && [
@@ -242,7 +242,7 @@ function Savings({ attempt }) {
   `;
 }
 
-// The words of an edit; when it is open, beside what they stand for.
+// The text of an edit; when it is open, with its sources.
 function Edit({ edit, address, isOpen, onOpen }) {
   const words =
     edit.text &&
@@ -300,7 +300,7 @@ function Sources({ edit, address }) {
   `;
 }
 
-// Trying one: what a compactor would do now.
+// The policies to choose from, and a preview of what one of them would do now.
 function Try({ address, policies, figures }) {
   const [by, setBy] = useState(policies[0]);
   const [isOpen, setOpen] = useState(false);
@@ -342,7 +342,7 @@ function Preview({ address, by, onClose }) {
     }
   };
   const outcome = ({ before, after, kinds }) =>
-    `${by} would leave ${number(after)} of ${number(before)} tokens: ${does(kinds).toLowerCase()}`;
+    `${by} would leave ${number(after)} of ${number(before)} tokens: ${summed(kinds).toLowerCase()}`;
   const price = ({ model, usage: { input, output }, cost }) =>
     ` ${model} would read ${number(input)} tokens and write at most ${number(output)}, for ${money(cost)}.`;
   return html`

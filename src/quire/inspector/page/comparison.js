@@ -23,8 +23,8 @@ export function Comparison({ address, head, at, params, setParams }) {
         onChange=${(event) => setParams({ other: event.target.value, other_at: undefined })}
       >
         ${head.branches.map(
-          (one) => html`
-            <option key=${one.place} value=${one.place}>${readable(conversationIn(one.place))}</option>
+          ({ place }) => html`
+            <option key=${place} value=${place}>${readable(conversationIn(place))}</option>
           `,
         )}
       </select>
@@ -101,8 +101,8 @@ function Pair({ row, address, other, asked }) {
   const [rows, setRows] = useState(null);
   if (rows)
     return rows.map(
-      (one, index) => html`
-        <${Pair} key=${index} row=${one} address=${address} other=${other} asked=${asked} />
+      (pair, index) => html`
+        <${Pair} key=${index} row=${pair} address=${address} other=${other} asked=${asked} />
       `,
     );
   if (row.count) {

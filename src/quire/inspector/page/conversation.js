@@ -33,7 +33,7 @@ function OfName(given) {
   return html`<${Talk} ...${given} head=${head.data} />`;
 }
 
-// The rows are asked for at once; the head is not waited for.
+// The rows are asked for before the head has arrived.
 function Talk({ address, params, setParams, head }) {
   const [dragged, setDragged] = useState(null);
   const at = dragged ?? (params.at === undefined ? undefined : Number(params.at));
@@ -82,7 +82,7 @@ function Rows({ address, head, at, params, setParams }) {
   const kept = useRef(null);
   const move = (to) => {
     const element = [...list.current.children].find(
-      (one) => one.matches(".talk-line") && one.getBoundingClientRect().bottom > innerHeight / 3,
+      (child) => child.matches(".talk-line") && child.getBoundingClientRect().bottom > innerHeight / 3,
     );
     kept.current = element && { element, top: element.getBoundingClientRect().top };
     setStart(to);
@@ -163,7 +163,7 @@ function Rows({ address, head, at, params, setParams }) {
   `;
 }
 
-// Which request it is that the messages were seen in.
+// Chooses the request of which each row says whether the model saw it there.
 function Seen({ address, request, setParams }) {
   const state = useData("requests", { address, limit: WINDOW, brief: 1 });
   const rows = (state.data?.rows ?? []).toReversed();
@@ -179,11 +179,11 @@ function Seen({ address, request, setParams }) {
           onChange=${(event) => setParams({ request: event.target.value })}
         >
           ${rows.map(
-            (one) => html`
-              <option key=${one.version} value=${one.version}>
-                ${nameOfRequest(one)} ·${" "}
-                ${new Date(one.at * 1000).toLocaleTimeString([], { timeStyle: "short" })} ·${" "}
-                ${money(one.cost)}
+            (row) => html`
+              <option key=${row.version} value=${row.version}>
+                ${nameOfRequest(row)} ·${" "}
+                ${new Date(row.at * 1000).toLocaleTimeString([], { timeStyle: "short" })} ·${" "}
+                ${money(row.cost)}
               </option>
             `,
           )}
@@ -217,7 +217,7 @@ function More({ onReach, children }) {
 
 // A result is attached to its call, if only calls, results and reasoning are between them.
 function joined(rows) {
-  const made = [];
+  const lines = [];
   let calls = new Map();
   for (const row of rows) {
     const kind = row.sort === "item" ? row.item.kind : "";
@@ -226,12 +226,12 @@ function joined(rows) {
       call.results.push(row);
       continue;
     }
-    const one = { row, results: [] };
+    const line = { row, results: [] };
     if (!kind.startsWith("tool") && kind !== "reasoning") calls = new Map();
-    if (kind === "tool_call") calls.set(row.item.call_id, one);
-    made.push(one);
+    if (kind === "tool_call") calls.set(row.item.call_id, line);
+    lines.push(line);
   }
-  return made;
+  return lines;
 }
 
 const toCentre = (element) => element?.scrollIntoView({ block: "center" });
@@ -239,7 +239,7 @@ const toCentre = (element) => element?.scrollIntoView({ block: "center" });
 function Row({ row, results, item = null, ...given }) {
   const isFound =
     item !== null &&
-    [row, ...results].some((one) => one.position <= item && item < (one.stop ?? one.position + 1));
+    [row, ...results].some((shown) => shown.position <= item && item < (shown.stop ?? shown.position + 1));
   const body =
     row.sort === "fold"
       ? html`<${Fold} row=${row} item=${item} isFound=${isFound} ...${given} />`
@@ -255,7 +255,7 @@ function Row({ row, results, item = null, ...given }) {
           `
           : html`
             <${Shown} row=${row} ...${given}>
-              ${results.map((one) => html`<${Shown} key=${one.position} row=${one} ...${given} />`)}
+              ${results.map((result) => html`<${Shown} key=${result.position} row=${result} ...${given} />`)}
             </${Shown}>
           `;
   const isMarked = isFound && row.sort !== "fold";
@@ -270,7 +270,21 @@ function Row({ row, results, item = null, ...given }) {
   `;
 }
 
-// An item as it is shown; of a masked one the stub, and the original on request.
+const AtVersion = ({ row, setParams }) =>
+  row.version > 0 &&
+  html`
+    <button
+      type="button"
+      class="talk-at"
+      title="show the conversation as it was at this version"
+      ...${asking}
+      onClick=${() => setParams({ at: row.version })}
+    >
+      v${number(row.version)}
+    </button>
+  `;
+
+// An item as it is shown; for a masked item its stub, and the original on request.
 function Shown({ row, address, at, request, setParams, className = "", children }) {
   const [isOriginal, setOriginal] = useState(false);
   const [isAsked, setAsked] = useState(false);
@@ -295,20 +309,7 @@ function Shown({ row, address, at, request, setParams, className = "", children 
         `
     }
     ${row.state !== "shown" && row.state !== "edit" && html`<${Fate} fate=${row.state} />`}
-    ${
-      row.version > 0 &&
-      html`
-        <button
-          type="button"
-          class="talk-at"
-          title="show the conversation as it was at this version"
-          ...${asking}
-          onClick=${() => setParams({ at: row.version })}
-        >
-          v${number(row.version)}
-        </button>
-      `
-    }
+    <${AtVersion} row=${row} setParams=${setParams} />
   `;
   return html`
     <${Item}
@@ -412,20 +413,7 @@ function Edit({ row, address, at, setParams }) {
         <${Kind} item=${row.item} /> <span class="edit-about">${about}</span>
       </${EditActions}>
       <div class="grow" />
-      ${
-        row.version > 0 &&
-        html`
-          <button
-            type="button"
-            class="talk-at"
-            title="show the conversation as it was at this version"
-            ...${asking}
-            onClick=${() => setParams({ at: row.version })}
-          >
-            v${number(row.version)}
-          </button>
-        `
-      }
+      <${AtVersion} row=${row} setParams=${setParams} />
       <${When} at=${row.item.at} />
     </div>
   `;
@@ -447,7 +435,7 @@ const EditActions = ({ row, address, at, children }) => html`
   </div>
 `;
 
-// What is undone is undone now: at an earlier version there is nothing to press.
+// Undoes an edit at the newest version; an earlier version has no such button.
 function Act({ address, at, id, children }) {
   const [error, setError] = useState(null);
   if (!can.write || at !== undefined) return null;

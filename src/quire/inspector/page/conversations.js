@@ -69,7 +69,7 @@ export function Conversations({ params, sources }) {
     return () => clearInterval(timer);
   }, [isLive]);
   const latest = useRef(null); // the scope of the latest conversation, as it was first seen
-  latest.current ??= page.data?.scopes.find((one) => one.scope === page.data.rows[0]?.scope)?.within;
+  latest.current ??= page.data?.scopes.find((scope) => scope.scope === page.data.rows[0]?.scope)?.within;
   const within = asked.within || (isSaid ? latest.current : "");
   return html`
     <div class="list-head">
@@ -88,7 +88,7 @@ export function Conversations({ params, sources }) {
         html`
           <${Segmented}
             label="source"
-            options=${sources.map((one) => [one.name, one.label])}
+            options=${sources.map((source) => [source.name, source.label])}
             value=${at.source}
             onChange=${(name) => go("", "", {}, name)}
           />
@@ -123,9 +123,9 @@ export function Conversations({ params, sources }) {
           >
             ${by !== "said" && html`<option value="">All scopes</option>`}
             ${page.data.scopes.map(
-              (one) => html`
-                <option key=${one.within} value=${one.within}>
-                  ${nameOf(one.scope)} (${number(one.conversations)})
+              (scope) => html`
+                <option key=${scope.within} value=${scope.within}>
+                  ${nameOf(scope.scope)} (${number(scope.conversations)})
                 </option>
               `,
             )}
@@ -269,7 +269,7 @@ function Found({ question, ...rest }) {
 function Quotes({ question, within, scopes, ask }) {
   const state = useData("search", { question, within });
   const root = useKeys("a.row-link");
-  const others = scopes.filter((one) => one.within !== within).slice(0, MOST_OTHERS);
+  const others = scopes.filter((scope) => scope.within !== within).slice(0, MOST_OTHERS);
   return html`
     <${Loaded} state=${state}>
       ${(data) => html`
@@ -285,14 +285,14 @@ function Quotes({ question, within, scopes, ask }) {
                       ${" "}
                       Ask in another scope:${" "}
                       ${others.map(
-                        (one) => html`
+                        (scope) => html`
                           <button
-                            key=${one.within}
+                            key=${scope.within}
                             type="button"
                             class="link"
-                            onClick=${() => ask({ within: one.within })}
+                            onClick=${() => ask({ within: scope.within })}
                           >
-                            ${nameOf(one.scope)}
+                            ${nameOf(scope.scope)}
                           </button>${" "}
                         `,
                       )}

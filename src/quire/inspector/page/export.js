@@ -2,7 +2,7 @@
 // Every view is rendered once where nobody sees it, and what it asks for goes into the file.
 
 import { html, render, useState } from "preact";
-import { at, get, recorded, settled, whole } from "quire/api.js";
+import { get, recorded, settled, sourceShown, whole } from "quire/api.js";
 import { Button, Dialog, Fault } from "quire/parts.js";
 import { VIEWS } from "quire/views.js";
 
@@ -18,9 +18,9 @@ const PLAIN = new Set(
     "spans state status stop target transcript transcripts type undo"
   ).split(" "),
 );
-const OWN = new Set(["attempt", "cause", "faults"]); // what Quire says in them quotes nothing
-const SEALED = new Set(["media", "parameters"]); // nothing within them is plain
-// Rules whose reasons quote nothing; a section that chooses has its own.
+const OWN = new Set(["attempt", "cause", "faults"]); // their sentences are those of Quire, and quote nothing
+const SEALED = new Set(["media", "parameters"]); // every text in them is content
+// Rules whose reasons quote nothing. A section that chooses its items writes reasons of its own.
 const FIXED = /^(in full|oldest left out|not chosen|shown elsewhere|edit .*)$/;
 
 export function Export({ address, view, params, head, onClose }) {
@@ -36,7 +36,7 @@ export function Export({ address, view, params, head, onClose }) {
       if (isBare) download(await fileOf(...withoutContent(answers, address, head)), "conversation");
       else
         download(
-          await fileOf([...answers, ...(await restsOf(answers, address))], address, sourceOf()),
+          await fileOf([...answers, ...(await restsOf(answers, address))], address, sourceShown()),
           decodeURIComponent(address),
         );
       onClose();
@@ -78,11 +78,11 @@ async function answersFor(address, view, params, head) {
     await visit(address, head, [
       [view, params],
       ["transcript", { flat: 1 }],
-      ...VIEWS.filter((one) => one.tab).map((one) => [one.name, {}]),
+      ...VIEWS.filter((each) => each.tab).map((each) => [each.name, {}]),
     ]);
     const rows = (name) =>
       sofar()
-        .filter(([one]) => one === name)
+        .filter(([answered]) => answered === name)
         .flatMap(([, , data]) => data.rows ?? []);
     await visit(address, head, [
       ...rows("requests")
@@ -110,13 +110,13 @@ async function visit(address, head, places) {
   for (let start = 0; start < places.length; start += AT_ONCE) {
     const views = places
       .slice(start, start + AT_ONCE)
-      .map(([name, params]) => [VIEWS.find((one) => one.name === name), params]);
+      .map(([name, params]) => [VIEWS.find((each) => each.name === name), params]);
     render(
       html`${views
-        .filter(([one]) => one && (!one.isFor || one.isFor(head)))
+        .filter(([shown]) => shown && (!shown.isFor || shown.isFor(head)))
         .map(
-          ([one, params]) => html`
-            <${one.view} address=${address} params=${params} setParams=${setParams} head=${head} />
+          ([shown, params]) => html`
+            <${shown.view} address=${address} params=${params} setParams=${setParams} head=${head} />
           `,
         )}`,
       unseen,
@@ -139,7 +139,7 @@ async function allRows(name, params, data) {
   return { ...data, rows };
 }
 
-// The rests of texts that are cut.
+// The rest of each text that an answer has only in part.
 async function restsOf(answers, address) {
   const found = new Map(),
     rests = [];
@@ -161,40 +161,44 @@ async function restsOf(answers, address) {
 // The arguments of `fileOf` for a file without content.
 function withoutContent(answers, address, head) {
   const names = numbered(head),
-    moved = (one) => `export/${encodeURIComponent(names.get(nameIn(one)) ?? "another conversation")}`;
-  const asked = ({ other, ...params }) => ({
+    renamed = (place) => `export/${encodeURIComponent(names.get(nameIn(place)) ?? "another conversation")}`;
+  const paramsOf = ({ other, ...params }) => ({
     ...params,
-    address: moved(params.address),
-    ...(other ? { other: moved(other) } : {}),
+    address: renamed(params.address),
+    ...(other ? { other: renamed(other) } : {}),
   });
-  const told = (name, data) =>
+  const dataOf = (name, data) =>
     name !== "conversation"
       ? bare(data)
       : {
           ...bare(data),
-          address: moved(data.address),
-          branches: data.branches.map((one) => ({
-            ...one,
-            place: moved(one.place),
-            parent: names.get(one.parent) ?? null,
+          address: renamed(data.address),
+          branches: data.branches.map((branch) => ({
+            ...branch,
+            place: renamed(branch.place),
+            parent: names.get(branch.parent) ?? null,
           })),
         };
   return [
-    answers.map(([name, params, data]) => [name, asked(params), told(name, data)]),
-    moved(address),
-    { ...sourceOf(), label: "", scope: null, notes: [] },
+    answers.map(([name, params, data]) => [name, paramsOf(params), dataOf(name, data)]),
+    renamed(address),
+    { ...sourceShown(), label: "", scope: null, notes: [] },
   ];
 }
 
+// A value with the lengths of its texts in place of the texts that are content.
 function bare(value, field = "", isPlain = PLAIN.has(field)) {
   if (typeof value === "string") return isPlain || value === "" ? value : `[${value.length} characters]`;
-  if (Array.isArray(value)) return value.map((one) => bare(one, field, isPlain));
+  if (Array.isArray(value)) return value.map((element) => bare(element, field, isPlain));
   if (value === null || typeof value !== "object") return value;
   const isOwn = (name) => (name === "reason" ? isFixed(value, field) : OWN.has(field) || PLAIN.has(name));
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => name !== "next")
-      .map(([name, one]) => [name, SEALED.has(field) ? bare(one, field) : bare(one, name, isOwn(name))]),
+      .map(([name, inner]) => [
+        name,
+        SEALED.has(field) ? bare(inner, field) : bare(inner, name, isOwn(name)),
+      ]),
   );
 }
 
@@ -208,23 +212,21 @@ const nameIn = (address) => decodeURIComponent(address.split("/")[1]);
 // Names for the conversations of a family: numbers, and a branch begins with the name of its parent.
 function numbered(head) {
   const names = new Map();
-  head.branches.forEach((one, index) => {
-    const parent = names.get(one.parent);
-    names.set(nameIn(one.place), parent ? `${parent}/branch ${index}` : `conversation ${index + 1}`);
+  head.branches.forEach((branch, index) => {
+    const parent = names.get(branch.parent);
+    names.set(nameIn(branch.place), parent ? `${parent}/branch ${index}` : `conversation ${index + 1}`);
   });
   return names;
 }
 
-const sourceOf = () => at.sources.find((one) => one.name === at.source);
-
 async function fileOf(answers, address, source) {
   const snapshot = { at: Date.now() / 1000, address, source: source.name, sources: [source], answers };
-  const text = (path) => fetch(path).then((one) => one.text());
+  const text = (path) => fetch(path).then((response) => response.text());
   const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
   for (const name of Object.keys(imports))
     imports[name] = `data:text/javascript;charset=utf-8,${encodeURIComponent(await text(imports[name]))}`;
-  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) =>
-    one.toString(16).padStart(2, "0"),
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
   ).join("");
   const policy =
     `default-src 'none'; script-src 'nonce-${nonce}' 'strict-dynamic'; style-src 'nonce-${nonce}'; ` +

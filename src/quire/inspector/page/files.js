@@ -2,7 +2,7 @@
 // them.
 
 import { html, useEffect, useRef, useState } from "preact";
-import { asking, at, get, go, loadSources, openFile, snapshot, useData } from "quire/api.js";
+import { asking, get, go, loadSources, openFile, snapshot, sourceShown, useData } from "quire/api.js";
 import {
   Button,
   Copy,
@@ -19,10 +19,10 @@ import {
 
 const HISTORY = /\.(json|jsonl|ndjson)$/i;
 
-// The files of a drop, by path: those of folders that can be histories, and every file that was dropped
-// itself.
+// The dropped files, each with its path: every file that was dropped itself, and the files in dropped folders
+// whose names end like those of histories.
 async function filesIn(transfer) {
-  const entries = [...transfer.items].map((one) => one.webkitGetAsEntry?.()).filter(Boolean);
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return [...transfer.files].map((file) => [file.name, file]);
   const found = [];
   const visit = async (entry, path, isDropped) => {
@@ -30,9 +30,9 @@ async function filesIn(transfer) {
       found.push([path + entry.name, await new Promise((take, fail) => entry.file(take, fail))]);
     if (!entry.isDirectory) return;
     const reader = entry.createReader();
-    for (let some = [0]; some.length;) {
-      some = await new Promise((take, fail) => reader.readEntries(take, fail));
-      for (const inner of some) await visit(inner, `${path}${entry.name}/`, false);
+    for (let batch = [0]; batch.length;) {
+      batch = await new Promise((take, fail) => reader.readEntries(take, fail));
+      for (const inner of batch) await visit(inner, `${path}${entry.name}/`, false);
     }
   };
   for (const entry of entries) await visit(entry, "", true);
@@ -41,8 +41,7 @@ async function filesIn(transfer) {
 
 // Open files as one source, and go to it: to the conversation, if there is only one.
 async function open(files, setProgress) {
-  if (!files.length)
-    throw new Error("There is no history in it: no file ends with .json, .jsonl or .ndjson.");
+  if (!files.length) throw new Error("There is no history here: no file ends with .json, .jsonl or .ndjson.");
   let source = "",
     refused = null;
   for (const [index, [name, file]] of files.entries()) {
@@ -159,7 +158,7 @@ export function OpenFiles() {
 
 // What was read from files, and what could not be.
 export function Notes() {
-  const notes = at.sources.find((one) => one.name === at.source)?.notes ?? [];
+  const notes = sourceShown()?.notes ?? [];
   return (
     notes.length > 0 &&
     html`
@@ -191,7 +190,7 @@ export function Faults({ address, params, setParams }) {
             actions=${html`<${Segmented}
                 ...${asking}
                 label="check as"
-                options=${data.providers.map((one) => [one, one])}
+                options=${data.providers.map((name) => [name, name])}
                 value=${data.provider}
                 onChange=${(provider) => setParams({ provider })}
               />`}

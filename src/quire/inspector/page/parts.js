@@ -264,9 +264,9 @@ export const Table = ({ columns, rows, rowKey, rowClass, label }) => html`
       <thead>
         <tr>
           ${columns.map(
-            (one) => html`
-              <th key=${one.name} class="col-${one.name} ${one.isNumber ? "number" : ""}">
-                ${one.head}
+            (column) => html`
+              <th key=${column.name} class="col-${column.name} ${column.isNumber ? "number" : ""}">
+                ${column.head}
               </th>
             `,
           )}
@@ -277,9 +277,9 @@ export const Table = ({ columns, rows, rowKey, rowClass, label }) => html`
           (row, index) => html`
             <tr key=${rowKey ? rowKey(row) : index} class=${rowClass?.(row)}>
               ${columns.map(
-                (one) => html`
-                  <td key=${one.name} class="col-${one.name} ${one.isNumber ? "number" : ""}">
-                    ${one.cell(row)}
+                (column) => html`
+                  <td key=${column.name} class="col-${column.name} ${column.isNumber ? "number" : ""}">
+                    ${column.cell(row)}
                   </td>
                 `,
               )}
@@ -340,19 +340,19 @@ export function Bar({ parts, label, band }) {
 // What fills the budget of a request, as {section, tokens, tone} and, of a section, what its line says.
 export const sizesOf = ({ sections, beside }) =>
   [...sections, ...Object.entries(beside).map(([section, tokens]) => ({ section, tokens }))].map(
-    (one, index) => ({ ...one, tone: index % 8 }),
+    (row, index) => ({ ...row, tone: index % 8 }),
   );
 
 // The tokens of a request that its sections do not count: framing and calibration.
 export const overheadOf = (request) =>
-  request.tokens - sizesOf(request).reduce((sum, one) => sum + one.tokens, 0);
+  request.tokens - sizesOf(request).reduce((sum, row) => sum + row.tokens, 0);
 
 // The budget: what fills it, what is free, the reserve, and a band where the count may end.
 export function BudgetBar({ request }) {
   const { tokens, available, reserve, error } = request;
   const overhead = overheadOf(request);
   const parts = [
-    ...sizesOf(request).map((one) => ({ label: one.section, value: one.tokens, tone: one.tone })),
+    ...sizesOf(request).map((row) => ({ label: row.section, value: row.tokens, tone: row.tone })),
     { label: "overhead", value: Math.max(overhead, 0), tone: "muted" },
     { label: "free", value: Math.max(available - tokens + Math.min(overhead, 0), 0), tone: "free" },
     { label: "kept free for the answer", value: reserve ?? 0, tone: "reserve" },
@@ -442,12 +442,12 @@ export function pretty(text) {
 
 export function Media({ media }) {
   return media.map(
-    (one, index) => html`
+    (file, index) => html`
       <${Tag} key=${index}>
-        ${one.part}
-        ${one.name ? ` ${one.name}` : ""}
-        ${one.type ? `, ${one.type}` : ""}
-        ${one.bytes ? `, ${number(one.bytes)} bytes` : ""}
+        ${file.part}
+        ${file.name ? ` ${file.name}` : ""}
+        ${file.type ? `, ${file.type}` : ""}
+        ${file.bytes ? `, ${number(file.bytes)} bytes` : ""}
       </${Tag}>
     `,
   );

@@ -84,7 +84,7 @@ function Head({ data, address }) {
 function Budget({ data }) {
   const free = data.available - data.tokens;
   const error = data.error === null ? "not known" : `± ${(100 * data.error).toFixed(1)} %`;
-  const most = number(Math.round(data.error * data.tokens));
+  const errorTokens = number(Math.round(data.error * data.tokens));
   const overhead = overheadOf(data);
   const note =
     overhead > 0
@@ -139,7 +139,7 @@ function Budget({ data }) {
               error,
               data.error === null
                 ? "no usage was reported before this request"
-                : `how far off the last counts were at most: ${most} tokens`,
+                : `how far off the last counts were at most: ${errorTokens} tokens`,
             ],
             data.usage && ["reported input", plural(data.usage.input ?? 0, "token")],
             data.usage && ["served from the cache", percent(data.reported), cached(data.usage)],
@@ -304,12 +304,12 @@ function Details({ data, address, params, setParams }) {
 }
 
 function Candidates({ data, address, params, setParams }) {
-  const [most, setMost] = useState(AT_ONCE);
+  const [limit, setLimit] = useState(AT_ONCE);
   const [words, setWords] = useState("");
   const fates = useMemo(() => counted(data.entries, (entry) => entry.fate), [data.entries]);
   const sections = useMemo(() => [...new Set(data.entries.map((entry) => entry.section))], [data.entries]);
   const wanted = words.toLowerCase();
-  const found = data.entries.filter(
+  const matching = data.entries.filter(
     (entry) =>
       (!params.fate || entry.fate === params.fate) &&
       (!params.section || entry.section === params.section) &&
@@ -391,28 +391,28 @@ function Candidates({ data, address, params, setParams }) {
         onInput=${(event) => setWords(event.target.value)}
       />
       <span class="muted number">
-        ${plural(found.length, "candidate")},${" "}
+        ${plural(matching.length, "candidate")},${" "}
         ${plural(
-          found.reduce((all, one) => all + one.tokens, 0),
+          matching.reduce((all, entry) => all + entry.tokens, 0),
           "token",
         )}
       </span>
     </div>
     ${
-      found.length === 0
+      matching.length === 0
         ? html`<${Empty} title="Nothing matches">No candidate has this fate, section and text.</${Empty}>`
         : html`
           <div class="candidates">
-            <${Table} label="candidates" columns=${columns} rows=${found.slice(0, most)} />
+            <${Table} label="candidates" columns=${columns} rows=${matching.slice(0, limit)} />
           </div>
         `
     }
     ${
-      found.length > most &&
+      matching.length > limit &&
       html`
         <footer class="panel-foot">
-          <button type="button" class="button" onClick=${() => setMost(most + 500)}>
-            Show ${number(Math.min(found.length - most, 500))} more
+          <button type="button" class="button" onClick=${() => setLimit(limit + 500)}>
+            Show ${number(Math.min(matching.length - limit, 500))} more
           </button>
         </footer>
       `
@@ -421,16 +421,16 @@ function Candidates({ data, address, params, setParams }) {
 }
 
 function counted(rows, nameOf) {
-  const found = new Map();
-  for (const row of rows) found.set(nameOf(row), (found.get(nameOf(row)) ?? 0) + 1);
-  return found;
+  const counts = new Map();
+  for (const row of rows) counts.set(nameOf(row), (counts.get(nameOf(row)) ?? 0) + 1);
+  return counts;
 }
 
 function Parameters({ given }) {
   if (!given)
     return html`
-      <${Empty} title="Nobody said">
-        The parameters of this request are not known: give them to context.sent or session.record.
+      <${Empty} title="Not known">
+        No parameters were recorded with this request: give them to context.sent or session.record.
       </${Empty}>
     `;
   if (Object.keys(given).length === 0)

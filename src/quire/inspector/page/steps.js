@@ -80,7 +80,7 @@ export function Steps({ address, params, setParams }) {
                           <${Call}
                             key=${step.call.id}
                             step=${step}
-                            longest=${Math.max(...data.rows.map((one) => one.seconds ?? 0))}
+                            longest=${Math.max(...data.rows.map((row) => row.seconds ?? 0))}
                             address=${address}
                             isOpen=${params.call === step.call.id}
                             onOpen=${(call) => setParams({ call })}

@@ -41,9 +41,9 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
     return () => document.removeEventListener("keydown", press);
   }, [version, last, params]);
   // A comparison begins with what was shown before the last edit, or before what happened last.
-  const then = earlier(head.marks.edits.length ? head.marks.edits : marks);
+  const changedAt = earlier(head.marks.edits.length ? head.marks.edits : marks);
   const compare = () =>
-    setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max(then - 1, 0) });
+    setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max(changedAt - 1, 0) });
   return html`
     <section class="panel talk-time" aria-label="Versions">
       <div class="row wrap">
@@ -159,7 +159,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
       </div>
       <div class="row talk-legend">
         ${MARKS.toReversed().map(
-          ([sort, one]) => html`<span key=${sort} class="legend-${sort}">${one}</span>`,
+          ([sort, label]) => html`<span key=${sort} class="legend-${sort}">${label}</span>`,
         )}
       </div>
       ${
@@ -220,14 +220,15 @@ export const conversationIn = (place) => decodeURIComponent(place.split("/")[1])
 
 export function Branches({ head }) {
   const address = head.address;
-  const branches = head.branches.map((one) => ({
-    ...one,
-    name: conversationIn(one.place),
-    is_here: one.place === address,
+  const branches = head.branches.map((branch) => ({
+    ...branch,
+    name: conversationIn(branch.place),
+    is_here: branch.place === address,
   }));
   const longest = Math.max(...branches.map((one) => one.length), 1),
     x = (items) => (1000 * items) / longest;
-  const depth = (one) => (one?.parent ? 1 + depth(branches.find((other) => other.name === one.parent)) : 0);
+  const depth = (branch) =>
+    branch?.parent ? 1 + depth(branches.find((other) => other.name === branch.parent)) : 0;
   return html`
     <aside class="talk-side ${branches.length > 1 ? "" : "is-alone"}">
       <${Panel} title="Branches" note=${branches.length > 1 ? number(branches.length - 1) : undefined}>
@@ -243,27 +244,27 @@ export function Branches({ head }) {
           ${
             branches.length > 1 &&
             branches.map(
-              (one) => html`
-                <li key=${one.place} class=${one.is_here ? "is-here" : ""}>
-                  <div class="row" style=${{ paddingLeft: `${12 * Math.min(depth(one), 6)}px` }}>
-                    ${one.parent && html`<span class="faint" aria-hidden="true">└</span>`}
+              (branch) => html`
+                <li key=${branch.place} class=${branch.is_here ? "is-here" : ""}>
+                  <div class="row" style=${{ paddingLeft: `${12 * Math.min(depth(branch), 6)}px` }}>
+                    ${branch.parent && html`<span class="faint" aria-hidden="true">└</span>`}
                     <a
                       class="cut"
                       dir="auto"
-                      href=${link(one.place)}
-                      aria-current=${one.is_here ? "page" : undefined}
+                      href=${link(branch.place)}
+                      aria-current=${branch.is_here ? "page" : undefined}
                     >
-                      ${readable(one.parent ? one.name.slice(one.parent.length + 1) : one.name)}
+                      ${readable(branch.parent ? branch.name.slice(branch.parent.length + 1) : branch.name)}
                     </a>
                     <div class="grow" />
                     ${
-                      !one.is_here &&
+                      !branch.is_here &&
                       !asking.disabled &&
                       html`
                         <a
                           class="link"
-                          href=${link(address, "transcript", { other: one.place })}
-                          aria-label="compare with ${one.name}"
+                          href=${link(address, "transcript", { other: branch.place })}
+                          aria-label="compare with ${branch.name}"
                         >
                           Compare
                         </a>
@@ -271,20 +272,20 @@ export function Branches({ head }) {
                     }
                   </div>
                   <svg viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true">
-                    <path class="branch-past" d="M0 6H${x(one.began)}" />
+                    <path class="branch-past" d="M0 6H${x(branch.began)}" />
                     <path
                       class="branch-own"
-                      d="M${x(one.began)} 6H${Math.max(x(one.length), x(one.began) + 12)}"
+                      d="M${x(branch.began)} 6H${Math.max(x(branch.length), x(branch.began) + 12)}"
                     />
                   </svg>
                   <p class="muted">
                     ${
-                      one.parent
+                      branch.parent
                         ? html`
-                          ${readable(one.parent.split("/").at(-1))} at version ${number(one.version)},
-                          then ${plural(one.length - one.began, "item")}
+                          ${readable(branch.parent.split("/").at(-1))} at version ${number(branch.version)},
+                          then ${plural(branch.length - branch.began, "item")}
                         `
-                        : plural(one.length, "item")
+                        : plural(branch.length, "item")
                     }
                   </p>
                 </li>

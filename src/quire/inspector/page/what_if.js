@@ -88,11 +88,11 @@ function Controls({ known, asked, setParams }) {
   const { window, reserve, compactor, provider, model } = known.tried;
   const [typed, setTyped] = useState(window);
   useEffect(() => setTyped(window), [window]);
-  const most = Math.max(known.largest, window);
+  const largest = Math.max(known.largest, window);
   const place = (tokens) =>
-    Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(most / LEAST));
+    Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(largest / LEAST));
   const tokensAt = (step) =>
-    Number(step) === STEPS ? most : Number((LEAST * (most / LEAST) ** (step / STEPS)).toPrecision(2));
+    Number(step) === STEPS ? largest : Number((LEAST * (largest / LEAST) ** (step / STEPS)).toPrecision(2));
   const set = (name, value, usual) => setParams({ [name]: String(value) === String(usual) ? "" : value });
   const choose = (name, value, options) => html`
     <label>
@@ -101,7 +101,7 @@ function Controls({ known, asked, setParams }) {
         value=${value}
         onChange=${(event) => set(name, event.target.value, known.present[name])}
       >
-        ${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+        ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
       </select>
     </label>
   `;
@@ -152,7 +152,7 @@ function Controls({ known, asked, setParams }) {
         />
       </label>
       <datalist id="models">
-        ${known.models.map((one) => html`<option key=${one} value=${one} />`)}
+        ${known.models.map((name) => html`<option key=${name} value=${name} />`)}
       </datalist>
     </fieldset>
   `;
@@ -174,7 +174,7 @@ function Request({ title, fit, before, note }) {
   const sizes = [...sizesOf(fit), ...(overhead ? [{ section: "overhead", tokens: overhead }] : [])];
   const earlier =
     before && !before.error
-      ? Object.fromEntries(sizesOf(before).map((one) => [one.section, one.tokens]))
+      ? Object.fromEntries(sizesOf(before).map((row) => [row.section, row.tokens]))
       : {};
   const change = before && !before.error && fit.tokens !== before.tokens ? fit.tokens - before.tokens : 0;
   return html`
@@ -321,7 +321,7 @@ const Findings = ({ fit }) => html`
         html`
           <ul class="what-if-list">
             ${[...fit.faults, ...fit.downgrades].map(
-              (one, index) => html`<li key=${index}>${readable(one)}</li>`,
+              (finding, index) => html`<li key=${index}>${readable(finding)}</li>`,
             )}
           </ul>
         `
@@ -347,7 +347,7 @@ function Bill({ params }) {
           ${
             !present.calls && !present.refused
               ? html`
-                <${Empty} title="No call to replay">No message of it is followed by an answer.</${Empty}>
+                <${Empty} title="No call to replay">No message here is followed by an answer.</${Empty}>
               `
               : html`
                 <${Table}

@@ -69,11 +69,11 @@ export function Why({ address, item, request }) {
   `;
 }
 
-// In which requests the model saw it, as words.
+// A sentence on the requests in which the model saw an item.
 function seenWords({ seen_in, requests, first, last, since }) {
   if (!requests) return "no request was sent since";
   if (!seen_in) return `seen in none of ${plural(requests, "request")}`;
-  const ends = [...new Set([first, last].map((one) => `request ${nameOfRequest(one)}`))];
+  const ends = [...new Set([first, last].map((request) => `request ${nameOfRequest(request)}`))];
   const from = ends.length > 1 ? `from ${ends.join(" to ")}` : ends[0];
   const until = since ? `; not since request ${nameOfRequest(since)}` : "";
   return `seen in ${number(seen_in)} of ${plural(requests, "request")}: ${from}${until}`;

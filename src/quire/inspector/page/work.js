@@ -7,7 +7,7 @@ import { Button, Panel, Tag, When, dateOf, nameOfPlace, number, plural, readable
 const JOBS = {
   waiting: ["plain", "It waits for its turn."],
   running: ["accent", "A process does it now."],
-  cancelled: ["warn", "It was cancelled: one that runs ends before its next request or call."],
+  cancelled: ["warn", "It was cancelled: a running job ends before its next request or call."],
   failed: ["bad", "It ended with an error."],
   ended: ["good", "Its turn has ended."],
 };
@@ -22,7 +22,7 @@ const State = ({ sort, name }) => {
   return html`<${Tag} tone=${tone} title=${title}>${sort} ${name}</${Tag}>`;
 };
 
-// Buttons that write, and the error of the last one; off, with the reason, where nothing may be written.
+// Buttons that change something, and the error of the last press. A read-only source disables them.
 function Verbs({ verbs }) {
   const [error, setError] = useState(null);
   const title = can.write ? undefined : can.reason;
@@ -52,7 +52,7 @@ const cancelOf = (address, { job, state }) =>
 const beginsLater = ({ not_before }) => not_before > Date.now() / 1000;
 const beginning = (job) => (beginsLater(job) ? `begins ${dateOf(job.not_before)}` : "");
 
-// On the first page: what is open in all conversations; nothing where nothing is.
+// On the first page: what is open in all conversations. If nothing is open, nothing is shown.
 export function OpenWork() {
   const { data } = useData("open");
   if (!data || !(data.jobs.length || data.calls.length)) return null;

@@ -84,11 +84,11 @@ def histories_in(data: bytes, name: str, source: str | None = None) -> list[Hist
     if log is not None and log.conversations:
         has_several = len(log.conversations) > 1
         return [
-            History(known.payload, known.number if has_several else None, has_several, known, log)
-            for known in log.conversations
+            History(found.payload, found.number if has_several else None, has_several, found, log)
+            for found in log.conversations
         ]
     if source in LOGS:
-        raise Damaged(f"there is no conversation in it in the format {source}", name)
+        raise Damaged(f"it has no conversation in the format {source}", name)
     return _from_lines(values, name) if is_in_lines else [History(_checked(values[0][1], name))]
 
 
@@ -145,7 +145,7 @@ def _from_lines(values: list[tuple[int, Any]], name: str) -> list[History]:
         return [History(value, number, is_in_lines=True) for number, value in values]
     for number, value in values:
         if not isinstance(value, dict) or _is_history(value):
-            raise Damaged("lines are messages, or lines are histories, not both", f"{name}, line {number}")
+            raise Damaged("every line must be a message, or every line a history", f"{name}, line {number}")
     return [History([value for _, value in values], is_in_lines=True)]
 
 
@@ -182,7 +182,7 @@ def other_format(payload: Any, provider: str) -> str | None:
     """The format of a payload if it is clearly another one than the provider's; else None."""
     guess, fields = format_of(payload), fields_in(payload)
     messages = [fields_in(message) for message in entries_in(fields.get("messages") if fields else payload)]
-    is_chat = any(it.get("tool_calls") or it.get("role") in ("tool", "function") for it in messages)
+    is_chat = any(row.get("tool_calls") or row.get("role") in ("tool", "function") for row in messages)
     if guess == provider:
         return None
     if guess == "openai":  # messages with only text are valid in several formats

@@ -106,7 +106,7 @@ def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgr
     return tuple(change for change in downgrades if not (is_list and change.change == "tools_added"))
 
 
-def outgrown(fixed: Any, original: Any) -> str | None:
+def shape_remark(fixed: Any, original: Any) -> str | None:
     """A sentence for the user if the original is a list but the result must be a whole payload; else None."""
     if not isinstance(original, list) or isinstance(fixed, list):
         return None

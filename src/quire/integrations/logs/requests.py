@@ -109,7 +109,7 @@ def read_request_log(records: list[Record]) -> Log:
         model = text_in(response.get("model")) or text_in(payload.get("model"))
         used = [] if usage is None else [Used(model, usage, time)]
         requests.append(Request(wire, payload, _answer_in(response, wire), time, time, number, used))
-    wires = " and ".join(dict.fromkeys(one.wire for one in requests))
+    wires = " and ".join(dict.fromkeys(request.wire for request in requests))
     return Log(
         "requests", f"a log of {len(requests):,} requests to {wires}", conversations(requests), left_out
     )
@@ -152,7 +152,7 @@ def wire_of(payload: Any) -> str:
         return "gemini"
     if "input" in fields:
         return "openai-responses"
-    messages = [fields_in(one) for one in entries_in(fields.get("messages") if fields else payload)]
+    messages = [fields_in(message) for message in entries_in(fields.get("messages") if fields else payload)]
     blocks = [fields_in(block) for message in messages for block in entries_in(message.get("content"))]
     kinds = {kind for block in blocks if isinstance(kind := block.get("type"), str)}
     if "system" in fields or kinds & {"tool_use", "tool_result", "thinking", "redacted_thinking"}:

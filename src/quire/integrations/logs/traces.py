@@ -114,7 +114,7 @@ def _spans(records: Iterable[Record]) -> Iterator[Record]:
 
 def _attributes(record: Json) -> Json:
     """The attributes of a span or an event: an object, or a list of keys and values as in OTLP."""
-    pairs = [fields_in(one) for one in entries_in(record.get("attributes"))]
+    pairs = [fields_in(pair) for pair in entries_in(record.get("attributes"))]
     attributes = {str(pair.get("key")): _value(fields_in(pair.get("value"))) for pair in pairs}
     return attributes or fields_in(record.get("attributes"))
 

@@ -138,16 +138,17 @@ def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[C
         turns, changed = turns_of([item for item in shown if item.id not in leading_ids])
         rendered = provider_for(wire).render(turns, model=model)
         pairs = list(_with_items(wire, rendered.shared, turns))
-        first = {item.id for item in shown[:replacing]}
-        count = next((at for at, (_, item) in enumerate(pairs) if item and item.id not in first), len(pairs))
+        replacing_ids = {item.id for item in shown[:replacing]}
+        is_later = (item is not None and item.id not in replacing_ids for _, item in pairs)
+        count = next((index for index, later in enumerate(is_later) if later), len(pairs))
         time, entries = items[0].created_at, list[Entry]()
         for message, item in pairs:
             time = item.created_at if item else time
             entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
-        windows.append(Window(entries, count if first else 0))
+        windows.append(Window(entries, count if replacing_ids else 0))
         lost += changed + [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
         if entries and _texts(entries[0].message) == [BEGIN]:
-            lost.append(Downgrade(None, "turn_added", "the first message has to be one of the user"))
+            lost.append(Downgrade(None, "turn_added", "the first message must be one of the user"))
     text = "\n\n".join(_instructions(item, roles) for item in leading)
     head = {"model": model, "instructions": text}
     head = {name: value for name, value in head.items() if value}
