@@ -239,7 +239,7 @@ def faults(
     session: Session, log: Counter[str], kept: dict[str, ToolResult], ran: Counter[str], begun: bool
 ) -> Counter[str]:
     found, results = Counter[str](), results_of(session)
-    found["call without a result"] = len(session.calls.standing())
+    found["call without a result"] = len(session.calls.list_open())
     for provider in PROVIDERS.values():
         found["refused by a wire"] += len(provider.check(provider.render(session.view()).payload))
     for name, calls in (("pay", ("c2", "c4")), ("slow", ("c1",))):

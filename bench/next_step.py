@@ -38,7 +38,7 @@ import msgspec
 
 import page
 from quire import Budget, Message, Session, Template
-from quire.agent.builtin import bringing_back_tools
+from quire.agent.builtin import read_back_tools
 from quire.agent.tools import call_tool
 from quire.agent.window import characters_within
 from quire.compactors import ClearToolResults, Compactor, Offload, Summarize, TruncateOldest, plan
@@ -217,7 +217,7 @@ class Figures:
         }
 
 
-_READS = bringing_back_tools()[0]
+_READS = read_back_tools()[0]
 _HANDLE = re.compile(r"(?<!\w)(?:#\d+|output-[0-9a-f]{10})(?!\w)")
 
 

@@ -431,7 +431,7 @@ def history_faults(session: Session, number: int, turns: int) -> Counter[str]:
     asked, answers = said[::2], said[1::2]
     found["out of order"] = asked != [words_of(order) for order in orders]
     found["not answered"] = len(orders) - sum(map(is_answer, answers, orders))
-    found["call without a result"] = len(session.calls.standing())
+    found["call without a result"] = len(session.calls.list_open())
     for provider in PROVIDERS.values():
         found["refused by a wire"] += len(provider.check(provider.render(view).payload))
     return found

@@ -42,7 +42,7 @@ def requests(agent: Agent) -> Sequence[Rendered]:
 
 def assert_whole(agent: Agent) -> None:
     """No call is open, and every provider accepts the history."""
-    assert agent.session.calls.standing() == []
+    assert agent.session.calls.list_open() == []
     for provider in PROVIDERS.values():
         payload = provider.render(agent.session.view()).payload
         assert provider.check(payload) == []

@@ -82,7 +82,7 @@ async def test_a_hook_that_refuses_what_the_user_says_refuses_the_question_and_c
         assert (await agent.ask("go")).stop == "waiting"
         with pytest.raises(ValueError, match="4111"):
             await agent.ask(SECRET)
-        assert results(agent) == [] and len(agent.session.calls.standing()) == 1 and said(agent) == ["go"]
+        assert results(agent) == [] and len(agent.session.calls.list_open()) == 1 and said(agent) == ["go"]
 
 
 async def test_a_result_that_cannot_be_recorded_stops_nothing() -> None:

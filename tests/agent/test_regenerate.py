@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quire import Session
-from quire.agent import Done
+from quire.agent import TurnEnded
 from quire.agent.builtin import ask_user
 from quire.errors import CallPending, InvalidValue, ModelFailed, TurnBusy
 from quire.stores import MemoryStore
@@ -42,7 +42,7 @@ async def test_regenerating_again_after_a_failure_and_as_a_stream() -> None:
     with pytest.raises(ModelFailed):
         await agent.regenerate()
     deltas = [delta async for delta in agent.regenerate_stream()]
-    assert isinstance(deltas[-1], Done) and deltas[-1].reply.text == "Two."
+    assert isinstance(deltas[-1], TurnEnded) and deltas[-1].reply.text == "Two."
     assert said(agent) == ["Hello?", "Two."]
 
 
@@ -115,4 +115,4 @@ async def test_calls_that_wait_are_those_that_were_not_decided() -> None:
     assert [one.call_id for one in agent.waiting()] == ["c3"]
     await again.ask("Yes.")
     assert agent.waiting() == () and payments.paid == []
-    assert Session.open("ana/one", store=store).calls.standing() == []
+    assert Session.open("ana/one", store=store).calls.list_open() == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Message
-from quire.agent import Agent, Done, Words, tool
+from quire.agent import Agent, TextDelta, TurnEnded, tool
 from quire.context import Context, Template
 from quire.errors import ModelFailed
 from quire.items import Image
@@ -103,7 +103,7 @@ async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
     assert (await agent.resume()).text == "Three."  # a complete answer is not asked for again
     assert len(requests(agent)) == 3
     deltas = [delta async for delta in agent.resume_stream()]
-    assert deltas[0] == Words("Three.") and isinstance(deltas[-1], Done)
+    assert deltas[0] == TextDelta("Three.") and isinstance(deltas[-1], TurnEnded)
 
 
 async def test_hooks_hear_of_calls_and_may_refuse_them() -> None:

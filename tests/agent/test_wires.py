@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.agent import Agent, Done, tool
+from quire.agent import Agent, TurnEnded, tool
 from tests.agent.answering import assert_whole, results
 from tests.clients.scenes import Stage, stage
 from tests.clients.speaking import says
@@ -35,7 +35,9 @@ async def test_a_call_is_run_and_its_result_sent_back(server: Stage, wire: str, 
         if how == "whole":
             reply = await agent.ask("1 + 2?")
         else:
-            [*_, reply] = [delta.reply async for delta in agent.stream("1 + 2?") if isinstance(delta, Done)]
+            [*_, reply] = [
+                delta.reply async for delta in agent.stream("1 + 2?") if isinstance(delta, TurnEnded)
+            ]
     assert reply.text == "It is three." and reply.stop == "done"
     assert [one.content for one in results(agent)] == ["3", "3"]
     assert reply.usage.input == 80 and reply.usage.cache_read == 32 and reply.cost > 0

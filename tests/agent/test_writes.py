@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, Delta, Done, Limits, Reply, tool
+from quire.agent import Agent, Delta, Limits, Reply, TurnEnded, tool
 from quire.agent.builtin import Role, delegating_tools
 from quire.errors import InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
 from quire.items import JSON, Item
@@ -148,7 +148,7 @@ async def test_two_tasks_that_answer_side_by_side_have_a_receipt_each() -> None:
 
 async def _answer(deltas: AsyncGenerator[Delta, None]) -> Reply:
     *_, done = [delta async for delta in deltas]
-    assert isinstance(done, Done)
+    assert isinstance(done, TurnEnded)
     return done.reply
 
 
@@ -253,7 +253,7 @@ async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, 
     assert (await running).stop == "cancelled" and gate.ran == 1
     elsewhere.refresh()
     found = await elsewhere.jobs.outcome(waiting.id)
-    assert found is not None and found.stop == "cancelled" and elsewhere.calls.standing() == []
+    assert found is not None and found.stop == "cancelled" and elsewhere.calls.list_open() == []
     assert [one.text for one in elsewhere.view() if isinstance(one, Message)] == ["first"]
     with pytest.raises(UnknownId):
         await elsewhere.jobs.cancel(job.id)
@@ -308,7 +308,7 @@ async def test_a_job_that_another_began_since_it_was_read_is_taken_again(tmp_pat
         await outcome_of(other, second.id)
     assert (await node.run("clerk", second.id, scope="ana", force=True)).stop == "done"
     session = node.session("clerk", "ana")
-    assert dead.paid == [1] and payments.paid == [] and session.calls.standing() == []
+    assert dead.paid == [1] and payments.paid == [] and session.calls.list_open() == []
     assert [one.text for one in session.view() if isinstance(one, Message)] == [
         "Hi.",
         "Hello.",

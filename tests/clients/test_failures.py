@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from quire import Agent, Session
-from quire.agent.reply import Done
+from quire.agent.reply import TurnEnded
 from quire.errors import (
     ModelFailed,
     NotAuthorized,
@@ -247,7 +247,7 @@ async def test_an_error_that_says_what_was_used_counts(server: Stage, how: str) 
             if how == "whole":
                 await agent.ask("Say hello.")
             else:
-                assert [one async for one in agent.stream("Say hello.") if isinstance(one, Done)]
+                assert [one async for one in agent.stream("Say hello.") if isinstance(one, TurnEnded)]
         assert session.spending.usage.input == 11
 
 

@@ -16,7 +16,7 @@ from quire.compactors import (
 )
 from quire.errors import Irreducible
 from quire.items import Item, Message, ToolResult, Undo
-from quire.state import Transcript, structural
+from quire.state import Transcript, is_structural
 from quire.testing import CompactorLaws
 from quire.testing.compactors import (
     HISTORIES,
@@ -143,7 +143,7 @@ def test_a_cut_falls_where_a_turn_begins(
     cut = next(index for index in users if index > max(gone))
     later = {i.id for i in before[cut:]} | {call.id for call in transcript.view.pending()}
     for item in before[:cut]:
-        if item.id in kept and item.id not in pinned and not structural(item):
+        if item.id in kept and item.id not in pinned and not is_structural(item):
             assert {plain.log[p].id for p in plain.group(plain.find(item.id))} & later, "left behind"
 
 

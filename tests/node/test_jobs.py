@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import pytest
 
 from quire import Agent, Message, Node, Note, Session, ToolCall, ToolResult, tool
-from quire.agent import Done, Words
+from quire.agent import TextDelta, TurnEnded
 from quire.errors import RateLimited, Stopped, StoreFailed, TurnLost, UnknownId
 from quire.models import Scripted
 from quire.providers import Rendered
@@ -64,8 +64,8 @@ async def test_a_streamed_job_gives_words_and_its_outcome_last() -> None:
     job = Job.of("Pay 5.", is_streamed=True)
     await node.session("shop", **AT).jobs.submit(job)
     deltas = [delta async for delta in node.run_stream("shop", job.id, **AT)]
-    assert any(isinstance(delta, Words) for delta in deltas)
-    assert isinstance(deltas[-2], Done) and deltas[-1] == await node.run("shop", job.id, **AT)
+    assert any(isinstance(delta, TextDelta) for delta in deltas)
+    assert isinstance(deltas[-2], TurnEnded) and deltas[-1] == await node.run("shop", job.id, **AT)
 
 
 async def test_a_failure_ends_the_job_unless_it_is_to_be_raised() -> None:

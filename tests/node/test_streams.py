@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Message
-from quire.agent import Agent, Delta, Done, Words
+from quire.agent import Agent, Delta, TextDelta, TurnEnded
 from quire.errors import ModelFailed, QuireError
 from quire.models import Scripted
 from quire.node import Node
@@ -25,7 +25,7 @@ def node_of(*replies: Any, tools: Any = ()) -> Node:
 
 
 def words(deltas: list[Delta]) -> str:
-    return "".join(delta.text for delta in deltas if isinstance(delta, Words))
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
 
 async def stalled(node: Node) -> tuple[Delta, AsyncGenerator[Delta, None]]:
@@ -48,7 +48,7 @@ async def test_the_next_turn_begins_once_the_answer_has_ended_and_late_listeners
     assert [item.text for item in view if isinstance(item, Message)] == ["tell", reply, "and?", "And then?"]
     assert await node.state("teller") == "idle"
     deltas = [first, *[delta async for delta in stream]]
-    assert words(deltas) == reply and isinstance(deltas[-1], Done)
+    assert words(deltas) == reply and isinstance(deltas[-1], TurnEnded)
 
 
 @pytest.mark.parametrize("how", ["interrupt", "close", "drop"])
@@ -60,7 +60,7 @@ async def test_a_listener_that_leaves_and_an_interruption_free_the_conversation(
     if how == "interrupt":
         await node.worker("teller").agent.interrupt()
         last = [delta async for delta in streams.pop()][-1]
-        assert isinstance(last, Done) and last.reply.stop == "interrupted"
+        assert isinstance(last, TurnEnded) and last.reply.stop == "interrupted"
     elif how == "close":
         await streams.pop().aclose()
     else:
@@ -105,7 +105,7 @@ async def test_an_error_is_raised_after_what_came_before_it() -> None:
     assert words([first]) and (await soon(node.send("teller", "and?"))).text == "Well."
     with pytest.raises(ModelFailed, match="gone"):
         async for delta in stream:
-            assert not isinstance(delta, Done)
+            assert not isinstance(delta, TurnEnded)
     with pytest.raises(QuireError):
         await anext(node.send_stream("teller", nothing))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert await node.state("teller") == "idle"
@@ -148,7 +148,7 @@ async def test_a_stalled_listener_delays_stopping_by_the_grace_at_most(has_left:
         await stream.aclose()
     await soon(stopping)
     if not has_left:
-        assert isinstance([delta async for delta in stream][-1], Done)  # it is buffered for its listener
+        assert isinstance([delta async for delta in stream][-1], TurnEnded)  # it is buffered for its listener
 
 
 async def test_a_listener_that_keeps_up_hears_of_the_interruption() -> None:

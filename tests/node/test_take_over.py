@@ -98,7 +98,7 @@ class Office:
         items = list(session.view())
         said = [item.text for item in items if isinstance(item, Message)]
         assert outcome.stop == "done" and said == ["Go.", "It is done."], (step, items)
-        assert session.jobs.pending() == [] and session.calls.standing() == []
+        assert session.jobs.pending() == [] and session.calls.list_open() == []
         results = [item for item in items if isinstance(item, ToolResult)]
         assert sorted(one.call_id for one in results) == [call.call_id for call in self.turn.calls]
         uncertain = sum("uncertain" in one.extras for one in results)
@@ -203,7 +203,7 @@ async def test_a_job_is_done_with_all_that_another_process_did_before(name: str,
         [(type(item), getattr(item, "text", "")) for item in one.session("shop", **PENS).view()]
         for one in (fresh, second)
     ]
-    assert shown[0] == shown[1] and second.session("shop", **PENS).calls.standing() == []
+    assert shown[0] == shown[1] and second.session("shop", **PENS).calls.list_open() == []
 
 
 def in_thread(work: Callable[[], Any]) -> Any:

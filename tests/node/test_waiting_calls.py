@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quire import Message, Session, ToolResult
-from quire.agent import Agent, Done, tool
+from quire.agent import Agent, TurnEnded, tool
 from quire.agent.builtin import Role, ask_user, delegating_tools
 from quire.errors import UnknownId
 from quire.models import Scripted
@@ -66,7 +66,7 @@ async def test_a_call_is_decided_by_its_address_also_after_a_restart(
     [waiting] = await office.node.waiting("clerk", **HERE)
     stream = office.node.decide_stream("clerk", {waiting.call_id: decision}, **HERE)
     last = [delta async for delta in stream][-1]
-    assert isinstance(last, Done) and last.reply.text == "Well."
+    assert isinstance(last, TurnEnded) and last.reply.text == "Well."
     assert (office.refunds, before.refunds) == (refunds, 0)
     assert (
         await office.node.state("clerk", **HERE) == "idle"

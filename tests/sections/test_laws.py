@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.sections import History
-from quire.state import Transcript, View, is_instruction, structural
+from quire.state import Transcript, View, is_instruction, is_structural
 from quire.testing import SectionLaws
 from quire.testing.conversations import STEPS, Step, view_after
 from quire.testing.histories import OPS, Author, Op, apply_ops
@@ -57,7 +57,7 @@ def test_protected_items_stay(steps: list[Step], count: int, turns: bool) -> Non
     ids = {item.id for item in items}
     users = [item for item in view if getattr(item, "role", "") == "user"]
     assert {item.id for item in users[-1:]} <= ids
-    assert {item.id for item in view if structural(item) or is_instruction(item)} <= ids
+    assert {item.id for item in view if is_structural(item) or is_instruction(item)} <= ids
     assert {call.id for call in view.pending() if view.fate(call.id).state != "hidden"} <= ids
     assert {item.id for item in view if view.fate(item.id).state == "pinned"} <= ids
     if turns:

@@ -50,12 +50,12 @@ def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_pa
         assert other.stdin is not None and other.stdout is not None
         assert other.stdout.readline() == "begun\n"
         one.refresh()
-        assert one.calls.standing() == [(call, "running")]
+        assert one.calls.list_open() == [(call, "running")]
         with pytest.raises(TurnBusy):
             run(one.aio.calls.begin(call))
         start = time.time()
         with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
-            assert one.calls.standing() == [(call, "begun")]
+            assert one.calls.list_open() == [(call, "begun")]
             run(one.aio.calls.begin(call))
             run(turn_of(one).answer([call], ToolResult(call.call_id, "pay", "paid")))
         other.stdin.write("\n")

@@ -32,13 +32,13 @@ def result_of(call: ToolCall, content: str = "done") -> ToolResult:
 def test_a_call_is_begun_and_answered_when_its_result_comes() -> None:
     async def steps() -> None:
         one, (first, second) = asked("a", "b")
-        assert one.calls.standing() == [(first, "foreign"), (second, "foreign")]
+        assert one.calls.list_open() == [(first, "foreign"), (second, "foreign")]
         await one.aio.calls.begin(first, second)
         came = await turn_of(one).answer([second], result_of(second), Note("came with it"))
-        assert one.calls.standing() == [(first, "begun")]
+        assert one.calls.list_open() == [(first, "begun")]
         assert [type(item) for item in came] == [ToolResult, Note]
         await turn_of(one).answer([first], result_of(first))
-        assert one.calls.standing() == [] and len(one.view()) == 6
+        assert one.calls.list_open() == [] and len(one.view()) == 6
         version = one.version
         await one.aio.calls.begin()
         assert one.version == version
@@ -55,7 +55,7 @@ def test_a_restart_finds_what_was_begun_and_what_was_answered(which: int, tmp_pa
         run(one.aio.calls.begin(*calls))
         run(turn_of(one).answer([calls[which]], result_of(calls[which]), Note("came with it")))
     with SQLiteStore(tmp_path / "a.db") as store:
-        assert session(store).calls.standing() == [(calls[1 - which], "begun")]
+        assert session(store).calls.list_open() == [(calls[1 - which], "begun")]
 
 
 def test_a_call_is_run_by_one_alone() -> None:
@@ -68,8 +68,8 @@ def test_a_call_is_run_by_one_alone() -> None:
                 with pytest.raises((TurnBusy, Conflict)):
                     await other.aio.calls.begin(call)
                 other.refresh()
-                assert one.calls.standing() == other.calls.standing() == [(call, "running")]
-            assert one.calls.standing() == [(call, "begun")]
+                assert one.calls.list_open() == other.calls.list_open() == [(call, "running")]
+            assert one.calls.list_open() == [(call, "begun")]
             await other.aio.calls.begin(call)
 
     run(steps())
@@ -94,15 +94,15 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         one, (call,) = asked("pay", store=store)
         subprocess.run([sys.executable, "-c", DYING, tmp_path / "a.db"], check=True)
         one.refresh()
-        assert one.calls.standing() == [(call, "begun")]
+        assert one.calls.list_open() == [(call, "begun")]
         (entry,) = [entry for entry in store.read(one.place) if entry.stream == ".calls"]
         note = json.loads(entry.body)
         note["content"]["lease"]["process"][0] = "another machine"
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
         elsewhere, began = session(twin(store)).calls, now()
-        assert elsewhere.standing() == [(call, "running")]
+        assert elsewhere.list_open() == [(call, "running")]
         with use_clock(lambda: began + 61):
-            assert elsewhere.standing() == [(call, "begun")]
+            assert elsewhere.list_open() == [(call, "begun")]
 
 
 def test_only_calls_that_wait_are_begun_and_answered() -> None:
@@ -117,7 +117,7 @@ def test_only_calls_that_wait_are_begun_and_answered() -> None:
         with pytest.raises(Conflict):  # the same call id waits, and it is not the same call
             await turn_of(one).answer([call], result_of(call, "paid again"))
         await turn_of(one).answer([other], result_of(call), Message("user", "Thanks."))
-        assert one.calls.standing() == []
+        assert one.calls.list_open() == []
 
     run(steps())
 
@@ -147,7 +147,7 @@ def test_a_hook_is_asked_before_a_result_is_recorded() -> None:
         one, (call,) = asked("a", store=store, hooks=[refuse])
         with pytest.raises(ValueError):
             await turn_of(one).answer([call], result_of(call, "a secret word"))
-        assert one.calls.standing() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
+        assert one.calls.list_open() == [(call, "foreign")] and b"a secret word" not in kept_bytes(store)
         told = result_of(call, "refused: a secret")
         assert await turn_of(one).answer([call], told, asks_hooks=False) == (told,)
 
@@ -189,6 +189,6 @@ def test_a_result_and_its_notes_are_kept_together_or_not_at_all() -> None:
         await turn_of(one).answer([second], result_of(second), pooled=[Note("rain", key="b")])
         await turn_of(one).answer([first], result_of(first), pooled=[Note("sun", key="a")])
         assert [event.stream for event in heard] == [".pool", "main"] * 2  # each once
-        assert [note.key for note in one.pool] == ["b", "a"] and one.calls.standing() == []
+        assert [note.key for note in one.pool] == ["b", "a"] and one.calls.list_open() == []
 
     run(steps())

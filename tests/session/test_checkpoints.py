@@ -98,7 +98,7 @@ def seen(one: Session) -> dict[str, Any]:
         "late": [{name: view.late_among(view) for name, view in at.items()} for at in views],
         "fates": [one.view().fate(item.id) for item in one.view().recorded()],
         "pool": list(one.pool),
-        "steps": one.calls.standing(),
+        "steps": one.calls.list_open(),
         "spending": one.spending,
         "receipts": [(one.version, one.digest, _request(one)) for one in one.receipts],
         "shown": _shown(one),

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from quire import Agent, Budget, Session, Template, tool
-from quire.agent.builtin import Role, bringing_back_tools, delegating_tools
+from quire.agent.builtin import Role, delegating_tools, read_back_tools
 from quire.compactors import Offload, Room
 from quire.errors import Forgotten, StoreFailed
 from quire.items import Message, Note, Pin, ToolCall, ToolResult
@@ -292,7 +292,7 @@ def test_a_long_output_goes_from_results_pool_and_what_was_read_back(
             await one.aio.compaction.run(by=Offload(), room=Room(3_000, counter_for("gpt-4o")))
         [handle] = [note.key for note in one.pool]
         back = ToolCall("c2", "read_back", f'{{"handle": "{handle}"}}')
-        await Agent(one, model=Scripted([[back], "Read."]), tools=bringing_back_tools()).ask("read it")
+        await Agent(one, model=Scripted([[back], "Read."]), tools=read_back_tools()).ask("read it")
         await one.aio.forget(chosen(one))
         await one.aio.close()
 

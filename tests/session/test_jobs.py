@@ -200,7 +200,7 @@ async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_pa
         async with session.calls.running(call):
             other = opened(there)
             async with claim_job(parts_of(other).writer, job.id, force=True):
-                assert other.calls.standing() == [(call, "begun")]
+                assert other.calls.list_open() == [(call, "begun")]
 
 
 async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:

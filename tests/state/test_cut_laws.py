@@ -5,7 +5,7 @@ from hypothesis import assume, given, strategies as st
 
 from quire.errors import Irreducible
 from quire.items import Item, Message
-from quire.state import Transcript, View, newest, structural, truncate
+from quire.state import Transcript, View, is_structural, newest, truncate
 from quire.testing.histories import CONTENT_OPS, OPS, Author, Op
 from quire.testing.plain import FourCharacters, PlainTranscript
 from tests.counting import Items
@@ -37,7 +37,7 @@ def test_truncation_reaches_its_aim_or_says_why_not(ops: list[Op], tokens: int) 
     assert transcript.view.tokens(TOKENS) <= tokens
     assert truncate(transcript.view, tokens=tokens, counter=TOKENS) is None
     kept = {item.id for item in transcript.view}
-    assert {item.id for item in before if structural(item)} <= kept
+    assert {item.id for item in before if is_structural(item)} <= kept
 
 
 @given(OPS, st.integers(0, 400))
@@ -79,7 +79,7 @@ def _kept(view: View, items: list[Item], start: int) -> int:
     heads = [view.log.head(view.position(item.id)) for item in items]
     waiting = {view.log.head(view.position(call.id)) for call in view.pending()}
     whole = waiting | set(heads[start:])
-    return sum(head in whole or structural(item) for head, item in zip(heads, items, strict=True))
+    return sum(head in whole or is_structural(item) for head, item in zip(heads, items, strict=True))
 
 
 @given(ops=OPS)

@@ -13,7 +13,7 @@ from quire.memory import Recall, Wishes
 from quire.models import Scripted
 from quire.providers import Rendered
 from quire.sections import Catalogue, History, Inbox, Instructions, Pooled
-from quire.state import as_imported, is_user_message, spans_over, structural
+from quire.state import as_imported, is_structural, is_user_message, spans_over
 from quire.stores import MemoryStore
 from quire.tokens import Budget
 
@@ -144,7 +144,7 @@ def by_summaries(attacks: list[Attack]) -> Iterator[Context]:
         last = [at for at, one in enumerate(view.groups()) if is_user_message(one.items[0])][-1]
         groups = [one.items for one in view.groups()[:last]]
         covered = [
-            one for items in groups for one in items if isinstance(one, Summary) or not structural(one)
+            one for items in groups for one in items if isinstance(one, Summary) or not is_structural(one)
         ]
         spans = spans_over(view, covered)
         session.append(Summary(text, spans))

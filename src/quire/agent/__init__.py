@@ -4,7 +4,17 @@ from quire.agent.agent import Agent, Asking, Input
 from quire.agent.calls import running_call
 from quire.agent.limits import Limits
 from quire.agent.loop import Decisions
-from quire.agent.reply import Began, Delta, Done, Ended, Recorded, Reply, Stop, Thoughts, Words
+from quire.agent.reply import (
+    CallEnded,
+    CallStarted,
+    Delta,
+    Recorded,
+    Reply,
+    Stop,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+)
 from quire.agent.speaker import Approver
 from quire.agent.toolbox import Toolbox
 from quire.agent.tools import (
@@ -25,22 +35,22 @@ __all__ = [
     "Allowance",
     "Approver",
     "Asking",
-    "Began",
+    "CallEnded",
+    "CallStarted",
     "Decisions",
     "Delta",
-    "Done",
-    "Ended",
     "Input",
     "Limits",
     "Outcome",
     "Recorded",
     "Reply",
     "Stop",
-    "Thoughts",
+    "TextDelta",
+    "ThinkingDelta",
     "Tool",
     "Toolbox",
     "Toolset",
-    "Words",
+    "TurnEnded",
     "run",
     "running_call",
     "tool",

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec.structs import replace
 
 from quire.agent.repeats import Earlier, copied_result, earlier_call, must_report_repeats, repeated_result
-from quire.agent.reply import Began, Ended
+from quire.agent.reply import CallEnded, CallStarted
 from quire.agent.side_effects import UNCERTAIN
 from quire.agent.speaker import Approver, Speaker
 from quire.agent.toolbox import FoundTools
@@ -365,13 +365,13 @@ class Batch:
         return bool(self.waiting) or last is None or last.id not in {item.id for item in self._recorded}
 
     async def _execute_one(self, call: ToolCall, room: Room) -> None:
-        await self._emit(Began(call))
+        await self._emit(CallStarted(call))
         try:
             result = await self._result(call, room)
         except Conflict as conflict:  # another process answered it; the remaining calls still run
             self._conflict = conflict
         else:
-            await self._emit(Ended(result))
+            await self._emit(CallEnded(result))
 
     async def _result(self, call: ToolCall, room: Room) -> ToolResult:
         speaker, why_not = self._speaker, self.refused.get(call.id)

@@ -28,7 +28,7 @@ from quire.agent.calls import (
     write_result,
 )
 from quire.agent.limits import Meter
-from quire.agent.reply import Recorded, Reply, Stop, Thoughts, Words
+from quire.agent.reply import Recorded, Reply, Stop, TextDelta, ThinkingDelta
 from quire.agent.speaker import Speaker, speaker_in
 from quire.agent.turn import Emit, no_reader, shield, wait_ended
 from quire.agent.window import forget_narrowed, keep_narrowed, make_room, narrow, narrowed, release_pins
@@ -142,7 +142,7 @@ class Loop:
         if self._final_answer is None:
             return await self._with_output(await self._converse(self._open_calls))
         self.items.append(self._final_answer)
-        await self.emit(Words(self._final_answer.text))
+        await self.emit(TextDelta(self._final_answer.text))
         return await self._with_output(self.reply("done"))
 
     async def close(self) -> None:
@@ -206,7 +206,7 @@ class Loop:
         """The open calls that the caller or a person has to answer or approve."""
         self._update_speaker()
         tools, waiting = self._speaker.tools, list[ToolCall]()
-        for call, progress in self._session.calls.standing():
+        for call, progress in self._session.calls.list_open():
             is_asked = progress == "foreign" and self._has_tool(call)
             is_asked |= progress == "waiting" and needs_person(tools.get(call.name), call)
             is_asked |= progress == "approved" and self._needs_answer(call)
@@ -250,7 +250,7 @@ class Loop:
         """
         runnable = await self._runnable_calls({})
         question = next((call for call in runnable if self._asks_user(call)), None)
-        begun = {call.id for call, progress in self._session.calls.standing() if progress == "begun"}
+        begun = {call.id for call, progress in self._session.calls.list_open() if progress == "begun"}
         waiting: list[ToolCall] = []
         closed: dict[str, Item] = {}
         for call in runnable:
@@ -277,7 +277,7 @@ class Loop:
         """
         runnable, verdicts = list[ToolCall](), dict[str, bool | str]()
         closed = list[tuple[ToolCall, ToolResult]]()
-        open_calls = self._session.calls.standing()
+        open_calls = self._session.calls.list_open()
         self._foreign = {call.id for call, progress in open_calls if progress == "foreign"}
         for call, progress in open_calls:
             if progress == "running":
@@ -376,7 +376,7 @@ class Loop:
         closing = {call.id for call in calls} - {call.id for call in self._waiting}
 
         async def close() -> None:
-            for call, progress in self._session.calls.standing():
+            for call, progress in self._session.calls.list_open():
                 if call.id in closing and progress != "running":
                     is_unknown = progress in ("begun", "foreign")
                     result = uncertain(call, why) if is_unknown else not_run(call, why)
@@ -390,11 +390,11 @@ class Loop:
     async def _retry_on_conflict(self, work: Callable[[], Awaitable[T]]) -> T:
         """Repeat work on open calls when another process answered or began one of them meanwhile."""
         while True:
-            before = self._session.calls.standing()
+            before = self._session.calls.list_open()
             try:
                 return await work()
             except Conflict:
-                if self._session.calls.standing() == before:
+                if self._session.calls.list_open() == before:
                     raise
 
     # Requests
@@ -460,7 +460,9 @@ class Loop:
                 await answering.on_send(partial(self._turn.keep, sent), terms)
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
-                        await self.emit(Words(delta.text) if delta.kind == "text" else Thoughts(delta.text))
+                        await self.emit(
+                            TextDelta(delta.text) if delta.kind == "text" else ThinkingDelta(delta.text)
+                        )
             except Outdated:
                 await answering.close()  # the request was not sent, so there is nothing to record
                 raise

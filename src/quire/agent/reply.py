@@ -48,25 +48,25 @@ class Reply(NamedTuple):
         return ""
 
 
-class Words(NamedTuple):
+class TextDelta(NamedTuple):
     """A piece of the model's text."""
 
     text: str
 
 
-class Thoughts(NamedTuple):
+class ThinkingDelta(NamedTuple):
     """A piece of the model's reasoning."""
 
     text: str
 
 
-class Began(NamedTuple):
+class CallStarted(NamedTuple):
     """A tool call begins to run."""
 
     call: ToolCall
 
 
-class Ended(NamedTuple):
+class CallEnded(NamedTuple):
     """A tool call has its result."""
 
     result: ToolResult
@@ -78,11 +78,11 @@ class Recorded(NamedTuple):
     items: tuple[Item, ...]
 
 
-class Done(NamedTuple):
+class TurnEnded(NamedTuple):
     """The turn has ended; the last delta of a stream."""
 
     reply: Reply
 
 
-Delta = Words | Thoughts | Began | Ended | Recorded | Done
+Delta = TextDelta | ThinkingDelta | CallStarted | CallEnded | Recorded | TurnEnded
 """One event of a stream."""

@@ -11,7 +11,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
-from quire.agent.reply import Delta, Done, Reply
+from quire.agent.reply import Delta, Reply, TurnEnded
 from quire.context import Context
 from quire.errors import InvalidValue, TurnBusy
 from quire.items import Message
@@ -99,7 +99,7 @@ class TurnTask:
             while (delta := await deltas.get()) is not None:
                 room.release()
                 yield delta
-            yield Done(await task)
+            yield TurnEnded(await task)
         finally:
             task.cancel()
             await asyncio.wait([task])

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from quire.agent import Agent, Began, Delta, Done, Ended, Thoughts, Tool, Words, tool
-from quire.agent.builtin import ask_user, bringing_back_tools, file_tools, time_tools
+from quire.agent import Agent, CallEnded, CallStarted, Delta, TextDelta, ThinkingDelta, Tool, TurnEnded, tool
+from quire.agent.builtin import ask_user, file_tools, read_back_tools, time_tools
 from quire.cli.options import KeyFile, StoreUrl
 from quire.cli.phrases import STOPS, call, item_rows, named, outcome, plural, question
 from quire.cli.stores import at_store
@@ -143,7 +143,7 @@ class Chat:
         session = self.agent.session
         here = plural(len(session.view()), "item")
         self.terminal.note(f"{self.agent.model.name} in {session.place}, {here} so far; /help lists commands")
-        open_calls = session.calls.standing()
+        open_calls = session.calls.list_open()
         for tool_call in (tool_call for tool_call, progress in open_calls if progress == "foreign"):
             self.terminal.note(f"{call(tool_call)} was recorded without a result, and may have run elsewhere")
         waiting = [tool_call for tool_call, _ in open_calls]
@@ -182,13 +182,13 @@ class Chat:
 
     def _show(self, delta: Delta) -> None:
         match delta:
-            case Words() | Thoughts():
-                self.terminal.stream(delta.text, dim=isinstance(delta, Thoughts))
-            case Began():
+            case TextDelta() | ThinkingDelta():
+                self.terminal.stream(delta.text, dim=isinstance(delta, ThinkingDelta))
+            case CallStarted():
                 self.terminal.note(f"· {call(delta.call)}")
-            case Ended():
+            case CallEnded():
                 self.terminal.note(f"· {outcome(delta.result)}")
-            case Done():
+            case TurnEnded():
                 self.terminal.end_line()
                 if delta.reply.stop in STOPS:
                     self.terminal.note(STOPS[delta.reply.stop])
@@ -368,7 +368,7 @@ def tools_named(names: str, folder: str) -> "list[Tool]":
         found += time_tools()
     if "ask" in wanted:
         found.append(ask_user)
-    return [*found, *bringing_back_tools()] if found else []
+    return [*found, *read_back_tools()] if found else []
 
 
 def _with_approval(given: Tool) -> Tool:

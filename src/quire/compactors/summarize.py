@@ -27,10 +27,10 @@ from quire.state import (
     View,
     groups,
     is_instruction,
+    is_structural,
     is_user_message,
     origin_of,
     spans_over,
-    structural,
     view_after,
 )
 from quire.tokens import Counter, described, largest_sum, note_text, whole
@@ -126,7 +126,7 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
         """
         counter, shown = extent.counter, list(view)
         # The cut leaves room for the new summary, and gains that of the summaries that it replaces.
-        replaced = (item for item in takewhile(structural, shown) if isinstance(item, Summary))
+        replaced = (item for item in takewhile(is_structural, shown) if isinstance(item, Summary))
         freed = sum(shown_tokens(view, item, counter) for item in replaced)
         framing = counter.count(Summary(_PLACEHOLDER))  # 0 where messages or turns are counted
         freed -= framing + size if framing else 0

@@ -13,7 +13,7 @@ import msgspec
 from quire.compactors.plan import Plan, Room
 from quire.errors import InvalidLimit, InvalidValue, Irreducible
 from quire.items import Hide, Item, OptionsMeta, Reasoning, Summary, Unknown
-from quire.state import View, is_user_message, spans_over, structural, truncate, view_after
+from quire.state import View, is_structural, is_user_message, spans_over, truncate, view_after
 from quire.tokens import Counter, Tally, whole
 
 Unit = Literal["tokens", "messages", "turns"]
@@ -25,7 +25,7 @@ Size = int | float
 
 def _is_counted(item: Item) -> bool:
     # Instructions and summaries are never cut, and reasoning is cut with its reply.
-    return not (structural(item) or isinstance(item, Reasoning | Unknown))
+    return not (is_structural(item) or isinstance(item, Reasoning | Unknown))
 
 
 MESSAGES = Tally("quire.messages", _is_counted)

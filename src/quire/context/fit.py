@@ -19,12 +19,12 @@ from quire.state import (
     Scroll,
     View,
     groups,
+    is_structural,
     is_user_message,
     newest,
     newest_from,
     pending_calls,
     protected_positions,
-    structural,
     view_of_list,
     without_last,
 )
@@ -546,7 +546,7 @@ class _Fit:
     def _always(self, index: int) -> int:
         """Return the count of the items that every cut shows: instructions, summaries and pins."""
         pinned, protected = self._pinned_ids(self._pieces[index]), self._protected[index]
-        return self._counted(index, (item for item in protected if structural(item) or item.id in pinned))
+        return self._counted(index, (item for item in protected if is_structural(item) or item.id in pinned))
 
     def _pinned_ids(self, piece: Piece) -> Collection[str]:
         view = piece.origin

@@ -17,12 +17,12 @@ from quire.state import (
     Cut,
     Scroll,
     View,
+    is_structural,
     keep_memo,
     keep_newest,
     memos,
     newest_from,
     newest_since,
-    structural,
 )
 from quire.tokens import Counter
 
@@ -106,7 +106,7 @@ class Shrinking:
         forms = self._forms(cut, shortenable)
         protected = self._resolve_protected_ids()
         short = [item if item.id in protected else forms.short.get(item.id, item) for item in shortenable]
-        head = next((n for n, item in enumerate(base.before) if not structural(item)), len(base.before))
+        head = next((n for n, item in enumerate(base.before) if not is_structural(item)), len(base.before))
         ledger = () if forms.ledger is None else (forms.ledger,)
         before = (*base.before[:head], *ledger, *base.before[head:], *short)
         shortened = frozenset(new.id for new, old in zip(short, shortenable, strict=True) if new is not old)

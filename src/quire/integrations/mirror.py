@@ -230,7 +230,7 @@ class Mirror(Generic[M]):
         """
         with self._lock:
             self.session.refresh()
-            for call, progress in self.session.calls.standing():
+            for call, progress in self.session.calls.list_open():
                 if call.call_id == call_id and call.name not in self._idempotent:
                     has_begun = progress in ("begun", "running")
                     return self._resume(call) if has_begun else self.session.calls.begin(call)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 
-from quire.agent import Agent, Asking, Delta, Done
+from quire.agent import Agent, Asking, Delta, TurnEnded
 from quire.errors import Conflict, QuireError, Stopped, StoreError, TurnBusy
 from quire.items import ToolResult
 from quire.session import Behind, Outcome, RunningJob, claim_job, parts_of, transcript_with
@@ -59,7 +59,7 @@ async def _run_turn(
     try:
         async with _traced(running.job.trace), aclosing(_deltas(agent, running)) as deltas:
             async for delta in deltas:
-                if isinstance(delta, Done):
+                if isinstance(delta, TurnEnded):
                     reply = delta.reply
                     if reply.stop == "interrupted" and is_stopped():
                         raise Stopped("the node was stopped before the job had ended")
@@ -107,14 +107,14 @@ async def _deltas(agent: Agent, running: RunningJob) -> AsyncGenerator[Delta, No
         if results := [result for result in job.results if result.call_id in open_ids]:
             await session.aio.append(*results)
         if not job.is_streamed:
-            yield Done(await agent.ask(job.message, **asking))
+            yield TurnEnded(await agent.ask(job.message, **asking))
             return
         deltas = agent.stream(job.message, **asking)
     else:
         results_by_call = {result.call_id: result for result in job.results}
         verdicts = {**await _open_decisions(agent, running), **results_by_call}
         if not job.is_streamed:
-            yield Done(await agent.decide(verdicts, **asking))
+            yield TurnEnded(await agent.decide(verdicts, **asking))
             return
         deltas = agent.decide_stream(verdicts, **asking)
     async with aclosing(deltas):
@@ -124,7 +124,7 @@ async def _deltas(agent: Agent, running: RunningJob) -> AsyncGenerator[Delta, No
 
 async def _open_decisions(agent: Agent, running: RunningJob) -> dict[str, bool | str | ToolResult]:
     """The decisions of a job; on a retry, those that were not carried out. Approvals are recorded first."""
-    calls = agent.session.calls.standing()
+    calls = agent.session.calls.list_open()
     waiting = [call for call, progress in calls if progress not in ("running", "begun")]
     known = {name for call in waiting for name in (call.id, call.call_id)}
     decisions: dict[str, bool | str | ToolResult] = {}

@@ -90,6 +90,6 @@ def _outcome(result: ToolResult) -> str:
 
 def _progress(session: Session, call: ToolCall, name: str) -> str:
     """The state of an open call; uncertain if it was begun and nothing runs it any more."""
-    standing = session.calls.standing(name)
+    standing = session.calls.list_open(name)
     progress = next((state for open_call, state in standing if open_call.id == call.id), "begun")
     return "uncertain" if progress == "begun" else progress

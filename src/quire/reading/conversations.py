@@ -115,7 +115,7 @@ def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversatio
     )
     try:
         session = source.session(place)
-        standing = [state for name in session.transcripts for _, state in session.calls.standing(name)]
+        standing = [state for name in session.transcripts for _, state in session.calls.list_open(name)]
         has_changed = not source.is_file and now() - (recent.time or 0.0) < _LIVE
         spent = session.spending
         return replace(

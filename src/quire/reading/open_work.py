@@ -34,7 +34,7 @@ def list_open_work(source: Source, limit: Limit = 50) -> OpenWork:
             continue
         with suppress(QuireError):  # damaged or sealed
             session = source.session(place)
-            names = [name for name in session.transcripts if session.calls.standing(name)]
+            names = [name for name in session.transcripts if session.calls.list_open(name)]
             for open_calls in [list_calls(source, str(place), name, limit=1)["open"] for name in names]:
                 calls += [call | {"address": str(place)} for call in open_calls]
             if not names:

@@ -516,7 +516,7 @@ class _Routes:
 
     async def _waiting_calls(self, address: Address, session: Session) -> tuple[Any, ...]:
         """The calls that wait for a person. The agent is opened only if there may be one."""
-        if session.jobs.current is not None or not session.calls.standing():
+        if session.jobs.current is not None or not session.calls.list_open():
             return ()
         return await STORE.do((await self._agent(address)).waiting)
 

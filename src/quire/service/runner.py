@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from quire.agent import Delta, Recorded, Thoughts, Words
+from quire.agent import Delta, Recorded, TextDelta, ThinkingDelta
 from quire.errors import Stopped, StoreDamaged, StoreError
 from quire.items import now
 from quire.memory import is_reserved
@@ -130,9 +130,9 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 def piece_of(number: int, delta: Delta | Outcome) -> Piece | None:
     """The piece of a delta, if it has one."""
     match delta:
-        case Words(text):
+        case TextDelta(text):
             return Piece(number, "words", text)
-        case Thoughts(text):
+        case ThinkingDelta(text):
             return Piece(number, "thoughts", text)
         case Recorded(items) if items:
             return Piece(number, "recorded", items[-1].id)

@@ -154,7 +154,7 @@ class Calls:
             async with renewed(self._log, renewal):
                 yield
 
-    def standing(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
+    def list_open(self, name: str = MAIN) -> list[tuple[ToolCall, Progress]]:
         """The open calls of a transcript, each with its progress: see `Progress`."""
         self._log.check_not_forgotten()
         with self._log.applying:

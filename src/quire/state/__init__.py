@@ -51,10 +51,10 @@ from quire.state.groups import (
     is_edit as is_edit,
     is_instruction as is_instruction,
     is_output as is_output,
+    is_structural,
     is_user_message as is_user_message,
     merge_of as merge_of,
     pending_calls,
-    structural,
     with_output as with_output,
 )
 from quire.state.layout import (
@@ -119,12 +119,12 @@ __all__ = [
     "config_at",
     "fork_scoped",
     "groups",
+    "is_structural",
     "merge_all",
     "merge_result",
     "origin_of",
     "pending_calls",
     "plan_summary",
-    "structural",
     "truncate",
     "view_after",
 ]

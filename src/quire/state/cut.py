@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quire.errors import Irreducible
 from quire.items import Hide, Item, Span
-from quire.state.groups import Grouping, is_user_message, structural
+from quire.state.groups import Grouping, is_structural, is_user_message
 from quire.state.log import PAGE, Log, Segment
 from quire.state.shape import Shape, singles, united, without
 from quire.state.view import Scroll, View, protected_positions
@@ -119,7 +119,7 @@ def _cut_of(view: View, stays: Collection[str] | None = None, *, keeps_question:
     if stays is None:
         return _Cut(view, protected_positions(view), keeps_question)
     log, end = view.log, view.end
-    kept = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or structural(item))
+    kept = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or is_structural(item))
     heads = {log.head(position) for position in (*kept, *view.open_calls())}
     return _Cut(view, (position for head in heads for position in log.group(head, end)), keeps_question)
 

@@ -74,7 +74,7 @@ def is_instruction(item: Item) -> bool:
     return isinstance(item, Message) and item.role in ("system", "developer")
 
 
-def structural(item: Item) -> bool:
+def is_structural(item: Item) -> bool:
     """Whether an item is part of the frame: instructions, configuration, handoffs, summaries."""
     return type(item) in _STRUCTURAL or is_instruction(item)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from quire.errors import EditRefused, UnknownId, cut
 from quire.items import Distrust, Hide, Item, Mask, Message, Opaque, Span, Summary, ToolResult
-from quire.state.groups import Grouping, is_output, is_user_message, structural
+from quire.state.groups import Grouping, is_output, is_structural, is_user_message
 from quire.state.shape import Interval, Run, Shape, united
 from quire.tokens import Counter, Late
 
@@ -116,7 +116,7 @@ class Segment:
                 self.indexes["late"].append(position)
         elif is_user_message(item):
             self.indexes["users"].append(position)
-        elif structural(item):
+        elif is_structural(item):
             self.indexes["marks"].append(position)
         if item.id > self.highest:
             self.highest = item.id

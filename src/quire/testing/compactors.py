@@ -27,7 +27,7 @@ from quire.items import (
     own_origin,
 )
 from quire.providers import PROVIDERS
-from quire.state import Pool, Transcript, origin_of, structural
+from quire.state import Pool, Transcript, is_structural, origin_of
 from quire.testing.conversations import MODELS, STEPS, TOOLS, Step, Talk
 from quire.testing.examples import examples
 from quire.testing.histories import OPS, Author, Op, apply_ops
@@ -103,7 +103,7 @@ def protected(shown: list[Item], plain: PlainTranscript) -> list[Item]:
     waits = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
     users = [item.id for item in shown if isinstance(item, Message) and item.role == "user"]
     always = pinned | waits | set(users[-1:])
-    return [item for item in shown if item.id in always or structural(item)]
+    return [item for item in shown if item.id in always or is_structural(item)]
 
 
 class CompactorLaws:

@@ -216,7 +216,9 @@ class SectionLaws:
         ids = [entry.item_id for entry in entries]
         assert len(ids) == len(set(ids)), "a candidate is on the receipt twice"
         ledgers = {entry.item_id for entry in entries if entry.rule == "ledger"}
-        assert set(ids) - ledgers == candidates(template, ask), "the receipt does not list exactly the candidates"
+        assert set(ids) - ledgers == candidates(template, ask), (
+            "the receipt does not list exactly the candidates"
+        )
         shown = {item.id for item in context.items}
         assert len(shown) == len(context.items), "an item is shown twice"
         visible = {

@@ -198,7 +198,7 @@ def test_a_call_of_a_sub_agent_that_needs_approval_is_named(beside_question: boo
         assert ("cancels the call" in told) is not beside_question
         assert ("keeps waiting" in told) is beside_question
         await parent.ask("The gross one.")
-        assert bool(checkers.made[0].session.calls.standing()) is beside_question
+        assert bool(checkers.made[0].session.calls.list_open()) is beside_question
 
     run(talk)
 
@@ -220,7 +220,7 @@ def test_a_sub_agent_of_a_process_that_died_is_found() -> None:
         later = parent_of(later_role, given("checker-1", "And?"), "Done.", store=left)
         assert (await later.ask("And?")).text == "Done."
         assert "uncertain" in results(later)[0].text and results(later)[-1].text == f"Again.{POINTER}"
-        assert Session.open("ana/one%2Fchecker-1", store=left).calls.standing() == [] and gate.ran == 1
+        assert Session.open("ana/one%2Fchecker-1", store=left).calls.list_open() == [] and gate.ran == 1
 
     run(talk)
 
@@ -240,7 +240,7 @@ def test_a_sub_agent_that_asks_is_found_again_after_a_restart(sees: Any) -> None
         assert (await later.ask("Gross.")).text == "Done."
         assert [one.text.splitlines()[0] for one in results(later)[-2:]] == ["It is right.", "It is right."]
         assert list(sub_agents(later.session)) == ["checker-1", "checker-2"]
-        assert Session.open("ana/one%2Fchecker-1", store=store).calls.standing() == []
+        assert Session.open("ana/one%2Fchecker-1", store=store).calls.list_open() == []
         assert_whole(later)
         elsewhere = Agent(
             instructions="Other.", model=Scripted([given("checker-1"), "x"]), tools=delegating_tools(role)

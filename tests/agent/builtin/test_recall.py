@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from quire import Agent, Budget, Session, Template, ToolCall
 from quire.agent import Limits, run, tool
-from quire.agent.builtin import bringing_back_tools, recall_tools
+from quire.agent.builtin import read_back_tools, recall_tools
 from quire.context import DEFAULT_MODEL
 from quire.errors import WrongType
 from quire.items import Message
@@ -211,7 +211,7 @@ def test_who_goes_on_as_told_sees_every_character(
     budget = Budget(window=window, reserve=window // 8)
     template = Template(Instructions("Read it."), History(), budget=budget, model=name)
     session = Session.open(store="memory:")
-    tools = [dump, *bringing_back_tools(tokens=tokens)]
+    tools = [dump, *read_back_tools(tokens=tokens)]
     agent = Agent(
         session,
         template=template,

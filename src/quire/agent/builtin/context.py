@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
-from quire.agent.builtin.recall import bringing_back_tools, recall_tools
+from quire.agent.builtin.recall import read_back_tools, recall_tools
 from quire.agent.repeats import first_seen
 from quire.agent.tools import Tool, tool
 from quire.agent.window import MODEL, pins_of_model
@@ -42,7 +42,7 @@ def context_tools(*, pinned: int = _MAX_PINNED) -> list[Tool]:
     """
     own = _ContextTools(whole(pinned, "pinned", least=0))
     edits = (own.drop_results, own.pin_item, own.note_fact, own.take_back)
-    reading = (recall_tools()[0], *bringing_back_tools())
+    reading = (recall_tools()[0], *read_back_tools())
     return [tool(own.context_room, idempotent=True), *(tool(edit) for edit in edits), *reading]
 
 

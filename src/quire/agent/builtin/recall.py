@@ -35,7 +35,7 @@ def recall_tools(*, tokens: int = _TOKENS, memory: Memory | None = None) -> list
     return [tool(function, idempotent=True) for function in (own.recall, own.search_knowledge)]
 
 
-def bringing_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
+def read_back_tools(*, tokens: int = _READ_TOKENS) -> list[Tool]:
     """The tool `bring_back`: a model reads outputs that are not shown whole, at most `tokens` at a time.
 
     It returns less where there is less room, so that its own output is never moved to the pool.

@@ -16,16 +16,16 @@ from msgspec.structs import replace
 
 from quire.agent import (
     Agent as EngineAgent,
+    CallEnded,
     Decisions,
     Delta,
-    Done,
-    Ended,
     Limits,
     Recorded,
     Reply,
     Stop,
+    TextDelta,
     Tool,
-    Words,
+    TurnEnded,
     tool,
     tools_of,
 )
@@ -469,13 +469,13 @@ async def _answer(worker: Worker, answer: Coroutine[Any, Any, Reply], timeout: f
 
 def _messages_in(worker: Worker, delta: Delta) -> Iterable[dict[str, Any]]:
     match delta:
-        case Words(text):
+        case TextDelta(text):
             yield {"role": "assistant", "content": text_content(text), "partial": True}
         case Recorded(items):
             yield from messages_of(item for item in items if isinstance(item, ToolCall))
-        case Ended(result):
+        case CallEnded(result):
             yield from messages_of([result])
-        case Done(reply):
+        case TurnEnded(reply):
             yield from _last_messages(worker, reply)
         case _:
             return

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from quire.bridges.videosdk.items import FunctionCall, from_engine
 from quire.items import Item, Message, Reasoning, Summary, ToolCall
 from quire.providers import HARMLESS, CachePlan, base64_of, pack, provider_for
-from quire.state import Scroll, View, structural
+from quire.state import Scroll, View, is_structural
 
 logger = logging.getLogger("quire.bridges.videosdk")
 
@@ -23,7 +23,7 @@ _GEMINI = "gemini"  # signatures are valid for any of its models
 
 def is_dialogue(item: Item) -> bool:
     """Whether an item is part of the dialogue: no instruction, update or handoff."""
-    return isinstance(item, Summary) or not structural(item)
+    return isinstance(item, Summary) or not is_structural(item)
 
 
 def openai_messages(dialogue: View, system: str | None, reasoning_model: bool) -> list[Json]:
