@@ -15,7 +15,7 @@ from quire.agent import running_call
 from quire.errors import RateLimited
 from quire.models import Scripted
 from quire.providers import Rendered
-from quire.service.worker import Schedule
+from quire.service import Schedule
 
 FOLDER = Path(os.environ["QUIRE_TEST_FOLDER"])
 

@@ -466,7 +466,7 @@ _Ranked = list[tuple[int, float]]
 _COMPARED = 5
 """The number of best hits that are compared to find what changed."""
 
-_CLOSE, _SAME, _OUTDATED = 0.3, 0.2, 0.7
+_CLOSE, _SAME, _OUTDATED = 0.2, 0.2, 0.7
 """To come before an older hit, a newer one needs the first share of its score and the second share of its
 matches. With the third share of its matches, the newer one marks it as outdated."""
 

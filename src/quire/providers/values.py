@@ -126,7 +126,10 @@ def plain_json(response: Any) -> Json:
         return dict(cast("Mapping[str, Any]", response))
     plain = dump_model(response)
     if not isinstance(plain, Mapping):
-        raise WrongType(f"expected a response as JSON or a client's object, not {type(response).__name__}")
+        kind = type(response).__name__
+        raise WrongType(
+            f"a response must be a dict (JSON) or an object of a client, such as pydantic's; not {kind}"
+        )
     return dict(cast("Mapping[str, Any]", plain))
 
 

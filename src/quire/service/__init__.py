@@ -10,6 +10,6 @@ except ModuleNotFoundError as missing:
     raise MissingExtra("the service", "service") from missing
 
 from quire.service.keys import Key, Keys, new_key
-from quire.service.runner import LocalRunner, Piece, Runner
+from quire.service.runner import LocalRunner, Piece, Runner, Schedule
 
-__all__ = ["Key", "Keys", "LocalRunner", "Piece", "Runner", "app", "new_key"]
+__all__ = ["Key", "Keys", "LocalRunner", "Piece", "Runner", "Schedule", "app", "new_key"]

@@ -148,6 +148,21 @@ class Submission(NamedTuple):
     session: Session
 
 
+class Schedule(NamedTuple):
+    """A message that is sent regularly; its name is unique in a database.
+
+    `cron` has five fields, or six with seconds first; its times are UTC unless `timezone` names a zone.
+    """
+
+    name: str
+    cron: str
+    agent: str
+    message: str
+    scope: str = ""
+    conversation: str = ""
+    timezone: str | None = None
+
+
 class Runner(Protocol):
     """Does jobs, here or on other machines."""
 

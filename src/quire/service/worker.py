@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from quire.errors import (
     Conflict,
@@ -41,6 +41,7 @@ from quire.service.durable import (
 )
 from quire.service.lease import Lease
 from quire.service.pieces import ENDED, PieceWriter, remove_pieces
+from quire.service.runner import Schedule
 from quire.session import Job, claim_job, parts_of
 from quire.stores import Sealed
 from quire.stores.threads import FOLLOWING, STORE
@@ -75,21 +76,6 @@ _SCHEDULING = "quire schedules"
 """The lock of the one worker that stays awake for schedules."""
 
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED"]
-
-
-class Schedule(NamedTuple):
-    """A message that is sent regularly; its name is unique in a database.
-
-    `cron` has five fields, or six with seconds first; its times are UTC unless `timezone` names a zone.
-    """
-
-    name: str
-    cron: str
-    agent: str
-    message: str
-    scope: str = ""
-    conversation: str = ""
-    timezone: str | None = None
 
 
 class _HandedOver(BaseException):

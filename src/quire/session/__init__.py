@@ -61,7 +61,7 @@ from quire.session.jobs import (
     Behind as Behind,
     Job,
     Jobs as Jobs,
-    OpenJob as OpenJob,
+    OpenJob,
     Outcome,
     RunningJob as RunningJob,
     accept_job as accept_job,
@@ -69,7 +69,7 @@ from quire.session.jobs import (
     digest_of_job as digest_of_job,
     find_outcome as find_outcome,
     list_outcomes as list_outcomes,
-    open_jobs as open_jobs,
+    open_jobs,
     open_jobs_of as open_jobs_of,
     said_since as said_since,
     version_before_job as version_before_job,
@@ -91,9 +91,9 @@ from quire.session.provenance import (
 )
 from quire.session.receipts import Kept, request_named as request_named
 from quire.session.scopes import (
-    ScopeContents as ScopeContents,
-    erase_scopes as erase_scopes,
-    survey_scopes as survey_scopes,
+    ScopeContents,
+    erase_scopes,
+    survey_scopes,
 )
 from quire.session.session import (
     AioSession,
@@ -141,6 +141,7 @@ __all__ = [
     "Hooks",
     "Job",
     "Kept",
+    "OpenJob",
     "Outcome",
     "Recalled",
     "Recalling",
@@ -148,6 +149,7 @@ __all__ = [
     "Replying",
     "Requested",
     "Requesting",
+    "ScopeContents",
     "Session",
     "SessionPool",
     "Spending",
@@ -155,10 +157,13 @@ __all__ = [
     "Written",
     "compare_requests",
     "current_session",
+    "erase_scopes",
     "family",
     "find_items",
     "first_change",
     "hook",
     "new_transcript",
+    "open_jobs",
+    "survey_scopes",
     "timeline",
 ]

@@ -64,6 +64,9 @@ VERSION = 6
 TIMEOUT = 10.0
 """Seconds to wait for another writer."""
 
+_REPORTED = 5
+"""Faults of a damaged file that are reported one by one."""
+
 _BITS = 32
 _LAST = (1 << _BITS) - 1
 _PAGE = 4096
@@ -413,7 +416,10 @@ class SQLiteStore(Store):
                     messages = [row[0] for row in connection.execute("PRAGMA integrity_check(100)")]
             except StoreError as fault:
                 messages = [str(fault)]
-            yield from (Damage(None, 0, text) for text in messages if text != "ok")
+            faults = [text for text in messages if text != "ok"]
+            if len(faults) > _REPORTED:
+                faults[_REPORTED:] = [f"{len(faults) - _REPORTED} more faults of the file"]
+            yield from (Damage(None, 0, text) for text in faults)
         yield from super().verify(place)
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
