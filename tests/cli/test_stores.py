@@ -192,7 +192,7 @@ def test_what_the_view_shows_now_and_at_a_version(store: str) -> None:
     assert [row["item"]["content"] for row in shown(store, "--at", "3")["items"]] == ["Be brief.", NASTY]
     assert shown(store, "--at", "0")["items"] == []
     show = ("show", "ana/q3", "--store", store)
-    assert "versions 0 to 8" in refused(1, *show, "--at", "9")
+    assert "versions are 0 to 8" in refused(1, *show, "--at", "9")
     assert "no transcript 'b'" in refused(1, *show, "--transcript", "b")
     assert "no transcript 'b'" in refused(1, *show, "--transcript", "b", "--at", "2")
 

@@ -119,7 +119,7 @@ WRONG: list[tuple[Callable[[Session], None], Callable[[Session], Any], type[Quir
     (unchanged, lambda one: one.hide(one.pin("answer").id), EditRefused, "is an edit"),
     (unchanged, lambda one: one.edit("answer", "x"), InvalidValue, "not a message of the user"),
     (unchanged, lambda one: session().retract(), InvalidValue, "asked nothing"),
-    (unchanged, lambda one: one.fork("f", at=99), QuireError, "none 99"),
+    (unchanged, lambda one: one.fork("f", at=99), QuireError, "no version 99"),
 ]
 
 

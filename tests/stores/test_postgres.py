@@ -129,7 +129,7 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
         other.execute("SELECT count(*) FROM quire.entries")
         store.remove(HERE)
         for wait in (True, False):
-            with pytest.raises(StoreFailed, match="transaction of another"):
+            with pytest.raises(StoreFailed, match="another transaction"):
                 store.scrub(wait=wait)
         monkeypatch.setattr("quire.stores.postgres._TIMEOUT", 60.0)
         later = threading.Timer(0.1, other.rollback)
