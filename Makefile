@@ -47,7 +47,7 @@ format: .venv/.check ## put the code in its one format
 # all four wires, so 22 minutes of one core; one more example of every other law takes 3 to 4 s of one core.
 fuzz: .venv/.test ## 100,000 random histories on every wire, more examples of other laws, and what takes long
 	@QUIRE_HISTORIES=$${QUIRE_HISTORIES:-100000} QUIRE_EXAMPLES=$${QUIRE_EXAMPLES:-250} \
-		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m 'laws or fuzz'
+		$(BIN)/python -m pytest -n $${QUIRE_WORKERS:-2} --dist worksteal -q -m 'laws or fuzz or hypothesis'
 
 bench: .venv/.test .venv-peers/.done ## measure against floors and peers, write bench/results.md and the tables of the documentation
 	@$(BIN)/python bench/run.py --peers .venv-peers/bin/python --page bench/results.md
