@@ -192,4 +192,3 @@ def _rename(path: Path) -> None:
         return  # another process was first
     except OSError as error:
         raise StoreFailed(f"{path} cannot be used, and cannot be renamed: {error.strerror}") from error
-    logger.warning("%s cannot be used and was renamed to %s", path, other.name)

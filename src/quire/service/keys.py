@@ -125,7 +125,7 @@ def _check(keys: Sequence[Key]) -> None:
         raise InvalidValue("the file of keys has no key")
     for key in keys:
         what = f"the key {key.name!r}"
-        place_at(scope=f"{key.scope}/user" if key.users else key.scope)
+        place_at(scope=f"{key.scope}/user" if key.users else key.scope)  # raises if the scope is no scope
         if not _DIGEST.fullmatch(key.sha256):
             raise InvalidValue(f"{what}: sha256 must have 64 hexadecimal digits, in lower case")
         if key.requests_per_minute is not None and key.requests_per_minute <= 0:
