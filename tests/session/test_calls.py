@@ -129,8 +129,8 @@ def test_calls_that_somebody_runs_are_not_closed_by_who_does_not() -> None:
             async with one.calls.running(call):
                 other.refresh()
                 with pytest.raises(Conflict):
-                    await turn_of(other).answer([call], result_of(call, "given up"), if_unclaimed=True)
-            await turn_of(other).answer([call], result_of(call, "given up"), if_unclaimed=True)
+                    await turn_of(other).answer([call], result_of(call, "given up"), unless_running=True)
+            await turn_of(other).answer([call], result_of(call, "given up"), unless_running=True)
 
     run(steps())
 

@@ -266,7 +266,9 @@ class Loop:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         messages = [message] if question is None else []
         calls = [call for call in runnable if call.id in closed]
-        recorded = await self._turn.answer(calls, *closed.values(), *messages, if_unclaimed=True, stages=True)
+        recorded = await self._turn.answer(
+            calls, *closed.values(), *messages, unless_running=True, stages=True
+        )
         self.items += [item for item in recorded if not isinstance(item, Message)]
         return waiting
 
@@ -385,7 +387,7 @@ class Loop:
         await self._retry_on_conflict(close)
 
     async def _close_call(self, call: ToolCall, result: ToolResult) -> tuple[Item, ...]:
-        return await write_result(partial(self._turn.answer, [call], if_unclaimed=True), EndedCall(result))
+        return await write_result(partial(self._turn.answer, [call], unless_running=True), EndedCall(result))
 
     async def _retry_on_conflict(self, work: Callable[[], Awaitable[T]]) -> T:
         """Repeat work on open calls when another process answered or began one of them meanwhile."""

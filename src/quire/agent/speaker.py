@@ -45,7 +45,8 @@ class Speaker(NamedTuple):
 
     def shown_definitions(self, view: View) -> tuple[Definition, ...]:
         toolbox = self.toolbox
-        defers = self.model.wire == "anthropic"  # a result can load definitions without breaking the cache
+        # On this API the result of a search can add definitions, so the cached list of tools stays the same.
+        defers = self.model.wire == "anthropic"
         return self.definitions if toolbox is None else toolbox.select(self.definitions, view, defers=defers)
 
 

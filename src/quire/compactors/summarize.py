@@ -46,7 +46,7 @@ _SHORTEST = 32
 
 _USUAL_SIZE = 2_048
 _LOSSES_SHARE = 4
-"""One token in this many of a summary is for what its writer loses."""
+"""One part in this many of a summary stays free for facts that its writer left out; they are added then."""
 
 _SMALLEST_WINDOW = 4_096
 """Tokens that every model can read."""
@@ -149,8 +149,8 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
     def _first_part(self, view: View, items: Sequence[Item], room: Room, size: int) -> Sequence[Item]:
         """Return the items that the writer can read at once: all, or the oldest groups up to a user message.
 
-        If there is no user message in the later half of these, the part ends between any two groups: a part
-        too short for a summary would never be summarized.
+        If the later half of them has no user message, they end between any two groups: fewer items could be
+        too short for a summary that saves anything.
         """
         counter, pending = room.counter, groups(items)
         prompt = self._request(room, (), _said_by_user(view, items), size)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from quire.compactors import Pointer, no_pointer, number_handle
-from quire.context.shrink import Shrinking, Shrunk, shorter_results, shrunk_from_cut
+from quire.context.shrink import Shrinking, Shrunk, as_shrunk, shorter_results
 from quire.errors import Irreducible, OverBudget, cut
 from quire.items import Item, Message, ToolResult
 from quire.sections import Candidates, Count, Input, Selection, Settings, Stability
@@ -439,7 +439,7 @@ class _Fit:
         granted, content, stays = max(grant - answers, 0), piece.content, piece.protected_ids()
         if piece.section.closely:
             shown = newest(content, tokens=granted, counter=self._sums, stays=stays, closely=True)
-            shrunk = shrunk_from_cut(shown)
+            shrunk = as_shrunk(shown)
         else:
             shrunk = self._from_last_cut(index, granted, spare) or self._cut_anew(index, granted)
         shown = shrunk.shown if isinstance(content, View) else Scroll(tuple(shrunk.shown))
@@ -510,13 +510,13 @@ class _Fit:
                 usual=usual,
                 most=granted,
                 spare=floor - int(floor * _WITH_LEDGER),
-                whole_least=whole,
+                newest_whole=whole,
                 target=target,
                 reach=_REACH * granted + grown,
             )
         except Irreducible:  # late results take more room than the cut can provide
             stays = piece.protected_ids()
-            return shrunk_from_cut(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
+            return as_shrunk(newest(piece.content, tokens=granted, counter=self._sums, stays=stays))
 
     def _least_by_steps(self, index: int, room: int) -> int:
         """Return the minimum for a history without an earlier cut, beside the items it always shows.

@@ -58,8 +58,8 @@ class Shrunk(NamedTuple):
     ledger: Message | None = None
 
 
-def shrunk_from_cut(shown: Scroll) -> Shrunk:
-    """Return a history whose oldest items are left out, without short forms or a ledger."""
+def as_shrunk(shown: Scroll) -> Shrunk:
+    """Describe a history that a plain cut has shortened already: without short forms and ledger."""
     view = shown.view
     if view is None or shown.start >= len(view):
         return Shrunk(shown, None)
@@ -113,21 +113,21 @@ class Shrinking:
         return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
 
     def cut_again(
-        self, *, least: int, usual: int, most: int, spare: int, whole_least: int, target: int, reach: int
+        self, *, least: int, usual: int, most: int, spare: int, newest_whole: int, target: int, reach: int
     ) -> Shrunk:
-        """Make a new cut: shorten old results down to `target` tokens, or else leave out the oldest items.
+        """Make a new cut: shorten old results to `target` tokens of history, or leave out the oldest items.
 
         If items are left out, the result has `least` to `usual` tokens, up to `most` if a turn needs them.
         If there are old results, `spare` is taken off `least`: a ledger can list what they say, so less has
-        to be shown. The newest `whole_least` tokens are never shortened. Items before the last `reach` tokens
-        are not read.
+        to be shown. The newest `newest_whole` tokens are never shortened. Items before the last `reach`
+        tokens are not read.
         """
         view, counter = self._view, self._counter
         begin = self._index_before(reach) if view.counted(counter) > reach else 0
         base = newest_from(view, begin, self._protected_ids)
         items, protected, last = list(base), self._resolve_protected_ids(), view[-1].id
         head = len(base.before)
-        whole_from = max(self._index_before(whole_least) - base.start + head, head)
+        whole_from = max(self._index_before(newest_whole) - base.start + head, head)
         sizes = [counter.count(item) for item in items]
         results = {
             at: sizes[at]
@@ -154,7 +154,7 @@ class Shrinking:
                 break
         first_whole = items[whole_from].id if whole_from < len(items) else last
         least -= spare if results else 0
-        late_tokens = 0  # of results that arrived late: requests show them, but `keep_newest` omits them
+        late_tokens = 0  # that rendering adds for results that came late; `keep_newest` does not count them
         for divisor in _LEDGER_DIVISORS:
             ledger = self._ledger_tokens // divisor if divisor else 0
             for _ in range(_MAX_ATTEMPTS):
@@ -284,7 +284,7 @@ def shorter_results(
     results = [item for item in items if isinstance(item, ToolResult) and item.id not in pinned]
     short_by_id: dict[str, Item] = {}
     for result in sorted(results, key=counter.count, reverse=True):
-        size_whole = saved = counter.count(result)
+        size_whole, saved = counter.count(result), 0
         size = max(size_whole - surplus, _SIZES[-1])
         while surplus > 0 and size >= _SIZES[-1] // 2:
             short = short_form(result, evidence, counter, size, least=0, pointer=pointer)

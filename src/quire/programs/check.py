@@ -1,6 +1,7 @@
 """Checks of a program before it runs: its syntax and size, its names, calls without `await`, its types.
 
-The type checker is Monty's. It reads the loose stubs of the task. Diagnostics that correct programs also
+The type checker is that of Monty, the sandbox. It reads stubs whose types are wider than those that the
+model sees. Diagnostics that correct programs also
 cause are ignored: the run finds the remaining faults.
 """
 
@@ -55,7 +56,7 @@ async def check(code: str, task: Task) -> None:
 def _check_tree(code: str, known: "_Known") -> None:
     """Raise the first fault that the syntax tree shows."""
     tree = parse(code)
-    answer_of(tree)
+    answer_of(tree)  # raises if the program has no answer
     first = min((*_name_faults(tree, known), *_unawaited(tree, known.functions)), default=None)
     if first is not None:
         line, kind, text = first
@@ -194,8 +195,9 @@ def _is_wrong_argument(message: str, known: _Known) -> bool:
     if expected is None:
         return True
     wanted, found = expected[1], expected[2]
-    is_by_number = wanted.startswith("dict[str") and found.startswith("dict[int")
-    return not is_by_number and not (found in ("str", "LiteralString") and "Literal[" in wanted)
+    # JSON turns number keys into texts, and a computed text may be one of the allowed values.
+    has_number_keys = wanted.startswith("dict[str") and found.startswith("dict[int")
+    return not has_number_keys and not (found in ("str", "LiteralString") and "Literal[" in wanted)
 
 
 def _is_converted(message: str) -> bool:

@@ -79,8 +79,8 @@ class Coder:
     """Answers tasks with programs: a model writes several, they are checked, and the cheapest runs first.
 
     Attempts are recorded in the transcripts `attempt_a`, `attempt_b`, … of the session. A successful run is
-    recorded in the transcript `main`; a function returns its name at that time. `kept` is the folder of kept
-    programs.
+    recorded in the transcript `main`, which is a name, or a function that returns the name at each run.
+    `kept` is the folder of kept programs.
     """
 
     def __init__(

@@ -50,7 +50,10 @@ class Digest:
             self._count = count
 
     def of(self, messages: Sequence[Json], count: int, more: Sequence[Json] = ()) -> str:
-        """The digest of the first `count` messages followed by `more`; at least those added for good."""
+        """The digest of the first `count` messages, followed by `more`.
+
+        Messages that were added for good are always in it: those beyond `count` replace the first of `more`.
+        """
         twin, hashed = self._hash.copy(), self._count
         _update(twin, messages[hashed:count])
         _update(twin, more[max(hashed - count, 0) :])
@@ -101,7 +104,7 @@ class Draft:
         self.report(item, "empty_left_out", "it has no content, or a part that has none")
 
     def report_thoughts(self, item: Reasoning, reason: str) -> None:
-        """Report that thoughts are not sent. It is no loss if the same model made them without state."""
+        """Report that thoughts are not sent. Those of the same model without data to send back are no loss."""
         state = item.state
         is_own = state is not None and not state.data and state.provider == self.wire
         if is_own and state and self.model is not None:
@@ -173,8 +176,9 @@ class Draft:
         The reply may continue an assistant turn, so the messages before that turn are tried first. Unless the
         wire merges assistant messages, all messages are tried next.
 
-        On a wire that merges, a reply to an inserted user turn never matches: the next request lacks that
-        turn. The same holds for an inserted first turn, except on Gemini's wire, which inserts it every time.
+        Some writers insert a user turn so that turns alternate. The next request lacks it, so the digest of a
+        reply to it never matches. Only Gemini's writer inserts the first turn in every request; for others,
+        a model's turn at the start does not match.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
         if not start and self.wire != GEMINI:

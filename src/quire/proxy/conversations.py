@@ -4,7 +4,7 @@ A request repeats its whole history. It continues the conversation with which it
 the messages after the prefix are new. If the conversation has other messages after the prefix, the request
 
 - continues it nevertheless if it repeats or quotes a later reply of the conversation (the program edited,
-  cleared or compacted its history), or if the conversation has only one more message, and no whole answer.
+  cleared or compacted its history), or if only one message follows the prefix, and is no complete answer.
   Messages that the request no longer has are hidden;
 - is a fork of it if the prefix has a reply of the model: an edited question, a retry, a parallel agent;
 - otherwise begins a new conversation.
@@ -45,7 +45,7 @@ Open = Callable[[Place, Store], Session]
 
 
 class Thread:
-    """An open conversation: its session, and its units: replies of the model, and other single messages.
+    """An open conversation: its session and its units. A unit is a reply of the model, or one other message.
 
     `open_requests` counts the requests without an answer. `last_answer` is the text of the latest answer;
     `is_answered` says whether that answer was complete.
@@ -121,7 +121,10 @@ class Thread:
 
 
 class Match(NamedTuple):
-    """A shared prefix: the first units of a conversation are the first messages of a request."""
+    """A shared prefix: the first units of a conversation are the first messages of a request.
+
+    If a request names its conversation and sends only new messages, `message_count` is 0.
+    """
 
     thread: Thread
     unit_count: int
@@ -202,9 +205,10 @@ class Conversations:
         return fork or Match(self._new_thread(name, caller), 0, 0)
 
     def _continues(self, match: Match, request: Request) -> bool:
-        """Whether a request continues the conversation, instead of a fork."""
+        """Whether a request continues this conversation; if not, it is a fork of it, or a new one."""
         thread, rest, new = match.thread, match.rest, list(request.units(match.message_count))
         if not rest:
+            # While another request is open, the same prefix is a parallel agent, unless it has the answer.
             is_next = not thread.open_requests or any(unit.is_reply for unit in new)
             return bool(match.message_count) and is_next
         keys = {key for unit in rest for key in unit.keys}
@@ -423,7 +427,7 @@ def _with_call_ids(unit: Unit, calls: list[ToolCall]) -> Unit:
 
 
 def _end_of_blocks(units: Sequence[Unit], length: int) -> int:
-    """How many of the first `length` units are in whole blocks that end there.
+    """The largest number of units, up to `length`, at which no block is split.
 
     A block that goes on after `length` does not count, nor a last reply whose calls have no results.
     """
@@ -481,5 +485,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _place(name: str, caller: str) -> Place:
-    """The place of a conversation. An empty scope, or one that ends in a slash, is extended by its name."""
+    """The place of a conversation of a caller; `place_at` appends the conversation to the scope."""
     return place_at(scope=f"{caller}/" if caller else "", conversation=name)

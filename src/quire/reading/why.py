@@ -38,7 +38,8 @@ class Why(Record, frozen=True):
     """An item, and its fate in a `request`: the `entry` of the receipt, or `None`.
 
     `requests` counts the requests since it was recorded, `seen_in` those that showed it. `first` and `last`
-    are the first and the last that showed it; `since` is the next one, which did not.
+    are the first and the last that showed it; `since` is the next one, which did not. `fault` says why there
+    is no `entry`.
     """
 
     address: str
@@ -128,9 +129,10 @@ def explain_words(
 
 
 def _search_scope(source: Source, scope: str | None, words: str) -> list[tuple[Place, str]]:
-    """The items with all of the words that recall finds, in its order; if none, those of a full scan.
+    """The items that recall finds and that have all of the words, those with the exact phrase first.
 
-    Recall does not find words that are in nearly every message, nor items that it does not index.
+    If there are none, a full scan: recall does not find words that are in nearly every message, nor items
+    that it does not index.
     """
     all_words = set(words.casefold().split())
     matches: list[tuple[bool, Place, str]] = []

@@ -148,7 +148,8 @@ def _check_parts(path: str, items: Sequence[Json]) -> None:
 def new_items(items: Sequence[Item], asked: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
     """The new items of a history that is sent again, or of a request with new items only.
 
-    `asked` are the recorded messages of the user. If the history does not continue them, it is a `Conflict`.
+    `asked` are the recorded messages of the user. If the items begin with these, the rest is new. Otherwise
+    all items are new, and `Conflict` is raised if there is an answer of the model among them.
     """
     if not asked:
         return list(items)
@@ -283,7 +284,8 @@ class Response:
     def _add_message(self, text: str) -> Iterator[Json]:
         """Add a recorded message, without the words that were added before.
 
-        Words do not say where a message ends, so those between two calls are one text.
+        Streamed words do not say where a message ends. So several messages between two calls may be in one
+        run of words, and each recorded message is removed from its front.
         """
         words = self._unrecorded
         self._unrecorded = words.removeprefix(text) if words.startswith(text) else ""

@@ -278,7 +278,7 @@ class DraftLog(Log):
     def __init__(self, parent: Log) -> None:
         self._parent = parent
         with parent.lock:
-            beginning = parent.state.fork()
+            beginning = parent.state.for_draft()
             self.began_at = parent.state.version
         self._spent_before, self._guard = beginning.spending, Guard(parent)
         super().__init__(MemoryStore(), parent.place, beginning.fork)

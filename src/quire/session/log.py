@@ -120,7 +120,7 @@ class Staged(NamedTuple):
 
 
 class StoredState(NamedTuple):
-    """The parts of the stored state that a staged write would change in place."""
+    """The parts of the state, as they are stored, that staged writes change in place."""
 
     spending: Spending
     jobs: JobsState
@@ -179,7 +179,10 @@ class Log:
         return True
 
     def links_version(self) -> int:
-        """The version of the conversation `LINKS`. The first call after an opening needs no store access."""
+        """The version of the conversation `LINKS`, which says who quoted whom.
+
+        Opening a checkpoint reads it, too, so the first call after that needs no store access.
+        """
         cached, self._checkpoint.links = self._checkpoint.links, None
         return self.store.version(self.place._replace(conversation=LINKS)) if cached is None else cached
 
@@ -453,8 +456,8 @@ class Log:
 
         If others wrote first, the log applies their entries and calls `compute` again; `Conflict` if the
         result does not fit. With `expected`, or without `rebases`, it raises `Conflict` instead of calling
-        `compute` again; staged entries stay staged, computed again from the new state. An item that has a
-        forgotten item as its source is written as a tombstone.
+        `compute` again. Entries that were staged before stay staged: their own functions are called again on
+        the new state. An item that has a forgotten item as its source is written as a tombstone.
         """
         with self.lock:
             others_wrote = False
@@ -641,7 +644,7 @@ def open_store(url: str | Path | Store, durable: Durability | None = None, key: 
 
 
 def _file_id(path: str) -> int:
-    """The inode of a file; 0 if there is none, 1 for a `.jsonl` file: its own store replaces that file."""
+    """The inode of a file; 0 if there is none, 1 for a `.jsonl` file, which its store replaces."""
     if not os.path.exists(path):
         return 0
     return 1 if path.lower().endswith(".jsonl") else os.stat(path).st_ino
@@ -688,8 +691,8 @@ def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
     return log
 
 
-def check_claims_of_others(log: Log) -> None:
-    """Raise `TurnLost` if this code does a job of another conversation, and another worker has claimed it."""
+def check_claims_elsewhere(log: Log) -> None:
+    """Raise `TurnLost` if this code does a job of another conversation that another worker has claimed."""
     for place, claim in CLAIMS.get().items():
         if place != log.place:
             open_log(log.store, place).check_claim(claim)

@@ -1,4 +1,4 @@
-"""Requests to models and searches in memory that fire hooks, and a model whose usage is counted."""
+"""Hooks around requests to models and around searches of `Memory`; a model that counts its usage."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager

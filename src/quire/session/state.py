@@ -138,8 +138,8 @@ def _part_digest(body: bytes, skimmed: _SkimmedPart) -> bytes:
 def sources_of(item: Item) -> Collection[str]:
     """The names of the items that an item lists as its sources. Items that its spans cover are not included.
 
-    An item of this conversation, of the one it was forked from, or of a fork of it is named by its id. An
-    item of any other conversation is named `digest/id`, with the digest of that conversation.
+    An item is named by its id alone if it is of this conversation, of its parent, or of one of its forks.
+    Any other item is named `digest/id`, with the digest of its conversation.
     """
     if isinstance(item, Mask):
         return (item.target,)
@@ -173,7 +173,7 @@ class Versions:
         """`firsts` has the first version of each archived page."""
         self._start = 0 if outline is None else outline.start
         self._archived_count = 0 if outline is None else outline.end - outline.start
-        self._firsts, self._load_page = firsts, load_page
+        self._first_versions, self._load_page = firsts, load_page
         self._recent = array("Q")
 
     def __len__(self) -> int:
@@ -196,8 +196,8 @@ class Versions:
         archived_last = min(last, archived)
         while first < archived_last:
             number = (self._start + first) // PAGE
-            begin = max(number * PAGE - self._start, 0)
-            page = self._load_page(number)[first - begin : archived_last - begin]
+            page_start = max(number * PAGE - self._start, 0)
+            page = self._load_page(number)[first - page_start : archived_last - page_start]
             versions += page
             first += len(page)
         return [*versions, *self._recent[max(first - archived, 0) : max(last - archived, 0)]]
@@ -206,12 +206,12 @@ class Versions:
         """How many items have this version or a lower one."""
         if self._recent and version >= self._recent[0]:
             return self._archived_count + bisect_right(self._recent, version)
-        index = bisect_right(self._firsts, version) - 1
+        index = bisect_right(self._first_versions, version) - 1
         if index < 0:
             return 0
         number = self._start // PAGE + index
-        begin = max(number * PAGE - self._start, 0)
-        return min(begin + bisect_right(self._load_page(number), version), self._archived_count)
+        page_start = max(number * PAGE - self._start, 0)
+        return min(page_start + bisect_right(self._load_page(number), version), self._archived_count)
 
 
 class CallsState:
@@ -400,7 +400,8 @@ class State:
         self.cuts: dict[str, Cut] = {}
         """Where each section was cut in the last request that was sent."""
         self.quote_links: set[tuple[str, str]] = set()
-        """Pairs of digests: a conversation and one that quoted it. Only logs of `LINKS` have any."""
+        """Pairs of digests: a conversation and one that quoted it. Only the log of the internal
+        conversation `LINKS` of a scope has any."""
         self.forgetting: dict[str, Note] = {}
         """Unfinished erasures, by id: each note says what is to be forgotten."""
         self.unwiped: set[str] = set()
@@ -517,7 +518,7 @@ class State:
         """The call ids of the open calls of all transcripts."""
         return frozenset(call.call_id for call in self.pending())
 
-    def fork(self) -> "State":
+    def for_draft(self) -> "State":
         """The first state of a draft's log: it inherits the transcripts, the pool and the jobs."""
         child = State(self._read_past)
         child.transcripts = {name: transcript.copy() for name, transcript in self.transcripts.items()}

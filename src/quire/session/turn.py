@@ -32,7 +32,7 @@ from quire.sections import Catalogue, History, Inbox, Input, Instructions, Secti
 from quire.session.aio import AWAITED, Change, Writer
 from quire.session.calls import check_open, is_running
 from quire.session.entries import EndedJob, note_of
-from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_of_others
+from quire.session.log import CLAIMS, STAGES, Compute, Entries, check_claims_elsewhere
 from quire.session.pool import keeping, ready_notes
 from quire.session.state import State, Written
 from quire.session.turns import BuildOptions, Request, Turns
@@ -92,7 +92,7 @@ class Turn:
         It is called before a request and before tools run, so that a worker that lost a job stops there.
         """
         if CLAIMS.get().keys() - {self._log.place}:
-            await AWAITED.do(self._log.root, partial(check_claims_of_others, self._log.root))
+            await AWAITED.do(self._log.root, partial(check_claims_elsewhere, self._log.root))
 
     # Requests
 
@@ -144,14 +144,14 @@ class Turn:
         *items: Item,
         pooled: Sequence[Note] = (),
         to: str = MAIN,
-        if_unclaimed: bool = False,
+        unless_running: bool = False,
         asks_hooks: bool = True,
         stages: bool = False,
     ) -> tuple[Item, ...]:
         """Record items that answer open calls, and put notes into the pool, all or none.
 
         With `stages` they may be staged. `Conflict` if one of the calls is not open any more, or, with
-        `if_unclaimed`, if somebody runs one of them.
+        `unless_running`, if somebody runs one of them.
         """
         name, notes, place = checked_name(to), ready_notes(self._writer, pooled), self._log.place
         ready = self._writer.ready(items)
@@ -159,7 +159,7 @@ class Turn:
         def decide(state: State) -> Change:
             kept = [keeping(self._writer, notes, state)] if notes else []
             check_open(state, calls)
-            for call in calls if if_unclaimed else ():
+            for call in calls if unless_running else ():
                 if is_running(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             answered = Change.adding(place, name, ready)

@@ -124,10 +124,17 @@ class _Requests(Observer):
     """The requests rendered from one context, by provider, the latest at the end."""
 
     def __init__(
-        self, turns: "Turns", sources: Mapping[int, str], guard: Guard, *, by_agent: bool, continues: bool
+        self,
+        turns: "Turns",
+        names_by_log: Mapping[int, str],
+        guard: Guard,
+        *,
+        by_agent: bool,
+        continues: bool,
     ) -> None:
         """`continues`: whether only a few items are new since the last request. `by_agent`: see `_Build`."""
-        self.turns, self._sources, self._guard, self._by_agent = turns, sources, guard, by_agent
+        self.turns, self._names_by_log = turns, names_by_log
+        self._guard, self._by_agent = guard, by_agent
         self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
 
@@ -135,7 +142,7 @@ class _Requests(Observer):
         """Remember a rendering; `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._by_agent)
         sent = SentRequest(
-            context, rendered.wire, rendered.model, digest, plan, self._sources, self.turns.conversation
+            context, rendered.wire, rendered.model, digest, plan, self._names_by_log, self.turns.conversation
         )
         self.all.pop(rendered.wire, None)
         self.all[rendered.wire] = self.turns.rendered.add(
@@ -182,8 +189,8 @@ class _RenderedRequests:
         """The newest request of this task, or its newest one for a provider.
 
         `InvalidValue` if no request of this task waits for an answer, and a request of another task does.
-        `None` if the caller names a provider, and this task has rendered nothing for it: then the response is
-        taken as the answer to a request of the caller's own, which no session has rendered.
+        `None` if this task has rendered nothing for the provider that the caller names: the caller has then
+        built the request without Quire.
         """
         task = _current_task()
         with self._lock:
@@ -261,7 +268,10 @@ class _Gathered(NamedTuple):
         return None
 
     def room_for_history(self, over: OverBudget, counter: Counter) -> Room | None:
-        """The room for the history if the context is over its budget; `None` if there is none."""
+        """The tokens that the protected items of the history may take, if these alone are over the budget.
+
+        `None` if none are left.
+        """
         if self.history is None:
             return None
         tokens = counter.total(sum(map(counter.count, self.history.protected()))) - over.over
@@ -366,7 +376,7 @@ class Turns:
                 raise
             view, by = gathered.ask.views[MAIN], self._compaction.compactor
             outcome = await self._compaction.make_room(view, gathered.guard, room, by)
-            if not outcome and gathered.guard.is_intact:
+            if not outcome and gathered.guard.is_intact:  # there was no plan, or it was discarded
                 if outcome is not None:
                     over.add_note(f"it could not be compacted: {outcome.reason}")
                 with suppress(OverBudget):
@@ -413,7 +423,7 @@ class Turns:
 
     def _fit(self, gathered: _Gathered, build: _Build, *, shortens_new: bool = False) -> Context:
         counter, previous, template = self._counter(build), self._previous, build.template
-        sources = {id(view.log): name for name, view in gathered.ask.views.items()}
+        names_by_log = {id(view.log): name for name, view in gathered.ask.views.items()}
         if previous is not None and previous[0] is not template:
             previous = None
         return template.fit(
@@ -425,7 +435,7 @@ class Turns:
             cuts=self._log.state.cuts,
             selected=self._selected(gathered.pieces) if previous is None else None,
             observer=_Requests(
-                self, sources, gathered.guard, by_agent=build.by_agent, continues=self._continues(build)
+                self, names_by_log, gathered.guard, by_agent=build.by_agent, continues=self._continues(build)
             ),
             output=build.options.get("output"),
             shortens_new=shortens_new,

@@ -135,6 +135,7 @@ class JSONLinesStore(MemoryStore):
         super()._add(place, entries)
 
     def _put(self, place: Place, log: list[Entry]) -> None:
+        """Rewrite the file with another log for a place. Reading the new file replaces what is in memory."""
         if place in self._logs:
             logs = {**self._logs, place: log}
             self._rewrite(line for at, entries in logs.items() for line in _lines(at, entries))
@@ -168,7 +169,7 @@ class JSONLinesStore(MemoryStore):
         with open(fd, "rb", closefd=False) as file:
             file.seek(self._size)
             lines = file.read(end - self._size).split(b"\n")
-        lines = lines if lines[-1] else lines[:-1]  # without its break, the last line is damaged
+        lines = lines if lines[-1] else lines[:-1]  # a last line without a break fails its checksum below
         for text in lines:
             line = _whole_line(text)
             log = [] if line is None else self._logs.setdefault(line[0], [])

@@ -48,6 +48,7 @@ _RENEW = f"""
         ON CONFLICT (address, listener) DO UPDATE SET until = excluded.until)
     """
 _COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
+"""A count of a key grows with each change of the key; that of a conversation is its version."""
 
 
 def notify(connection: Connection[Any], versions: Mapping[bytes, int]) -> None:
@@ -113,12 +114,13 @@ class _SelectableEvent(Event):
 class Listener(Watchers[bytes]):
     """Watches addresses of conversations and other keys, and listens on a connection of its own.
 
-    It polls through the connections of the store, so that it is only slower while its own is lost.
+    It polls through the connections of the store. So if its own connection is lost, it still notices
+    changes, but later.
     """
 
     def __init__(self, link: Link) -> None:
         super().__init__(self._poll_counts, _INTERVAL, _INTERVAL)
-        self._woken = self._event = _SelectableEvent()
+        self._woken = self._event = _SelectableEvent()  # the event of `Watchers`, with a file descriptor
         self._link, self._id = link, new_id()
         self._queries = [_COUNTS]
         self._leased: dict[bytes, float] = {}

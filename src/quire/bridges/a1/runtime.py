@@ -222,9 +222,9 @@ class Runtime:
 class Compiled(EngineTool):
     """The program of an agent, as a tool.
 
-    A call records the calls of the program in `main` of the current runtime, or if none is current, of the
+    A run records the calls of its program in `main` of the current runtime, or if none is current, of the
     runtime that compiled it. `execute` also records input and output. A program that fails records nothing.
-    If the tool belongs to another agent, that agent records its calls.
+    If another agent has this tool, that agent records the calls of the tool itself.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:

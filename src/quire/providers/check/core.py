@@ -29,10 +29,11 @@ _TYPES: dict[type, str] = {
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a shape demands of one field. `rule` is the rule that a wrong type breaks, `breaks` a wrong value.
+    """What a shape demands of one field.
 
-    The field with the empty name is about field names: with type `one of`, `none of` or `only`, the object
-    has at least one of the fields in `values`, none of them, or no others.
+    `rule`, `breaks` and `empty` are names of rules: that a wrong type, a wrong value or an empty list breaks.
+    The field with the empty name limits which fields the object has. `one of`: at least one of `values`;
+    `none of`: none of them; `only`: no others.
     """
 
     type: str = "a string"

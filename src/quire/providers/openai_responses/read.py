@@ -45,8 +45,8 @@ def _kind(item: Json, path: str = "$") -> str:
     return kind or "message"
 
 
-def _has_item_type(pair: WithPath) -> bool:
-    """Whether an output item has an item type: a text, a thought, an image, or a call to the caller."""
+def _is_readable(pair: WithPath) -> bool:
+    """Whether Quire has a kind of item for it: text, thought, image, or a call that the caller runs."""
     path, item = pair
     kind = _kind(item, path)
     if kind == "image_generation_call":
@@ -60,10 +60,10 @@ def _is_call(item: Json) -> bool:
 
 
 def _add_output(output: Sequence[WithPath], builder: ItemBuilder) -> None:
-    """Add output items; consecutive ones without an item type become one `Reasoning`."""
-    for has_type, group in groupby(output, _has_item_type):
+    """Add output items; consecutive ones that Quire has no kind for become one `Reasoning`."""
+    for is_readable, group in groupby(output, _is_readable):
         run = list(group)
-        if not has_type:
+        if not is_readable:
             builder.add_opaque([item for _, item in run], run[0][0])
             continue
         for path, item in run:
@@ -227,7 +227,8 @@ def _add_input(items: list[WithPath], builder: ItemBuilder) -> None:
         for path, item in run:
             if item.get("parts"):
                 raise Damaged(
-                    "a message of a user interface: read it as a history of openai", f"{path}.parts"
+                    "this is a UIMessage (it has parts): read the history with the provider openai",
+                    f"{path}.parts",
                 )
             if role == "tool":
                 _add_result(item, builder, path)
