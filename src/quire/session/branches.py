@@ -281,7 +281,7 @@ class DraftLog(Log):
             beginning = parent.state.for_draft()
             self.began_at = parent.state.version
         self._spent_before, self._guard = beginning.spending, Guard(parent)
-        super().__init__(MemoryStore(), parent.place, beginning.fork)
+        super().__init__(MemoryStore(), parent.place, beginning.for_draft)
 
     @property
     def root(self) -> Log:
