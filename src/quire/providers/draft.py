@@ -104,7 +104,7 @@ class Draft:
         self.report(item, "empty_left_out", "it has no content, or a part that has none")
 
     def report_thoughts(self, item: Reasoning, reason: str) -> None:
-        """Report that thoughts are not sent: no loss if the same model made them without data to send back."""
+        """Report that thoughts are not sent. Thoughts of the same model without data are no loss."""
         state = item.state
         is_own = state is not None and not state.data and state.provider == self.wire
         if is_own and state and self.model is not None:
