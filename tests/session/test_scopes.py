@@ -8,12 +8,14 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
 from quire import Budget, Template
+from quire.errors import Forgotten
 from quire.items import Note
-from quire.memory import Knowledge, Memory, recalled
+from quire.memory import Knowledge, Memory, Recall, recalled
 from quire.sections import History
-from quire.session import Job, Session, wait_for
+from quire.session import Job, Session, erase_scopes, wait_for
 from quire.stores import Store
 from tests.cli.command_line import ENDINGS, ran, ran_json, refused, run
+from tests.session.opened import answer
 
 STRINGS = (
     *("lovelace", "heliotrope", "marmalade", "zeppelin-4711", "quince", "sarsaparilla"),
@@ -69,3 +71,38 @@ def test_no_string_of_an_erased_scope_is_in_a_file(tmp_path: Path, ending: str) 
     with Store.open(path) as store:
         assert store.scopes() == ["shop/bob"]
         assert "I stay." in str(Session.open(scope="shop/bob", conversation="q3", store=store).view()[0])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("by", ["this process", "another"])
+@pytest.mark.parametrize("sent", ["built", "rendered", "streamed"])
+def test_what_a_turn_has_of_an_erased_scope_is_not_written_again(
+    tmp_path: Path, ending: str, by: str, sent: str
+) -> None:
+    path = tmp_path / f"chats.{ending}"
+    store = Store.open(path)
+    Session.open("ana/notes", store=store).user("The word for the locker is heliotrope.")
+    session = Session.open("ana/now", store=store)
+    session.user("Which word opens the locker?")
+    context = session.build(
+        Template(History(), Recall(tokens=200), budget=Budget(window=900), model="gpt-5.6")
+    )
+    assert any("heliotrope" in getattr(item, "text", "") for item in context.items)
+    if sent != "built":
+        context.render("openai")
+    eraser = store if by == "this process" else Store.open(path)
+    assert len(list(erase_scopes(eraser, ["ana"]))) >= 2
+    with pytest.raises(Forgotten):
+        if sent == "built" and by == "this process":
+            context.render("openai")
+        elif sent == "built":
+            context.render("openai")
+            context.sent()
+        elif sent == "streamed":
+            list(session.listen(iter([answer("It is heliotrope.")]), sent=context))
+        else:
+            session.record(answer("It is heliotrope."), sent=context)
+    eraser.close()
+    store.close()
+    assert "heliotrope" not in left_in(tmp_path)
+    assert list(Session.open("ana/now", store=path).view()) == []

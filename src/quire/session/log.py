@@ -143,6 +143,8 @@ class Log:
         """Held while entries are written, which may take long with a slow store."""
         self.applying = RLock()
         """Held while the state changes, which is quick: code in an event loop takes this lock to read it."""
+        self.removals = 0
+        """How often it was noticed that the conversation was removed from the store."""
         self._begin = begin
         self._last = b""  # the body of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
@@ -347,13 +349,18 @@ class Log:
             self.catch_up()
             return
         with self.applying:  # other code never sees the state half restored
+            known, removals = self.version, self.removals
             state, staged, self._staged = self.state, self._staged, []
             try:
                 if not self._open_checkpoint():
-                    self.reload()
+                    self.reload(known)
             except BaseException:
                 self.state, self._staged = state, staged
                 raise
+            if self.removals != removals:
+                for write in staged:
+                    write.on_lost(Forgotten(f"{self.place} was removed"))
+                return
             for index, write in enumerate(staged):
                 try:
                     self._stage(write._replace(entries=self._computed(write.compute, write.claim)))
@@ -390,17 +397,27 @@ class Log:
                 self._applied_weight += _weight_of(stored)
             return [*of_others, *new]
 
-    def reload(self) -> Entries:
-        """Read all entries again, and return them. If the read fails, the state does not change."""
+    def reload(self, known: int | None = None) -> Entries:
+        """Read all entries again, and return them. If the read fails, the state does not change.
+
+        `known` is the number of stored entries that were applied, by default the version.
+        """
         with self.lock:
+            known = self.version if known is None else known
             stored = self.store.read(self.place)
             entries = read_entries(self.place, stored)
             state = self._begin()
             self._checkpoint.drop()
             self._apply(state, entries)
+            if known and not self._continues(entries, known):
+                self.removals += 1
             self.state, self._last = state, stored[-1].body if stored else b""
             self._applied_weight = _weight_of(stored)
             return entries
+
+    def _continues(self, entries: Entries, known: int) -> bool:
+        """Whether the last known entry is among all entries; an erased one still has its id."""
+        return len(entries) >= known and entries[known - 1].item.id == JSON.decode_item(self._last).id
 
     def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
         """A transcript and the pool as they were at an earlier version."""
@@ -576,12 +593,23 @@ class Guard:
     def __init__(self, *logs: Log) -> None:
         watched = {*logs, *(log.root for log in logs)}
         self._counts = {log: log.state.forget_count for log in watched}
+        self._removals = {log: log.removals for log in watched}
 
     @property
     def is_intact(self) -> bool:
         """Whether no erasure began since, as far as this process has read the logs."""
         states = [(log.state, count) for log, count in self._counts.items()]
-        return all(state.forget_count == count and not state.forgetting for state, count in states)
+        is_whole = all(state.forget_count == count and not state.forgetting for state, count in states)
+        return is_whole and not self._is_removed
+
+    @property
+    def _is_removed(self) -> bool:
+        return any(log.removals != count for log, count in self._removals.items())
+
+    def check_not_removed(self) -> None:
+        """Raise `Forgotten` if one of the conversations was removed from the store since."""
+        if self._is_removed:
+            raise Forgotten("the conversation was removed: what belongs to it is not recorded any more")
 
     def check(self, what: str) -> None:
         """Raise `Forgotten` if something was forgotten since `what`, such as "the request was built"."""
@@ -689,6 +717,15 @@ def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
     for dropped in cache.use(log):
         dropped.save_checkpoint_if_grown()
     return log
+
+
+def note_removed_place(store: Store, place: Place) -> None:
+    """Let the log of a place, if it is open in this process, notice that its conversation was removed."""
+    cache: _LogCache = store.attached.setdefault("session", _LogCache())
+    log = cache.open.get(place)
+    if log is not None:
+        with suppress(Forgotten):
+            log.catch_up()
 
 
 def check_claims_elsewhere(log: Log) -> None:

@@ -113,6 +113,7 @@ class Request:
         """The entries of the receipt; a bare one if something was forgotten since the context was built."""
         if self.sent is None or self.guard is None:
             return []
+        self.guard.check_not_removed()
         return self.sent.entries(state, parameters) if self.guard.is_intact else self.sent.bare_entries()
 
     def mark_receipt(self, written: Entries, parameters: Mapping[str, Any] | None) -> None:
@@ -577,6 +578,8 @@ class Turns:
 
         def commit(items: Sequence[Item]) -> tuple[Item, ...]:
             def entries(state: State) -> Entries:
+                if request is not None and request.guard is not None:
+                    request.guard.check_not_removed()
                 receipt = [] if unkept is None else unkept.receipt(parameters, state)
                 unique = _with_unique_calls(items, state.open_call_ids())
                 if staged and unique != staged:  # the turn that staged them has begun to use their ids
