@@ -106,6 +106,23 @@ async def test_an_index_is_opened_beside_the_event_loop_and_delays_no_other_scop
         assert went_on == [True]
 
 
+def test_what_has_too_little_of_the_question_is_on_the_receipt_and_not_shown() -> None:
+    store = MemoryStore()
+    earlier = Session.open("ana/home", store=store)
+    home = earlier.user("I live in Bonn.")
+    for number in range(40):
+        earlier.user(f"Tell me about topic {number}.")
+        earlier.assistant(f"There is much to say, item {number}.")
+    now = Session.open("ana/now", store=store)
+    now.user("In which city do I live?")
+    context = built(now, HELP, History(), Recall())
+    assert quoted(context) == ""
+    context.sent()
+    for receipt in (context.receipt, now.receipts[-1]):
+        entry = receipt.explain(home)
+        assert (entry.section, entry.fate) == ("recall", "left out") and "too little" in entry.reason
+
+
 def test_the_input_is_the_question() -> None:
     session = talk()
     asked = session.user(ASKED)

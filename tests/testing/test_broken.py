@@ -32,7 +32,7 @@ LAWS = {
         "TestForgetsAtRestart.is_lasting = False",
     ),
     "HalfOfAPair": ("test_protected_items_stay_and_groups_stay_whole", "the edit takes part of the group"),
-    "HidesQuestions": ("test_compacting_twice_changes_nothing", "is the message to be answered"),
+    "HidesQuestions": ("test_compacting_twice_changes_nothing", "is the last message of the user"),
     "PromisesTooMuch": ("test_a_plan_does_exactly_what_it_says", "plan.after is"),
     "DoesNothing": ("test_it_has_a_plan_for_some_history", "has no plan for any of"),
     "NewIds": (

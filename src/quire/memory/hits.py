@@ -119,20 +119,23 @@ SameWords = Sequence[Hit]
 _LEAST_HITS, _MOST_HITS = 64, 4_096
 """How many hits are searched for at first, and at most if many have the same words."""
 
+_MOST_WEAK = 3
+"""How many hits a receipt lists if none is shown, because the question is likely not about the record."""
 
-def find_distinct(search: Search, count: int, *, evident: bool = False) -> Sequence[SameWords]:
-    """The best hits with different words, at most `count`.
 
-    With `evident`, none if the question is likely not about the record.
+def find_distinct(search: Search, count: int, *, evident: bool = False) -> tuple[Sequence[SameWords], bool]:
+    """The best hits with different words, at most `count`, and whether the question is about the record.
+
+    With `evident`, at most three if it is likely not.
     """
     limit = max(2 * count, _LEAST_HITS)  # some have the same words
     while True:
         result = search(limit)
-        if evident and not result.is_evident:
-            return []
         groups = group_same_words(result.hits)
+        if evident and not result.is_evident:
+            return groups[: min(count, _MOST_WEAK)], False
         if len(groups) >= count or len(result.hits) < limit or limit >= _MOST_HITS:
-            return groups[:count]
+            return groups[:count], result.is_evident
         limit = min(2 * limit, _MOST_HITS)
 
 

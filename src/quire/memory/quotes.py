@@ -136,9 +136,11 @@ class SelectedQuotes(Selection):
         quotes: Sequence[Quote] = (),
         items: tuple[Item, ...] = (),
         remarks: Mapping[Key, str] = MappingProxyType({}),
+        not_shown: str = "",
     ) -> None:
+        """`not_shown` is the reason of quotes that are not shown; if empty, others ranked higher."""
         self.items, self.quotes = items, quotes
-        self.all_quotes, self._remarks = all_quotes, remarks
+        self.all_quotes, self._remarks, self._not_shown = all_quotes, remarks, not_shown
 
     def __len__(self) -> int:
         return len(self.quotes)
@@ -153,10 +155,10 @@ class SelectedQuotes(Selection):
         return "; ".join(filter(None, (quote.why(), self._remarks.get(quote.key))))
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield every quote as a message of its own; shown ones have a reason."""
+        """Yield every quote as a message of its own."""
         for quote in self.all_quotes:
             is_shown = quote.key in self.keys
-            reason = self.reason(quote) if is_shown else ""
+            reason = self.reason(quote) if is_shown else self._not_shown
             yield Candidate(_message(quote), is_shown, reason, quote.source, quote.origin)
 
 
@@ -178,8 +180,9 @@ class Quotes(Candidates):
         limit: int | None = None,
         tokens: int | None = None,
         turn: str = "",
+        not_shown: str = "",
     ) -> None:
-        self.turn = turn
+        self.turn, self._not_shown = turn, not_shown
         self.quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
         self._opening, self._closing = opening, closing
         self._lengths: dict[str, int] = {}
@@ -227,7 +230,7 @@ class Quotes(Candidates):
             if count(block) <= room:
                 return SelectedQuotes(self.quotes, chosen, (block,), self._remarks(chosen))
             steps.pop()  # a block may be a little longer than its lines one by one
-        return SelectedQuotes(self.quotes)
+        return SelectedQuotes(self.quotes, not_shown=self._not_shown)
 
     def again(
         self, items: Sequence[Item], is_shown: IsShown | None = None, earlier: Sequence[Selection] = ()

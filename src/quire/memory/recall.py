@@ -98,9 +98,13 @@ class Recall(Settings):
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         turn = "" if question is None else question.id
-        return Quotes(quotes, name=self.name, limit=self._limit, tokens=self._tokens, turn=turn)
+        limit, not_shown = (0, _TOO_WEAK) if is_weak(quotes) else (self._limit, "")
+        return Quotes(
+            quotes, name=self.name, limit=limit, tokens=self._tokens, turn=turn, not_shown=not_shown
+        )
 
 
+_TOO_WEAK = "it has too little of the question, so the question is likely about something else"
 _EARLIER = "earlier"
 """The remark on an outdated quote."""
 
@@ -132,9 +136,9 @@ def recalled(
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
-    after `until`, so that quotes stay the same during a turn. With `evident`, there are no quotes if the best
-    match is too weak: a prompt may have nothing to do with the record. With `trust`, there is nothing below
-    that origin.
+    after `until`, so that quotes stay the same during a turn. With `evident`, the result is weak if the best
+    match is: a prompt may have nothing to do with the record. With `trust`, there is nothing below that
+    origin.
     """
     chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
@@ -145,11 +149,13 @@ def recalled(
 
     def quotes(tier: Tier) -> Sequence[Quote]:
         if tier == "knowledge":
-            groups = find_distinct(search, count, evident=evident) if question.strip() else ()
+            groups, is_evident = (
+                find_distinct(search, count, evident=evident) if question.strip() else ((), True)
+            )
             if until is not None:
                 earlier = ([hit for hit in group if hit.leaf.at <= until] for group in groups)
                 groups = [group for group in earlier if group]
-            return HitQuotes(groups, conversation)
+            return HitQuotes(groups, conversation, is_weak=evident and not is_evident)
         if tier == "episodes":
             newest = reversed(memory.episodes(conversation, count))
             return [_quote_episode(episode, conversation, memory.zone) for episode in newest]
@@ -165,8 +171,9 @@ def recalled(
     if documents or chosen == ("knowledge",):
         return quotes("knowledge")
     rows = {
-        tier: [quote for quote in quotes(tier) if not is_below(quote.origin, trust or "external")]
+        tier: [quote for quote in found if not is_below(quote.origin, trust or "external")]
         for tier in chosen
+        if not is_weak(found := quotes(tier))
     }
     answers = {quote.key: quote for quote in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
@@ -188,8 +195,9 @@ def _importance(leaf: Leaf) -> str:
 class HitQuotes(Sequence[Quote]):
     """Hits as quotes, in the same order. They are created on demand, because most are never shown."""
 
-    def __init__(self, groups: Sequence[SameWords], conversation: str | None) -> None:
-        self._groups, self._conversation = groups, conversation
+    def __init__(self, groups: Sequence[SameWords], conversation: str | None, *, is_weak: bool) -> None:
+        """`is_weak`: whether the question is likely not about the record, so that none should be shown."""
+        self._groups, self._conversation, self.is_weak = groups, conversation, is_weak
         self._quotes: dict[int, Quote] = {}
 
     def __len__(self) -> int:
@@ -201,6 +209,11 @@ class HitQuotes(Sequence[Quote]):
         if index not in self._quotes:
             self._quotes[index] = quote_hits(self._groups[index], self._conversation)
         return self._quotes[index]
+
+
+def is_weak(quotes: Sequence[Quote]) -> bool:
+    """Whether quotes were found for a question that is likely not about the record."""
+    return isinstance(quotes, HitQuotes) and quotes.is_weak
 
 
 def quote_hits(group: SameWords, conversation: str | None) -> Quote:
