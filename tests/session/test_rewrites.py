@@ -113,7 +113,7 @@ WRONG: list[tuple[Callable[[Session], None], Callable[[Session], Any], type[Quir
     (pinned, lambda one: one.retract(), EditRefused, "undo the pin"),
     (pinned, lambda one: one.edit("q", "x"), EditRefused, "undo the pin"),
     (covered, lambda one: one.hide("result"), EditRefused, "hide or undo the summary"),
-    (unchanged, lambda one: one.hide("q"), LastUserMessage, "to be answered"),
+    (unchanged, lambda one: one.hide("q"), LastUserMessage, "last message of the user"),
     (unchanged, lambda one: one.hide(), InvalidValue, "ids"),
     (unchanged, lambda one: one.hide("nothing"), UnknownId, "nothing"),
     (unchanged, lambda one: one.hide(one.pin("answer").id), EditRefused, "is an edit"),
