@@ -164,7 +164,9 @@ def _check(view: View, edit: Hide | Mask | Distrust | Pin | Summary) -> None:
     if isinstance(edit, Mask):
         changed_by(edit, log.item(position))
         if position == log.last_user(end):
-            raise LastUserMessage(f"{cut(edit.target)!r} is the last message of the user: it can be taken out after the next one")
+            raise LastUserMessage(
+                f"{cut(edit.target)!r} is the last message of the user: edit it after the next one"
+            )
         if (run := view.run_at(log.head(position))) is not None and run.pinned:
             raise EditRefused(f"{cut(edit.target)!r} is pinned")
     elif log.head(position) == EDIT and (
@@ -182,7 +184,9 @@ def _check_area(view: View, area: Sequence[Interval]) -> None:
             raise CallPending(f"call {cut(log.item(position).id)!r} still waits for its result")
     last = log.last_user(end)
     if last is not None and contains(area, last):
-        raise LastUserMessage(f"{cut(log.item(last).id)!r} is the last message of the user: it can be taken out after the next one")
+        raise LastUserMessage(
+            f"{cut(log.item(last).id)!r} is the last message of the user: edit it after the next one"
+        )
     # A group may be partly in the area if it is at an edge, or not contiguous.
     edges = {log.head(p) for start, stop in area for p in (start, stop - 1)} - {EDIT}
     members = log.detached_members(0, end) | {head: log.group(head, end) for head in edges}
