@@ -44,7 +44,9 @@ class Receipt:
         self.reserve = reserve
         """The tokens that the budget keeps free for the answer; they are not part of `available`."""
         self.schemas = schemas
+        """The tokens of the tool definitions."""
         self.output = output
+        """The tokens of the answer schema."""
         self.advice = tuple(advice)
         self.counted = sum(part.counted for part in fitted) + schemas + output
         """The sum of the counts of the whole request, with tool definitions and the answer schema."""
@@ -237,7 +239,7 @@ class Context:
 def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePlan, Split | None]:
     """Join all sections to one scroll, and return it with its cache plan and its split.
 
-    The view of the scroll is that of the last elastic section.
+    The scroll has the view of the last section that takes the room left by the others.
     """
     elastic = [index for index, part in enumerate(fitted) if part.piece.is_elastic]
     middle = elastic[-1] if elastic else len(fitted) - 1

@@ -48,7 +48,7 @@ PROVIDER = "pydantic-ai"
 _HELD = "quire.item"
 """The key of a reference to an item's content, in the JSON of a message: `{"quire.item": [number, what]}`.
 
-`what` is None for the text, the number of a part, or `_JSON` or `_STATE`.
+`what` is None for the text, a number for a part, `_JSON` for the text as JSON, `_STATE` for the state.
 """
 
 Seen = Message | Reasoning | ToolCall | ToolResult
@@ -185,7 +185,7 @@ def _filled(value: Any, items: Sequence[Any]) -> Any:
 
 
 def _plain(part: Any) -> Any:
-    """A part as it is recorded: the successor of a deprecated part; a result as a list of texts and files."""
+    """A part as it is recorded: a deprecated part as its successor, a result as a list of texts and files."""
     if part.part_kind == "retry-prompt":
         text = part.model_response()
         if part.tool_name is None:

@@ -105,7 +105,7 @@ class Node:
         and the third ends the process. Nothing recorded is lost. With `wait=False` the node stops when `main`
         returns.
         """
-        checked_type(main, Callable, "Node.start takes a function that must be called with the node")
+        checked_type(main, Callable, "Node.start takes a function, which it calls with the node")
         node, seconds = Node(store=store, hooks=hooks, idle=idle, memory=memory), number(grace, "grace", 0)
         asyncio.run(_serve(node, main, seconds, wait))
 
@@ -230,7 +230,7 @@ class Node:
         force: bool = False,
         raises: Errors = (),
     ) -> AsyncGenerator[Delta | Outcome, None]:
-        """As `run`, streamed; the outcome is last. Words come one by one if the job is streamed."""
+        """As `run`, streamed; the outcome is last. Words come one by one if the job asks for them."""
         return self.worker(name, scope, conversation).run(job_id, force=force, raises=raises)
 
     async def waiting(self, name: str, *, scope: str = "", conversation: str = "") -> tuple[ToolCall, ...]:
@@ -270,7 +270,7 @@ class Node:
 
     async def _make(self, key: _Key, sessions: Sequence[Session]) -> Agent:
         """The agent of a conversation; at the address of a sub-agent, that sub-agent."""
-        for session in sessions[1:]:  # several, since the name of a role may contain a slash
+        for session in sessions[1:]:  # any may be the parent: names of sub-agents may have slashes
             parent = key._replace(conversation=session.place.conversation)
             member = key.conversation.removeprefix(f"{parent.conversation}/")
             if member in sub_agents(session):
@@ -329,6 +329,6 @@ async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bo
         if wait:
             await stopped.wait()
     finally:
-        await node.stop(grace=grace, hurry=hurry)  # listeners in `main` have the same grace
+        await node.stop(grace=grace, hurry=hurry)  # as long as `main` may still read answers
         for signum in _SIGNALS:
             loop.remove_signal_handler(signum)  # from here on a signal ends the process

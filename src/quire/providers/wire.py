@@ -24,7 +24,7 @@ from quire.tokens import Definition
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Wire:
-    """A provider made of a wire's writer, its reader of replies and its reader of histories."""
+    """The provider for one wire: a writer, a reader of replies and a reader of histories."""
 
     name: str
     _writer: Callable[[Profile, Sequence[Tool]], Writer]

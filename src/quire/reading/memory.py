@@ -14,7 +14,7 @@ _MAX_QUOTES, _MAX_SCOPES, _LONGEST, _BUDGET = 20, 20, 600, 1_024
 
 
 class Recalled(Record, frozen=True):
-    """The quotes for a question, as rows with reasons; each fits into the budget or not."""
+    """The quotes for a question, as rows. Each says why it was found, and whether it fits into the budget."""
 
     question: str
     scope: str

@@ -19,13 +19,14 @@ from quire.tokens import Counter
 
 _MAX_MARKS, _MAX_BRANCHES = 400, 200
 _UNFOLDED = 4
-"""The most equal rows that a comparison does not fold."""
+"""A comparison folds more equal rows than this."""
 
 
 class Row(Record, frozen=True, omit_defaults=True):
     """A row of a transcript: an item, an edit, a summary, or a fold of `count` hidden items.
 
     `seen` says whether a request showed the item to the model; it is None if no later request is known.
+    `of` is the kind of the first item that an edit is about.
     """
 
     sort: str
@@ -105,7 +106,7 @@ def describe_conversation(
 
 
 def measure(source: Source, address: str, transcript: str = MAIN, at: Count | None = None) -> dict[str, Any]:
-    """Return the size of a version. It is apart from the head because uncounted items must be read."""
+    """Return the size of a version. Unlike `describe_conversation`, it may have to read and count items."""
     shown = _version(source, address, transcript, at)
     tokens = shown.view.tokens(counter_of(shown.session))
     return {"tokens": tokens, "shown": len(shown.view), "recorded": shown.view.end}

@@ -27,7 +27,7 @@ _SERVER_KEEPALIVES = "; ".join(f"SET tcp_{name} = {value}" for name, value in _K
 _BEGIN = "INSERT INTO quire.workers (id, seen, state) VALUES (%s, now(), 'alive')"
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _RENEW = "UPDATE quire.workers SET seen = now() WHERE id = %s AND state = 'alive'"
-# A dead worker may have been asleep, and claimed a job when it woke.
+# The last clause finds a worker that was taken for dead, woke, and claimed a job.
 _POLL = """
     WITH held AS (
         SELECT (classid::bigint << 32) | objid::bigint AS lease FROM pg_locks
@@ -107,7 +107,7 @@ class Lease:
                 seconds = 0.0
 
     def listen(self, channel: str) -> None:
-        """Listen on a channel, besides that of cancelled jobs; on no other if it is empty."""
+        """Listen on a channel besides that of cancelled jobs; if it is empty, on that one alone."""
         self._channel = channel
         with suppress(psycopg.Error):  # the next poll connects, and listens
             self._connect().execute(_listen_to(channel).encode())

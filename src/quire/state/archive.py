@@ -33,7 +33,7 @@ _ZERO = array("q", (0,)).tobytes()
 """The totals of a counter that has counted no page: 0 tokens before the first."""
 
 MAX_ITEMS, MAX_PAGES = 4 * PAGE, 8
-"""How many items and pages a cache keeps at least; at most twice as many. A longer read is not cached."""
+"""A cache keeps at least so many items and pages, at most twice as many. A longer read is not cached."""
 
 
 class RecentCache(Generic[V]):
@@ -93,8 +93,9 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
     By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
     before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
-    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`. `sizes` are
-    the tokens of the items that every request shows.
+    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`;
+    `detached_members` and `late_sums` are as in `Segment`. `sizes` are the tokens of the items that every
+    request shows.
     """
 
     start: int

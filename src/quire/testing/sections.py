@@ -30,7 +30,7 @@ from quire.testing.templates import (
 from quire.tokens import Budget
 
 WIRES = st.sampled_from([(wire, model) for wire, models in MODELS.items() for model in models])
-_NAMED = st.sampled_from([(wire, models[0]) for wire, models in MODELS.items()])
+_FIRST_MODELS = st.sampled_from([(wire, models[0]) for wire, models in MODELS.items()])
 _NUMBERS = st.integers(0, 41)
 
 NOTES = [
@@ -80,7 +80,7 @@ class SectionLaws:
     """The laws of a section. A subclass sets `sections`, and pytest runs them.
 
     The sections are asked with the view of a random conversation under the name `main`, a pool, tools and an
-    inbox, each of which may be empty. `ask.memory` is None. Give a section that needs a service a fake one.
+    inbox, each of which may be empty. `ask.memory` is None. If a section needs a service, give it a fake.
     """
 
     sections: ClassVar[Sequence[Section]] = ()
@@ -98,7 +98,9 @@ class SectionLaws:
             assert not changes, (
                 f"{section.name} returns other items to the same ask, with another {' and '.join(changes)}"
             )
-            assert {type(item) for item in items} <= KINDS, f"{section.name} returns no items"
+            assert {type(item) for item in items} <= KINDS, (
+                f"{section.name} returns something that is no item"
+            )
             assert len({item.id for item in items}) == len(items), f"{section.name} returns an id twice"
             assert settings_of(section).name == section.name, (
                 f"the settings of {section.name} have another name"
@@ -126,7 +128,7 @@ class SectionLaws:
         before: dict[int, list[Item]] = {}
         for number, op in enumerate(op for op in ops if op[0] < CONTENT_OPS):
             apply_ops([op], transcript, author)
-            for index, section in enumerate(self._lists()):
+            for index, section in enumerate(self._other_sections()):
                 stability = settings_of(section).stability
                 if stability == "volatile":
                     continue
@@ -174,7 +176,7 @@ class SectionLaws:
     def test_a_context_is_within_budget_or_the_sections_to_blame_are_named(
         self, data: st.DataObject, ops: list[Op], now: int, later: list[Op], at: int
     ) -> None:
-        template = data.draw(templates(self._lists()), "template")
+        template = data.draw(templates(self._other_sections()), "template")
         view, fork = fork_history(ops, later, at)
         ask = ask_for(view, now, fork)
         try:
@@ -205,7 +207,7 @@ class SectionLaws:
     def test_every_candidate_is_on_the_receipt_once_with_a_reason(
         self, data: st.DataObject, ops: list[Op], later: list[Op], at: int
     ) -> None:
-        template = data.draw(templates(self._lists()), "template")
+        template = data.draw(templates(self._other_sections()), "template")
         view, fork = fork_history(ops, later, at)
         ask = ask_for(view, 0.0, fork)
         try:
@@ -232,11 +234,11 @@ class SectionLaws:
             assert entry.tokens == sizes.get(entry.item_id, entry.tokens), f"{entry} has wrong tokens"
 
     @examples()
-    @given(st.data(), OPS, _NAMED, OPS, st.integers(0, 40))
+    @given(st.data(), OPS, _FIRST_MODELS, OPS, st.integers(0, 40))
     def test_no_provider_refuses_a_context_and_the_same_ask_gives_the_same_request(
         self, data: st.DataObject, ops: list[Op], wire: tuple[str, str | None], later: list[Op], at: int
     ) -> None:
-        template = data.draw(templates(self._lists()), "template")
+        template = data.draw(templates(self._other_sections()), "template")
         view, fork = fork_history(ops, later, at)
         ask = ask_for(view, 0.0, fork)
         try:
@@ -252,7 +254,7 @@ class SectionLaws:
         same = again.render(wire[0], model=wire[1]).payload == rendered.payload
         assert same, "the same ask gives another request"
 
-    def _lists(self) -> list[Section]:
+    def _other_sections(self) -> list[Section]:
         """The sections that are not histories: the templates have their own histories."""
         return [section for section in self.sections if not isinstance(section, History)]
 
@@ -260,7 +262,7 @@ class SectionLaws:
 def _changes(items: Sequence[Item], others: Sequence[Item]) -> list[str]:
     """The fields in which items differ from others, such as `created_at`."""
     if [type(item) for item in items] != [type(other) for other in others]:
-        return ["number or other kinds"]
+        return ["number or kind"]
     pairs = [
         (item, other, field)
         for item, other in zip(items, others, strict=True)
