@@ -116,7 +116,7 @@ async def test_a_stream_that_breaks_off_leaves_what_came(
 @in_loop
 async def test_a_connection_that_hangs_at_once_is_tried_again(server: Stage, wire: str) -> None:
     scene = server.scene(Exchange.wait, says(wire, "Here", " I am."))
-    patient: Any = {"timeout": Timeouts(total=None), "retries": Retries(times=9, first=0.0)}
+    patient: Any = {"timeout": Timeouts(total=None), "retries": Retries(times=20, first=0.0)}
     async with model_at(scene, wire, **patient) as model, hurried(scene):
         assert text_of(await answered(model, "streamed")) == "Here I am."
 
