@@ -7,10 +7,11 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
 
-from quire import Budget, Template
-from quire.errors import Forgotten
-from quire.items import Note
+from quire import Agent, Budget, Template, tool
+from quire.errors import Conflict, Forgotten
+from quire.items import Note, ToolCall
 from quire.memory import Knowledge, Memory, Recall, recalled
+from quire.models import Scripted
 from quire.sections import History
 from quire.session import Job, Session, erase_scopes, wait_for
 from quire.stores import Store
@@ -73,6 +74,12 @@ def test_no_string_of_an_erased_scope_is_in_a_file(tmp_path: Path, ending: str) 
         assert "I stay." in str(Session.open(scope="shop/bob", conversation="q3", store=store).view()[0])
 
 
+STREAMED = {
+    "object": "chat.completion.chunk",
+    "choices": [{"index": 0, "delta": {"role": "assistant", "content": "It is heliotrope."}}],
+}
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("by", ["this process", "another"])
 @pytest.mark.parametrize("sent", ["built", "rendered", "streamed"])
@@ -93,16 +100,36 @@ def test_what_a_turn_has_of_an_erased_scope_is_not_written_again(
     eraser = store if by == "this process" else Store.open(path)
     assert len(list(erase_scopes(eraser, ["ana"]))) >= 2
     with pytest.raises(Forgotten):
-        if sent == "built" and by == "this process":
+        if sent == "built":
             context.render("openai")
-        elif sent == "built":
-            context.render("openai")
-            context.sent()
         elif sent == "streamed":
-            list(session.listen(iter([answer("It is heliotrope.")]), sent=context))
+            list(session.listen(iter([STREAMED]), sent=context))
         else:
             session.record(answer("It is heliotrope."), sent=context)
     eraser.close()
     store.close()
     assert "heliotrope" not in left_in(tmp_path)
     assert list(Session.open("ana/now", store=path).view()) == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("by", ["this process", "another"])
+def test_a_tool_that_erases_the_scope_ends_its_turn_and_nothing_is_left(
+    tmp_path: Path, ending: str, by: str
+) -> None:
+    path = tmp_path / f"chats.{ending}"
+    store = Store.open(path)
+    eraser = store if by == "this process" else Store.open(path)
+
+    @tool
+    def erase() -> str:
+        list(erase_scopes(eraser, ["ana"]))
+        return "The heliotrope is gone."
+
+    model = Scripted([[ToolCall("c1", "erase", "{}")], "The word was heliotrope."])
+    agent = Agent(Session.open("ana/now", store=store), model=model, tools=[erase])
+    with pytest.raises((Conflict, Forgotten)):
+        agent.ask_sync("Erase me. My word is heliotrope.")
+    eraser.close()
+    store.close()
+    assert "heliotrope" not in left_in(tmp_path)

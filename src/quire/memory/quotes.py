@@ -136,11 +136,11 @@ class SelectedQuotes(Selection):
         quotes: Sequence[Quote] = (),
         items: tuple[Item, ...] = (),
         remarks: Mapping[Key, str] = MappingProxyType({}),
-        not_shown: str = "",
+        why_none: str = "",
     ) -> None:
-        """`not_shown` is the reason of quotes that are not shown; if empty, others ranked higher."""
+        """`why_none` is the reason if no quote is shown; otherwise others ranked higher."""
         self.items, self.quotes = items, quotes
-        self.all_quotes, self._remarks, self._not_shown = all_quotes, remarks, not_shown
+        self.all_quotes, self._remarks, self._why_none = all_quotes, remarks, why_none
 
     def __len__(self) -> int:
         return len(self.quotes)
@@ -158,7 +158,7 @@ class SelectedQuotes(Selection):
         """Yield every quote as a message of its own."""
         for quote in self.all_quotes:
             is_shown = quote.key in self.keys
-            reason = self.reason(quote) if is_shown else self._not_shown
+            reason = self.reason(quote) if is_shown else self._why_none
             yield Candidate(_message(quote), is_shown, reason, quote.source, quote.origin)
 
 
@@ -167,7 +167,7 @@ class Quotes(Candidates):
 
     It shows at most `limit` of them, in at most `tokens` tokens, between the lines `opening` and `closing`.
     Quotes are data, so the block is a user message. A sequence may create its quotes on demand. `turn` is the
-    id of the message for which they were found.
+    id of the message for which they were found. With `why_none`, none is shown, for that reason.
     """
 
     def __init__(
@@ -180,9 +180,9 @@ class Quotes(Candidates):
         limit: int | None = None,
         tokens: int | None = None,
         turn: str = "",
-        not_shown: str = "",
+        why_none: str = "",
     ) -> None:
-        self.turn, self._not_shown = turn, not_shown
+        self.turn, self._why_none = turn, why_none
         self.quotes, self._name, self._limit, self._tokens = quotes, name, limit, tokens
         self._opening, self._closing = opening, closing
         self._lengths: dict[str, int] = {}
@@ -218,6 +218,8 @@ class Quotes(Candidates):
 
         With more tokens it shows the same quotes, not shorter, and perhaps more.
         """
+        if self._why_none:
+            return SelectedQuotes(self.quotes, why_none=self._why_none)
         room = min((limit for limit in (tokens, self._tokens) if limit is not None), default=None)
         unseen = islice(self._unseen(is_shown, earlier), self._limit)
         if room is None:
@@ -230,7 +232,7 @@ class Quotes(Candidates):
             if count(block) <= room:
                 return SelectedQuotes(self.quotes, chosen, (block,), self._remarks(chosen))
             steps.pop()  # a block may be a little longer than its lines one by one
-        return SelectedQuotes(self.quotes, not_shown=self._not_shown)
+        return SelectedQuotes(self.quotes)
 
     def again(
         self, items: Sequence[Item], is_shown: IsShown | None = None, earlier: Sequence[Selection] = ()

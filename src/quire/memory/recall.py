@@ -98,13 +98,15 @@ class Recall(Settings):
         )
         quotes = await RECALLING.do(run_with_loop, asyncio.get_running_loop(), find)
         turn = "" if question is None else question.id
-        limit, not_shown = (0, _TOO_WEAK) if is_weak(quotes) else (self._limit, "")
+        why_none = _TOO_WEAK if is_weak(quotes) else ""
         return Quotes(
-            quotes, name=self.name, limit=limit, tokens=self._tokens, turn=turn, not_shown=not_shown
+            quotes, name=self.name, limit=self._limit, tokens=self._tokens, turn=turn, why_none=why_none
         )
 
 
 _TOO_WEAK = "it has too little of the question, so the question is likely about something else"
+"""The reason of every quote if none is shown."""
+
 _EARLIER = "earlier"
 """The remark on an outdated quote."""
 
@@ -136,9 +138,9 @@ def recalled(
     The tiers `recent`, `working` and `episodes` are of one conversation and need no question. Several tiers
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
-    after `until`, so that quotes stay the same during a turn. With `evident`, the result is weak if the best
-    match is: a prompt may have nothing to do with the record. With `trust`, there is nothing below that
-    origin.
+    after `until`, so that quotes stay the same during a turn. With `evident`, the result `is_weak` if the
+    best match is: the question may have nothing to do with the record. With `trust`, there is nothing below
+    that origin.
     """
     chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
@@ -170,11 +172,11 @@ def recalled(
 
     if documents or chosen == ("knowledge",):
         return quotes("knowledge")
-    rows = {
-        tier: [quote for quote in found if not is_below(quote.origin, trust or "external")]
-        for tier in chosen
-        if not is_weak(found := quotes(tier))
-    }
+    rows: dict[Tier, list[Quote]] = {}
+    for tier in chosen:
+        found = quotes(tier)
+        if not is_weak(found):
+            rows[tier] = [quote for quote in found if not is_below(quote.origin, trust or "external")]
     answers = {quote.key: quote for quote in rows.get("knowledge", ())}
     return list(_in_turns(list(rows.values()), answers))
 

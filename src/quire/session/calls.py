@@ -59,11 +59,11 @@ class Cancelled(Conflict):
 
 
 def check_open(state: State, calls: Collection[ToolCall]) -> None:
-    """Raise `Conflict` if one of some calls has a result."""
+    """Raise `Conflict` if one of some calls is not open any more."""
     open_ids = {call.id for call in state.pending()}
     for call in calls:
         if call.id not in open_ids:
-            raise Conflict(f"call {cut(call.call_id)!r} was answered by another first")
+            raise Conflict(f"call {cut(call.call_id)!r} is not open any more: it was answered or removed")
 
 
 def is_running(state: State, call: ToolCall) -> bool:

@@ -288,9 +288,8 @@ class _PageLoader:
         """The items at some positions. Those that are not in memory are read together."""
         versions = self._versions_at(positions)
         needed = self._needed_items.items
-        item_by_version = {
-            version: needed.pop(version, None) for version in versions
-        }  # the caller caches them
+        # The caller caches the items.
+        item_by_version = {version: needed.pop(version, None) for version in versions}
         missing = [version for version, item in item_by_version.items() if item is None]
         if missing:
             read = self._store.read_at(self._place, missing)

@@ -25,7 +25,7 @@ from quire.errors import Forgotten, InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Hide, Item, Note, Summary, ToolCall, ToolResult, Undo, new_id
 from quire.memory import Memory, on_removed
 from quire.session.entries import AcceptedJob, forgotten_job, job_entry
-from quire.session.log import CLAIMS, Entries, Log, note_removed_place, open_log
+from quire.session.log import CLAIMS, Entries, Log, notice_removal, open_log
 from quire.session.pool import handle_of
 from quire.session.state import PendingJob, State, Written, is_accepted_job, sources_of
 from quire.state import Transcript
@@ -189,7 +189,7 @@ def remove_conversations(store: Store, versions: Mapping[Place, int]) -> Iterato
                 Memory.remove_forgotten(store, scope)
             for place in places:
                 store.remove(place)
-                note_removed_place(store, place)
+                notice_removal(store, place)
                 yield place
             if all(name == LINKS for name in store.conversations(scope)):
                 store.remove(Place(scope, LINKS))

@@ -719,7 +719,7 @@ def open_log(store: Store, place: Place, *, catches_up: bool = True) -> Log:
     return log
 
 
-def note_removed_place(store: Store, place: Place) -> None:
+def notice_removal(store: Store, place: Place) -> None:
     """Let the log of a place, if it is open in this process, notice that its conversation was removed."""
     cache: _LogCache = store.attached.setdefault("session", _LogCache())
     log = cache.open.get(place)

@@ -8,7 +8,7 @@ import msgspec
 from quire.errors import InvalidValue, UnknownId, cut
 from quire.memory import KNOWLEDGE, Knowledge, Memory, is_reserved
 from quire.session.jobs import open_jobs
-from quire.session.log import note_removed_place
+from quire.session.log import notice_removal
 from quire.stores import Place, Store, named_scope
 
 _PASSES = 3
@@ -63,7 +63,7 @@ def erase_scopes(store: Store, scopes: Sequence[str]) -> Iterator[Place]:
                 for name in sorted(store.conversations(scope), reverse=True):  # a fork before its parent
                     place = Place(scope, name)
                     store.remove(place)
-                    note_removed_place(store, place)
+                    notice_removal(store, place)
                     yield place
             with suppress(InvalidValue):  # encrypted with another key
                 Memory.remove_forgotten(store, scope)
