@@ -10,7 +10,8 @@ import math
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from quire.items import MAX_TEXT, Image, Note, ToolResult
 from quire.session import Adding, Session, hook
 from quire.state import Pool
 from quire.stores import MemoryStore
+from quire.stores.threads import DaemonThreads
 from tests.agent.tools.kinds import Point
 from tests.agent.tools.running import ran
 
@@ -244,8 +246,8 @@ def test_a_tool_that_takes_too_long_is_stopped_or_left_behind() -> None:
     stopped = ran(tool(slow, timeout=0.05))
     assert stopped.stop_reason == "timeout" and stopped.is_error and ended == ["tidied up"]
     assert "within 0.05 seconds. It was stopped" in str(stopped.content)
-    left = ran(tool(plain, timeout=0.05))
-    assert not release.is_set() and "may still be running" in str(left.content) and left.has_begun
+    left = next(out for s in (0.05, 0.5, 5, 50) if (out := ran(tool(plain, timeout=s))).has_begun)
+    assert not release.is_set() and "may still be running" in str(left.content)
 
     async def main() -> Outcome:
         outcome = await run(tool(stubborn, timeout=0.05))
@@ -253,6 +255,21 @@ def test_a_tool_that_takes_too_long_is_stopped_or_left_behind() -> None:
         return outcome
 
     assert "It was told to stop and did not" in str(asyncio.run(main()).content)
+
+
+def test_a_tool_that_times_out_before_it_begins_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, called = list[Callable[[], object]](), list[str]()
+
+    def submit(_: DaemonThreads, work: Callable[..., object], *args: object) -> Future[object]:
+        waiting.append(partial(work, *args))
+        return Future()
+
+    monkeypatch.setattr(DaemonThreads, "submit", submit)
+    outcome = ran(tool(lambda: called.append("paid"), name="pay", description="Pay.", timeout=0.01))
+    assert (outcome.stop_reason, outcome.has_begun) == ("timeout", False)
+    assert "It had not begun, and was not run." in str(outcome.content)
+    waiting[0]()
+    assert not called
 
 
 def test_a_process_does_not_wait_for_a_tool_that_hangs() -> None:

@@ -1,7 +1,7 @@
 """Calling a tool: every error of the tool or of the model becomes an outcome that the model can read.
 
 A plain function, or plain generator, runs in a thread. A thread cannot be stopped: after a timeout it keeps
-running, and its output is ignored.
+running, and its output is ignored. A function that had not begun by then is not called.
 """
 
 import asyncio
@@ -115,6 +115,8 @@ class _Call:
         def work() -> None:
             try:
                 self._has_begun = True
+                if self._output.is_closed:  # it timed out before a thread was free
+                    return
                 value = self._function()
                 if isawaitable(value) or _is_async(value):
                     pending.append(value)
@@ -177,7 +179,9 @@ class _Call:
 
     def _timed_out(self, has_stopped: bool) -> Outcome:
         words = f"The tool did not finish within {self._tool.timeout:g} seconds."
-        if self._tool.kind == "plain":
+        if not self._has_begun:
+            words += " It had not begun, and was not run."
+        elif self._tool.kind == "plain":
             words += " It cannot be stopped and may still be running: it may yet take effect."
         elif not has_stopped:
             words += " It was told to stop and did not: it may yet take effect."
