@@ -183,15 +183,15 @@ def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
     Masked and pinned results stay, and those in the group of a pending call.
     """
     replaceable: list[_Replaceable] = []
-    left, number, log = view.counted(savings), 0, view.log
+    unread_savings, number, log = view.counted(savings), 0, view.log
     stays = view.held_groups()
     results = (item for item in reversed(view) if isinstance(item, ToolResult))
-    while left > 0:
+    while unread_savings > 0:  # older results have no shorter stub
         result = next(results)
         saved, position = shown_tokens(view, result, savings), view.position(result.id)
         if saved and log.item(position) is result and log.head(position) not in stays:
             replaceable.append(_Replaceable(number, result, saved))
-        left, number = left - saved, number + 1
+        unread_savings, number = unread_savings - saved, number + 1
     return replaceable[::-1]
 
 
