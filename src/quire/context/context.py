@@ -130,6 +130,7 @@ def _masked(fitted: Fitted) -> int:
     if view is None or not view.was_edited:
         return 0
     runs = (run for _, run in view.shape.runs(fitted.shown.start))
+    # The run of a mask has the masked position; that of a summary is empty.
     return sum(run.by >= 0 and run.start < run.stop and not run.pinned for run in runs)
 
 
