@@ -175,7 +175,7 @@ def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | N
     """Return a plan that spares the groups that a person has brought back by an undo.
 
     Such a plan is for the other groups, in the room that the spared ones leave. If none makes the view fit,
-    the plan covers all groups, and is `forced`.
+    the plan covers the spared groups too, and is `forced`.
     """
     plan = compactor.plan(view, room)
     undone = undone_groups(view) if plan is not None else set[int]()

@@ -1,4 +1,4 @@
-"""The proof of a summary: adds to it what it lost of its items, as lines, letter for letter.
+"""The proof of a summary adds what the summary lost of its items, as lines, letter for letter.
 
 A model that summarizes keeps decisions, and loses identifiers, numbers and open tasks. These are found by
 rules. The model is not asked again: it would read everything once more, and may lose the same again.

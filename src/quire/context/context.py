@@ -134,10 +134,6 @@ def _masked(fitted: Fitted) -> int:
     return sum(run.by >= 0 and run.start < run.stop and not run.pinned for run in runs)
 
 
-def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
-    return {line.section: line.tokens for line in _lines(fitted, counter)}
-
-
 class Split(NamedTuple):
     """A history that is split in two by quotes beside the question."""
 
@@ -183,7 +179,7 @@ class Context:
         self.model = model
         self.items, self.plan, self.split = _joined(fitted, key)
         self.tokens: Mapping[str, int] = {
-            name: tokens for part in fitted for name, tokens in _tokens(part, receipt.counter).items()
+            line.section: line.tokens for part in fitted for line in _lines(part, receipt.counter)
         }
         self.cuts: Mapping[str, Cut] = {part.name: part.cut for part in fitted if part.cut}
         self.selected: Selected = {

@@ -256,9 +256,6 @@ class Index:
         self._changed.add(number)
         self.changes += 1
 
-    def _transcript(self, leaf: Leaf) -> _Transcript | None:
-        return self._sources.get(leaf.source, {}).get(leaf.transcript)
-
     # Asking
 
     def search(
@@ -300,7 +297,7 @@ class Index:
     def neighbours(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
         """Return the leaves before and after a leaf, in order."""
         with self.lock:
-            transcript = self._transcript(leaf)
+            transcript = self._sources.get(leaf.source, {}).get(leaf.transcript)
             if transcript is None or leaf.stretch not in transcript.rows:
                 return []
             own = transcript.rows[leaf.stretch] * ROW + leaf.order

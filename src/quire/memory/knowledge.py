@@ -50,7 +50,7 @@ _listeners: list[Listener] = []
 
 
 def is_reserved(conversation: str) -> bool:
-    """Whether a conversation belongs to Quire, as that of the documents does."""
+    """Whether a conversation is reserved for data of Quire's own, such as documents."""
     return conversation.startswith(_RESERVED)
 
 

@@ -218,7 +218,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
 def score(
     words: Sequence[Word], postings: Postings, within: Set[int] | None, without: Set[int] = frozenset()
 ) -> Scores:
-    """The scores of exchanges: each is the sum, over the words, of the score of the best term of a word.
+    """The scores of exchanges: each is a sum over the words, in which a word counts with its best term.
 
     Only leaves `within` are read; those in `without` are ignored.
     """
