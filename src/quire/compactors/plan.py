@@ -118,7 +118,7 @@ def checked_compactor(compactor: Any) -> Compactor:
 
 
 class Cascade:
-    """Asks each compactor in turn about what the ones before it leave, and joins their plans.
+    """Asks each compactor in turn for a plan for what the ones before it leave, and joins the plans.
 
     A summary comes last, because its size is not known in advance. A compactor is skipped if its summary
     would not make the view fit, or if it raises `Irreducible`; that error is raised if no other compactor

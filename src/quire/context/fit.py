@@ -278,10 +278,10 @@ class _Fit:
 
     def fitted(self) -> tuple[Fitted, ...]:
         whole = [self._whole(index) for index in range(len(self._pieces))]
-        once = self._each_once(whole)
-        is_within = all(part.counted <= self._maximum(index) for index, part in enumerate(once))
-        if is_within and _total(once) <= self._room:
-            selected = self._with_candidates(once, within=False)
+        each_once = self._each_once(whole)
+        is_within = all(part.counted <= self._maximum(index) for index, part in enumerate(each_once))
+        if is_within and _total(each_once) <= self._room:
+            selected = self._with_candidates(each_once, within=False)
             # A cut stays if the whole history would fit only until the candidates fill their room.
             was_cut = any(self._since_last_cut(i)[0] for i in self._elastic)
             unused = self._unused_by_candidates(selected) if self._candidate_room and was_cut else 0
@@ -559,7 +559,7 @@ class _Fit:
         for index in sorted(range(len(parts)), key=lambda index: parts[index].shown.view is None):
             part = parts[index]
             if earlier or part.shown.view is None:
-                unseen = {item.id: item for item in reversed([*part.shown])}
+                unseen = {item.id: item for item in reversed([*part.shown])}  # of equal ids the first
                 for shown in earlier:
                     unseen = {item_id: item for item_id, item in unseen.items() if item_id not in shown}
                 if len(unseen) < len(part.shown):

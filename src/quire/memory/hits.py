@@ -9,7 +9,7 @@ from quire.memory.ranking import Question
 from quire.memory.times import shown_at
 from quire.memory.words import related, terms, words_by_term
 
-_LENT_BEFORE, _LENT_AFTER = 2, 1
+_NEIGHBOURS_BEFORE, _NEIGHBOURS_AFTER = 2, 1
 _MOST_WORDS, _LONGEST_WORD = 6, 40
 _AROUND_A_WORD = ".,;:!?\"'()[]{}<>*_`\u201c\u201d\u2018\u2019\u2026"
 
@@ -73,7 +73,7 @@ class SearchResult:
         if own:
             yield f"has {_listed(own.values())}"
         near = dict[str, str]()
-        for neighbour in self.neighbours(leaf, _LENT_BEFORE, _LENT_AFTER):
+        for neighbour in self.neighbours(leaf, _NEIGHBOURS_BEFORE, _NEIGHBOURS_AFTER):
             if (neighbour.source, neighbour.key) not in question.asked_in:
                 near = self._matched(neighbour) | near
         if lent := [near[term] for term in question.terms if term in near and term not in own]:

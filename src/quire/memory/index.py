@@ -548,7 +548,7 @@ class _Search:
         return sum(worth for word, worth in matches.items() if word in newer_matches) / sum(matches.values())
 
     def _matches(self, leaf: int, *, by_own_words: bool = False) -> dict[int, float]:
-        """The words of the question that a leaf has, by place, each with its weight."""
+        """The weights of the question's words in a leaf, by place; `by_own_words` ignores related words."""
         has, own = self._postings.__getitem__, self._asked if by_own_words else None
         return {
             nth: max(weights)

@@ -96,7 +96,7 @@ class Quote(NamedTuple):
         return self.made_of or self.covers
 
     def is_of(self, item: Item) -> bool:
-        """Whether it quotes an item with the id of its first.
+        """Whether an item that has the id of the first quoted item is that item.
 
         Two conversations may use one id for two items, and a merge may record an item again at another time.
         """

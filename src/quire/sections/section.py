@@ -48,7 +48,7 @@ Count = Callable[[Item], int]
 """Returns the tokens of one item."""
 
 IsShown = Callable[[Sequence[str], Callable[[Item], bool]], bool]
-"""Whether one of several ids is shown, and the item with the first id passes a test."""
+"""Takes ids and a test; returns whether one of the ids is shown and the item with the first id passes."""
 
 TURN = "quire.turn"
 """The key in the `extras` of a block of quotes. Its value is the turn for which the block was made."""
