@@ -89,7 +89,12 @@ def test_long_history_is_searched_the_same_way_however_it_came(
 
 def narrow(patched: pytest.MonkeyPatch, *, few: int, read: int, chosen: int) -> None:
     """Treat a short history as a long one."""
-    for name, value in {"FEW": few, "_MAX_READ": read, "_CHOSEN": chosen, "_MAX_FOUND": 2 * chosen}.items():
+    for name, value in {
+        "FEW": few,
+        "_MAX_READ": read,
+        "_MAX_BLOCKS": chosen,
+        "_MAX_FOUND": 2 * chosen,
+    }.items():
         patched.setattr(ranking, name, value)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from quire.items import Item, Message, ToolCall, ToolResult
 
 _MAX_FIELDS = 400
-"""The fields that are read of one item, at most."""
+"""At most so many fields of an item are read."""
 
 _LONGEST_VALUE = 80
 """Characters after which a value is cut."""
@@ -35,7 +35,7 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 
-_OPAQUE = re.compile(
+_IDENTIFIER_VALUE = re.compile(
     r"""(?:
         (?!\d{4}-\d\d-\d\dT)(?=\S*\d)(?=\S*[A-Za-z_#/@])\S{3,64} | \d{5,32} | \d[\d-]{5,}\d
       | \S+@\S+\.\w+ | \S*/\S+
@@ -65,11 +65,11 @@ class Field(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _is_identifier(value: str) -> bool:
-    return _OPAQUE.fullmatch(value) is not None
+    return _IDENTIFIER_VALUE.fullmatch(value) is not None
 
 
 def is_word_in(value: str, text: str) -> bool:
-    """Whether a text has a value as a whole word: `bk-12` is none in `bk-120` or `bk-12-3`."""
+    """Whether a value is a whole word in a text: `bk-12` is not one in `bk-120` or `bk-12-3`."""
     at = text.find(value)
     while at >= 0:
         before, after = text[max(at - 1, 0) : at], text[at + len(value) : at + len(value) + 1]

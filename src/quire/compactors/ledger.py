@@ -22,7 +22,7 @@ Pointer = Callable[[Item], str]
 
 
 def no_pointer(item: Item) -> str:
-    """Return no handle, where there is no tool that reads back."""
+    """Return no handle, because no tool reads items back."""
     return ""
 
 
@@ -54,10 +54,10 @@ _SHORT_FORM_SCORE = 1.5
 """The least score of a field in a short form."""
 
 _REPEATED = 0.8
-"""Taken off the score of a field of a call that may write, if another result has the value too."""
+"""Taken off the score of a field in the result of a call that may write, if another result has its value."""
 
 _CREATED = 1.5
-"""Added to the score of an identifier of a call that may write: it may name what the call created."""
+"""Added to the score of an identifier in such a result: it may name what the call created."""
 
 _LONGEST_AMOUNT = 5
 """Digits of an amount, at most; longer numbers are identifiers."""
@@ -87,14 +87,14 @@ class Evidence:
     """
 
     def __init__(self, items: Iterable[Item]) -> None:
-        self._used, self._wanted, self._results = dict[str, int](), set[str](), Counts[str]()
+        self._used, self._wanted, self._results = set[str](), set[str](), Counts[str]()
         labels: dict[str, set[str]] = {}
         texts: list[str] = []
         for item in items:
             if isinstance(item, ToolCall):
                 for field in fields_of(item):
                     key = field.value.casefold()
-                    self._used[key] = self._used.get(key, 0) + 1
+                    self._used.add(key)
                     self._wanted |= {field.label, *labels.get(key, ())}
             elif isinstance(item, ToolResult):
                 for field in fields_of(item):
@@ -162,11 +162,12 @@ def short_form(
 def _best(fields: Sequence[Field], evidence: Evidence, tokens: int, least: float) -> list[Field]:
     """Return the fields with the best scores that fit, in their order; each value once."""
     chosen, seen, labels = set[int](), set[tuple[str, str]](), set[tuple[str, str]]()
-    for score, place in sorted((-evidence.score(field), place) for place, field in enumerate(fields)):
+    scores = [evidence.score(field) for field in fields]
+    for place in sorted(range(len(fields)), key=scores.__getitem__, reverse=True):
+        if scores[place] < least:
+            break
         field = fields[place]
         cost = _tokens(field, labels)
-        if -score < least:
-            break
         if cost <= tokens and (field.label, field.value) not in seen:
             tokens -= cost
             chosen.add(place)
@@ -200,7 +201,7 @@ def _quoted(line: str) -> str:
 
 
 class Line:
-    """A line of a block: a head that names its source, and some of the fields of that."""
+    """A line of a block: a head that names its source, and some fields of this source."""
 
     head: str
     text: str
@@ -211,7 +212,7 @@ class Line:
     is_required = False
     """Whether the line is there even if none of its fields scores enough."""
     is_dropped_last = False
-    """Whether other lines are dropped before it where there is no room for all."""
+    """Whether it stays longer than other lines if there is no room for all."""
 
     def __init__(self) -> None:
         self.chosen: set[int] = set()
@@ -323,7 +324,7 @@ def ledger_of(
 ) -> tuple[str, list[str]] | None:
     """Return a ledger of the items left out, in at most `tokens` tokens, and the ids of its sources.
 
-    It repeats nothing that the items `shown` say. None if there is nothing else.
+    It repeats nothing that the items `shown` say. None if nothing remains.
     """
     lines = lines_of(left_out, pointer)
     opening = OPENING + _READ_BACK_HINT if any(line.handle for line in lines) else OPENING
@@ -332,15 +333,16 @@ def ledger_of(
 
 def lines_of(items: Iterable[Item], pointer: Pointer = no_pointer) -> list[CallLine]:
     """Return a line for each call; calls with equal arguments share one."""
-    lines: dict[object, CallLine] = {}
-    waiting: dict[str, CallLine] = {}
+    line_by_key: dict[object, CallLine] = {}
+    waiting: dict[str, CallLine] = {}  # by the id of the call
     for item in items:
         if isinstance(item, ToolCall):
             key = call_key(item)
-            waiting[item.call_id] = lines[key] = CallLine(item, pointer, lines.pop(key, None))
+            line = CallLine(item, pointer, line_by_key.pop(key, None))
+            waiting[item.call_id] = line_by_key[key] = line
         elif isinstance(item, ToolResult) and item.call_id in waiting:
             waiting.pop(item.call_id).add_result(item)
-    return [*lines.values()]
+    return [*line_by_key.values()]
 
 
 def render_lines(

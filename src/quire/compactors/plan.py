@@ -118,7 +118,7 @@ def checked_compactor(compactor: Any) -> Compactor:
 
 
 class Cascade:
-    """Asks each compactor in turn about what the ones before it leave, and joins their plans.
+    """Asks each compactor in turn for a plan for what the ones before it leave, and joins the plans.
 
     A summary comes last, because its size is not known in advance. A compactor is skipped if its summary
     would not make the view fit, or if it raises `Irreducible`; that error is raised if no other compactor
@@ -174,8 +174,8 @@ class Cascade:
 def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | None:
     """Return a plan that spares the groups that a person has brought back by an undo.
 
-    It is made for the rest, in the room that these groups leave. If no such plan makes the view fit, the plan
-    covers these groups too, and is `forced`.
+    Such a plan is for the other groups, in the room that the spared ones leave. If none makes the view fit,
+    the plan covers the spared groups too, and is `forced`.
     """
     plan = compactor.plan(view, room)
     undone = undone_groups(view) if plan is not None else set[int]()
@@ -190,7 +190,7 @@ def plan_around_undone(compactor: Compactor, view: View, room: Room) -> Plan | N
 
 
 def _plan_without(compactor: Compactor, view: View, room: Room, heads: Iterable[int]) -> Plan | None:
-    """Return a plan for all groups but some, in the room that these leave."""
+    """Return a plan that spares the groups with these heads, in the room that they leave."""
     log, end = view.log, view.end
     spared_heads = set(heads).difference(map(log.head, protected_positions(view)))
     spans = spans_over(view, (log.item(p) for head in spared_heads for p in log.group(head, end)))
@@ -284,16 +284,16 @@ def _as_by_model(edit: Edit) -> Edit:
 
 
 def _with_losses(text: str, plan: Plan, request: Request, view: View) -> str:
-    """Return a summary with what it lost of its items, except what else the view shows."""
+    """Return a summary and what it lost of its items, except what the view shows elsewhere."""
     if request.room is None:
         return text
-    own, counter = set(request.items), request.room.counter
-    without = view_after(view, plan.edits)
-    after = view_after(without, (Summary(text, request.spans),))
-    kept = [item for item in after if item.id not in own and not isinstance(item, Summary)]
+    summarised, counter = set(request.items), request.room.counter
+    before = view_after(view, plan.edits)
+    after = view_after(before, (Summary(text, request.spans),))
+    shown = [item for item in after if item.id not in summarised and not isinstance(item, Summary)]
     items = [view.get(item_id) for item_id in request.items]
-    replaced = without.tokens(counter) - after.tokens(counter) + counter.count(Summary(text))
-    return with_losses(text, items, kept, counter, min(request.size, replaced - 1))
+    replaced = before.tokens(counter) - after.tokens(counter) + counter.count(Summary(text))
+    return with_losses(text, items, shown, counter, min(request.size, replaced - 1))
 
 
 def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -> str | None:
@@ -309,6 +309,6 @@ def _fault_of(text: str, plan: Plan, request: Request, transcript: Transcript) -
     if request.room is None:
         return None
     counter = request.room.counter
-    without = view_after(now, plan.edits)
-    after = view_after(without, (Summary(text, request.spans),))
-    return None if after.tokens(counter) < without.tokens(counter) else TOO_LONG
+    before = view_after(now, plan.edits)
+    after = view_after(before, (Summary(text, request.spans),))
+    return None if after.tokens(counter) < before.tokens(counter) else TOO_LONG

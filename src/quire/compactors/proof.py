@@ -1,8 +1,7 @@
-"""The proof of a summary: lines with what the summary lost of its items are added to it, letter for letter.
+"""The proof of a summary adds what the summary lost of its items, as lines, letter for letter.
 
-A model that summarizes keeps decisions, and loses identifiers, numbers and open tasks. These are found
-without a model and added as lines. The model is not asked again: it would read everything once more, and may
-lose the same again.
+A model that summarizes keeps decisions, and loses identifiers, numbers and open tasks. These are found by
+rules. The model is not asked again: it would read everything once more, and may lose the same again.
 """
 
 import re
@@ -22,7 +21,7 @@ _LEAST_ROOM = 24
 _MAX_READ, _LONGEST = 8_000, 160
 """Characters of a message that are searched, and of a sentence that is added."""
 
-_ANSWER = 80
+_LONGEST_ANSWER = 80
 """Characters of the answer that is added to a question."""
 
 _OPEN, _CARRIED, _SAID = 6.0, 5.0, 2.0
@@ -84,16 +83,16 @@ class _Sentence(Line):
             yield _SAID + 0.3 * missing, 0
 
 
-def with_losses(text: str, items: Iterable[Item], kept: Iterable[Item], counter: Counter, size: int) -> str:
+def with_losses(text: str, items: Iterable[Item], shown: Iterable[Item], counter: Counter, size: int) -> str:
     """Return a summary of items with what it lost of them, in at most `size` tokens.
 
-    What the items `kept` in view say is not lost.
+    What the other items that are `shown` say is not lost.
     """
     items, left = list(items), size - counter.count(Summary(text))
     if left < _LEAST_ROOM:
         return text
     lines: list[Line] = [*_sentences(items), *lines_of(items)]
-    block = render_lines(lines, [*kept, Summary(text)], Evidence(items), counter, left, (ADDED, ""))
+    block = render_lines(lines, [*shown, Summary(text)], Evidence(items), counter, left, (ADDED, ""))
     return text if block is None else f"{text}\n\n{block[0]}"
 
 
@@ -118,5 +117,5 @@ def _answers(items: Iterable[Item]) -> dict[str, str]:
         if isinstance(item, Message) and item.role == "user":
             asked = item.id
         elif isinstance(item, Message) and item.role == "assistant" and asked and item.text.strip():
-            answers[asked] = " ".join(item.text.split())[:_ANSWER]
+            answers[asked] = " ".join(item.text.split())[:_LONGEST_ANSWER]
     return answers

@@ -85,7 +85,7 @@ def _size(view: View, item_id: str, counter: Counter) -> int:
 def _needed(view: View, result: ToolResult) -> Iterator[tuple[str, str]]:
     """Yield the items that a result shows to be needed, with the reason."""
     names = [name for name in result.extras.get(SOURCES, ()) if view.log.find(name, view.end) is not None]
-    if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # several may be a mere search
+    if len(names) == 1 and _is_missing(view.get(names[0]), _words(view)):  # a search finds several
         yield names[0], f"a call of {result.name} came back to it"
     if result.is_error:
         positions = view.log.group(view.log.head(view.position(result.id)), view.end)

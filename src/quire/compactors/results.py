@@ -14,7 +14,7 @@ from quire.compactors.ledger import only_reads
 from quire.compactors.plan import Plan, Room
 from quire.compactors.truncate import Size, checked_size, tokens_of
 from quire.errors import InvalidLimit, InvalidValue, Irreducible, cut
-from quire.items import Item, Mask, Note, OptionsMeta, Part, ToolCall, ToolResult, own_origin
+from quire.items import Item, Mask, Note, OptionsMeta, ToolCall, ToolResult, own_origin
 from quire.state import Pool, View, truncate, view_after, view_of_list
 from quire.tokens import Counter, Definition, Tally, note_text, whole
 
@@ -127,9 +127,9 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
 
     def _stub(self, counter: Counter, result: ToolResult) -> str | None:
         """Return the stub of a result, or None if it is small or has media."""
-        if counter.count(result) <= self.larger_than:
+        if counter.count(result) <= self.larger_than or any(not isinstance(p, str) for p in result.parts):
             return None
-        return self._moved(counter, result)[0].stub if all(map(_is_text, result.parts)) else None
+        return self._moved(counter, result)[0].stub
 
     def _moved(self, counter: Counter, result: ToolResult) -> tuple[Mask, Note]:
         """Return the mask of a result, and the note that keeps it."""
@@ -138,10 +138,6 @@ class Offload(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         key, origin = handle_for(result.id), own_origin(result)
         note = Note(result.text, key=key, description=about, agent_id=result.agent_id, origin=origin)
         return Mask(result.id, f"[{about}: kept as {note.key}, read_back brings it back]"), note
-
-
-def _is_text(part: Part) -> bool:
-    return isinstance(part, str)
 
 
 def handle_for(result_id: str) -> str:
@@ -183,15 +179,15 @@ def _replaceable(view: View, savings: Tally) -> list[_Replaceable]:
     Masked and pinned results stay, and those in the group of a pending call.
     """
     replaceable: list[_Replaceable] = []
-    left, number, log = view.counted(savings), 0, view.log
+    unread_savings, number, log = view.counted(savings), 0, view.log
     stays = view.held_groups()
     results = (item for item in reversed(view) if isinstance(item, ToolResult))
-    while left > 0:
+    while unread_savings > 0:  # older results have no shorter stub
         result = next(results)
         saved, position = shown_tokens(view, result, savings), view.position(result.id)
         if saved and log.item(position) is result and log.head(position) not in stays:
             replaceable.append(_Replaceable(number, result, saved))
-        left, number = left - saved, number + 1
+        unread_savings, number = unread_savings - saved, number + 1
     return replaceable[::-1]
 
 

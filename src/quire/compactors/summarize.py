@@ -152,22 +152,22 @@ class Summarize(Thresholds, frozen=True, kw_only=True):
         If the later half of them has no user message, they end between any two groups: fewer items could be
         too short for a summary that saves anything.
         """
-        counter, pending = room.counter, groups(items)
+        counter, item_groups = room.counter, groups(items)
         prompt = self._request(room, (), _said_by_user(view, items), size)
         counted = sum(map(counter.count, prompt))
-        first = next(n for n, group in enumerate(pending, 1) if not isinstance(group.items[0], Summary))
+        least = next(n for n, group in enumerate(item_groups, 1) if not isinstance(group.items[0], Summary))
         reach = 0
-        for group in pending:
+        for group in item_groups:
             lines = filter(None, (item_text(item, _longest(room)) for item in group.items))
             counted += sum(counter.count(Message("user", line)) for line in lines)
-            if reach >= first and counter.total(counted) + size > _window(room):
+            if reach >= least and counter.total(counted) + size > _window(room):
                 break
             reach += 1
-        if reach == len(pending):
+        if reach == len(item_groups):
             return items
-        later = range(reach, max(first - 1, reach // 2), -1)
-        end = next((n for n in later if is_user_message(pending[n].items[0])), reach)
-        part = {item.id for group in pending[:end] for item in group.items}
+        later = range(reach, max(least - 1, reach // 2), -1)
+        end = next((n for n in later if is_user_message(item_groups[n].items[0])), reach)
+        part = {item.id for group in item_groups[:end] for item in group.items}
         return [item for item in items if item.id in part]
 
 

@@ -64,7 +64,7 @@ class Receipt:
 
     def room(self, section: str) -> Room:
         """Return the room that a section has if the other sections stay as they are."""
-        # A compactor counts the visible items, without the results that rendering adds to them.
+        # A compactor does not count the results that rendering adds to the visible items.
         own = sum(fitted.counted - fitted.answers for fitted in self._fitted if fitted.name == section)
         others = self.tokens - self.counter.total(own)
         return Room(max(self.available - others, 0), self.counter)
@@ -87,9 +87,9 @@ class Receipt:
         return self._explanation.entries
 
     def explain(self, item: Item | str) -> Entry:
-        """Return what became of one candidate, given by itself or its id.
+        """Return what became of a candidate, which is an item or its id.
 
-        If items of two conversations have the id, the first visible one is meant.
+        If items of two conversations have the id, the entry is that of the first visible one.
         """
         return self._explanation.of(item)
 
@@ -130,11 +130,8 @@ def _masked(fitted: Fitted) -> int:
     if view is None or not view.was_edited:
         return 0
     runs = (run for _, run in view.shape.runs(fitted.shown.start))
+    # The run of a mask has the masked position; that of a summary is empty.
     return sum(run.by >= 0 and run.start < run.stop and not run.pinned for run in runs)
-
-
-def _tokens(fitted: Fitted, counter: Counter) -> dict[str, int]:
-    return {line.section: line.tokens for line in _lines(fitted, counter)}
 
 
 class Split(NamedTuple):
@@ -146,7 +143,7 @@ class Split(NamedTuple):
 
 
 class Observer(Protocol):
-    """Is told of the renderings of one context, and keeps the receipts of those that are sent."""
+    """Follows the renderings of one context, and keeps a receipt of each that is sent."""
 
     def rendered(self, context: "Context", rendered: Rendered, plan: CachePlan) -> None:
         """Remember a rendering."""
@@ -182,7 +179,7 @@ class Context:
         self.model = model
         self.items, self.plan, self.split = _joined(fitted, key)
         self.tokens: Mapping[str, int] = {
-            name: tokens for part in fitted for name, tokens in _tokens(part, receipt.counter).items()
+            line.section: line.tokens for part in fitted for line in _lines(part, receipt.counter)
         }
         self.cuts: Mapping[str, Cut] = {part.name: part.cut for part in fitted if part.cut}
         self.selected: Selected = {
@@ -249,17 +246,17 @@ def _joined(fitted: Sequence[Fitted], key: str | None) -> tuple[Scroll, CachePla
     after = [item for part in behind if part.selection is None for item in part.shown]
     history = fitted[middle].shown if fitted else Scroll()
     # Quotes stand beside the question only if no other section follows the history.
-    joined = _at_question(history, quoted) if quoted and not after else None
-    if joined is None:
+    at_question = _at_question(history, quoted) if quoted and not after else None
+    if at_question is None:
         after = [item for part in behind for item in part.shown]
-        joined = Scroll(history.before, history.view, history.start, tuple(after)), 0
-    history, follows = joined
-    split = Split(fitted[middle].name, follows) if follows else None
+        history, split = Scroll(history.before, history.view, history.start, tuple(after)), None
+    else:
+        history, split = at_question[0], Split(fitted[middle].name, at_question[1])
     scroll = Scroll((*before, *history.before), history.view, history.start, history.after)
     static = sum(len(part.shown) for part in takewhile(lambda part: part.stability == "static", fitted))
-    changing = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
-    volatile = next(changing, None)
-    slow = None if volatile is None else sum(len(part.shown) for part in fitted[:volatile])
+    volatile = (i for i, part in enumerate(fitted[:middle]) if part.stability == "volatile" and part.shown)
+    first_volatile = next(volatile, None)
+    slow = None if first_volatile is None else sum(len(part.shown) for part in fitted[:first_volatile])
     return scroll, CachePlan(static=static, slow=slow, key=key), split
 
 
@@ -284,8 +281,8 @@ def _at_question(shown: Scroll, quoted: Sequence[Item]) -> tuple[Scroll, int] | 
     follows = len(shown.before) - place + in_view
     if not (place and follows):
         return None
-    rows = (*shown.before[:place], *quoted, *shown.before[place:])
-    return Scroll(rows, view, shown.start), follows
+    items = (*shown.before[:place], *quoted, *shown.before[place:])
+    return Scroll(items, view, shown.start), follows
 
 
 def shared_prefix(earlier: Scroll, later: Scroll) -> int:

@@ -31,7 +31,7 @@ _REASONS = {
     "left out": "others ranked higher, or it is shown already",
 }
 
-_HELD = (
+_CUT_STAYS = (
     "it is before the cut of {name!r}, which stays where it is until the room is full, so that a prompt "
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
@@ -47,8 +47,8 @@ Identity = tuple[str, float]
 class Entry(NamedTuple):
     """What became of one candidate. `tokens` are those it takes, or would have taken.
 
-    `source` is the conversation or the document that a quote is from. `origin` is that of its least trusted
-    words.
+    `source` is the conversation or the document that a quote is from. `origin` is the least trusted origin of
+    its words.
     """
 
     item_id: str
@@ -110,7 +110,7 @@ class Part(NamedTuple):
     rule: str = ""
     shown: Sequence[Item] = ()
     view: View | None = None
-    """The view of a history."""
+    """The view of a history; `is_filtered` if the section shows a list of items taken from it."""
     is_filtered: bool = False
     cut: Cut | None = None
     free: int = 0
@@ -139,34 +139,34 @@ class Part(NamedTuple):
         return self._entry(item, "left out", self.rule, tokens, f"there was no room for all of {self.name!r}")
 
     def _with_reasons(self, rows: Sequence[tuple[int, Explained]]) -> list[Explained]:
-        """Return the entries of pairs of group and entry. Those before the cut get a reason with sizes.
+        """Return the entries of pairs of group and entry, with new reasons for those before the cut.
 
-        To show one of them, all items from it to the cut would have to fit into the free tokens.
+        To show one of these, all items from it to the cut would have to fit into the free tokens.
         """
         before_cut = [(group, row.entry) for group, row in rows if row.entry.rule == self.rule]
         if not (self.cut and self.free and before_cut):
             return [row for _, row in rows]
-        sizes: dict[int, int] = {}  # by group, the last one first
+        size_by_group: dict[int, int] = {}  # the last group first
         for group, entry in reversed(before_cut):
-            sizes[group] = sizes.get(group, 0) + entry.tokens
-        reason_of, counted, is_free = dict[int, str](), 0, True
-        reason = _HELD.format(name=self.name, free=self.free)
-        for group, size in sizes.items():
+            size_by_group[group] = size_by_group.get(group, 0) + entry.tokens
+        reason_by_group, counted, fits = dict[int, str](), 0, True
+        reason = _CUT_STAYS.format(name=self.name, free=self.free)
+        for group, size in size_by_group.items():
             counted += size
-            if is_free and counted > self.free:
-                is_free = False
+            if fits and counted > self.free:
+                fits = False
                 reason = _TOO_LARGE.format(name=self.name, needed=counted, free=self.free)
-            reason_of[group] = reason
-        reasons = {entry.item_id: reason_of[group] for group, entry in before_cut}
+            reason_by_group[group] = reason
+        reason_by_id = {entry.item_id: reason_by_group[group] for group, entry in before_cut}
         return [
-            Explained(at, entry._replace(reason=reasons.get(entry.item_id, entry.reason)))
+            Explained(at, entry._replace(reason=reason_by_id.get(entry.item_id, entry.reason)))
             for _, (at, entry) in rows
         ]
 
     def _of_history(self, view: View, counter: Counter) -> list[Explained]:
         shown = {item.id: item for item in self.shown}
-        position_of_cut = view.log.find(self.cut.first, view.end) if self.cut else None
-        end = view.end if position_of_cut is None else position_of_cut
+        cut_at = view.log.find(self.cut.first, view.end) if self.cut else None
+        first_kept = view.end if cut_at is None else cut_at
         rows: list[tuple[int, Explained]] = []
         for position, item in _candidates(view):
             fate, rule, reason = _fate_in(view, position)
@@ -177,7 +177,7 @@ class Part(NamedTuple):
                 fate, rule, reason = "shortened", self.rule, _REASONS["shortened"]
             if fate not in VISIBLE or item.id in shown:
                 row = self._entry(item, fate, rule, tokens, reason)
-            elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= end):
+            elif self.is_filtered and (self.rule in ("", ELSEWHERE) or position >= first_kept):
                 reason = f"{self.name!r} did not choose it"
                 row = self._entry(item, "left out", "not chosen", tokens, reason)
             else:
@@ -198,13 +198,13 @@ def parts_of(fitted: Fitted, counter: Counter) -> Iterator[Part]:
 
     The ledger counts as an item of its history: its own part has the length 0.
     """
-    yield _part_of(fitted, counter)
+    part = _part_of(fitted, counter)
+    yield part
     if fitted.ledger is not None:
         name, ledger = ledger_name(fitted.name), fitted.ledger
         sources = len(ledger.extras[SOURCES])
         reason = f"it says what was left out and still holds, from {sources:,} items"
-        view = content if isinstance(content := fitted.piece.content, View) else fitted.piece.source
-        origin = origin_of(view, ledger)
+        origin = origin_of(part.view, ledger)
         tokens = counter.count(ledger)
         entry = Entry(ledger.id, kind_of(ledger), name, "shown", LEDGER, tokens, reason, origin=origin)
         yield Part(name, 0, LEDGER, rows=[Explained(ledger.created_at, entry)])
@@ -236,7 +236,7 @@ def _selected(fitted: Fitted, counter: Counter) -> Iterator[Explained]:
 
 
 def _candidates(view: View) -> Iterator[tuple[int, Item]]:
-    """Yield all recorded items except edits, and the visible summaries, with their positions."""
+    """Yield the recorded items with their positions; of the edits, only visible summaries."""
     for position, item in enumerate(view.log.items(0, view.end)):
         if view.log.head(position) != EDIT or view.fate_at(position).state == "shown":
             yield position, item

@@ -54,16 +54,16 @@ _ELASTIC = Share(weight=4)
 """The default share of an elastic section."""
 
 _FLOOR = 0.42
-"""The part of its room that a cut history fills at least, give or take the group at the cut."""
+"""A cut history fills at least this share of its room, give or take the group at the cut."""
 
 _TARGET, _WHOLE = 0.75, 0.25
-"""The part of its room that a history fills once results are shortened, and the part that stays whole."""
+"""Shares of the room: what a history fills once results are shortened, and what of the newest stays whole."""
 
-_LEDGER, _MIN_LEDGER = 0.05, 400
-"""The limit of a ledger: a part of the window, but at least this many tokens or a quarter of the window."""
+_LEDGER_SHARE, _MIN_LEDGER = 0.05, 400
+"""The limit of a ledger: a share of the window, but at least 400 tokens, or a quarter of a small window."""
 
 _WITH_LEDGER = 0.88
-"""The part of the floor that is shown if there is a ledger."""
+"""The share of the floor that a history has to fill if a ledger lists what was left out."""
 
 _REACH = 4
 """A new cut reads a history as far back as this many times its room, and leaves out all earlier items."""
@@ -72,7 +72,7 @@ _ROUNDING = 8
 """The room that cuts depend on is rounded down to eighths, so that small changes do not move the cuts."""
 
 Content = View | Sequence[Item]
-"""A view or items; of `Candidates` some are selected."""
+"""A view or items. `Candidates` are items of which some are selected."""
 
 Selected = Mapping[str, tuple[str, Sequence[Item]]]
 """By section: the turn in which its candidates were last selected, and the items that it showed."""
@@ -104,7 +104,7 @@ class Piece(NamedTuple):
         return self.section.required and not (self.is_elastic or isinstance(self.content, Candidates))
 
     def protected_ids(self) -> Collection[str] | None:
-        """Return the ids that the source of a list protects; `None` if the content itself shows them."""
+        """Return the ids that must stay in a list taken from `source`; `None` if the content itself tells."""
         if self.source is None or isinstance(self.content, View):
             return None
         return {self.source.log.item(position).id for position in protected_positions(self.source)}
@@ -159,13 +159,13 @@ def fit(
     readable: View | None = None,
     selected: Selected | None = None,
 ) -> tuple[Fitted, ...]:
-    """Fit the pieces into the budget; `OverBudget` if the required items do not fit.
+    """Fit the pieces into the budget. Raises `OverBudget` if the required items do not fit.
 
     `schemas` and `output` are the counts of the tool definitions and of the answer schema. `count` counts one
     item, and may be faster than the counter. `cuts` and `selected` are those of the last turn: a cut stays
     while everything fits, and a selection stays during its turn, so that prompt caches hold. With
-    `shortens_new`, new results are shortened before `OverBudget` is raised. If a tool can read the view
-    `readable`, its shortened and left out items are listed with handles.
+    `shortens_new`, new results are shortened before `OverBudget` is raised. `readable` is the view that a
+    tool of the model can read: its shortened and left out items are listed with handles.
 
     An input that is the last item of a history is fitted as a part of it, and then shown by its own section.
     If other items follow it, it stays in the history: at the end it would look like a new question.
@@ -177,12 +177,11 @@ def fit(
         for index, piece in enumerate(pieces)
         if isinstance(piece.section, Input) and not questions.isdisjoint(item.id for item in piece.content)
     }
-    others = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
-    fitted = list(
-        _Fit(
-            others, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}
-        ).fitted()
+    emptied = [piece._replace(content=()) if index in inputs else piece for index, piece in enumerate(pieces)]
+    fitting = _Fit(
+        emptied, budget, counter, beside, count, cuts or {}, shortens_new, readable, selected or {}
     )
+    fitted = list(fitting.fitted())
     for index, piece in inputs.items():
         fitted[index] = Fitted(piece, Scroll(), 0, ELSEWHERE)
         for place, other in enumerate(fitted):
@@ -261,8 +260,8 @@ class _Fit:
         self._pieces, self._budget, self._counter = pieces, budget, counter
         self._beside, self._count, self._cuts = beside, count, cuts
         self._shortens_new, self._readable, self._selected_before = shortens_new, readable, selected
-        self._sums = AsSent(counter.key, count)  # the parts of a request are totalled as a whole
-        self._plain = Tally(counter.key, count)
+        self._sums = AsSent(counter.key, count)  # with what rendering adds for late results
+        self._plain = Tally(counter.key, count)  # without
         self._room = largest_sum(budget.available, counter) - sum(beside.values())
         self._since: dict[int, tuple[Shrunk | None, int]] = {}  # what `_since_last_cut` has computed
         # By section: the counts of its content with what rendering adds to it, and of that alone.
@@ -279,10 +278,10 @@ class _Fit:
 
     def fitted(self) -> tuple[Fitted, ...]:
         whole = [self._whole(index) for index in range(len(self._pieces))]
-        once = self._each_once(whole)
-        is_within = all(part.counted <= self._maximum(index) for index, part in enumerate(once))
-        if is_within and _total(once) <= self._room:
-            selected = self._with_candidates(once, within=False)
+        each_once = self._each_once(whole)
+        is_within = all(part.counted <= self._maximum(index) for index, part in enumerate(each_once))
+        if is_within and _total(each_once) <= self._room:
+            selected = self._with_candidates(each_once, within=False)
             # A cut stays if the whole history would fit only until the candidates fill their room.
             was_cut = any(self._since_last_cut(i)[0] for i in self._elastic)
             unused = self._unused_by_candidates(selected) if self._candidate_room and was_cut else 0
@@ -294,25 +293,25 @@ class _Fit:
 
     def _cut_down(self, fitted: list[Fitted]) -> list[Fitted]:
         """Fit pieces that need more than the room: required ones, then protected items, then by shares."""
-        elastic, blocks = self._protected, self._candidate_room
-        cores = {i: self._counted(i, items) + self._sizes[i][1] for i, items in elastic.items()}
+        candidate_room = self._candidate_room
+        cores = {i: self._counted(i, items) + self._sizes[i][1] for i, items in self._protected.items()}
         required = {i: part.counted for i, part in enumerate(fitted) if part.piece.is_required}
         room = self._room - sum(required.values())
         if sum(cores.values()) > room:
             return self._essentials(fitted, required | cores, sum(cores.values()) - room)
-        reserved = min(sum(blocks.values()), room - sum(cores.values()))
-        wanted = {i: self._sizes[i][0] for i in range(len(fitted)) if i not in {*required, *blocks}}
+        reserved = min(sum(candidate_room.values()), room - sum(cores.values()))
+        wanted = {i: self._sizes[i][0] for i in range(len(fitted)) if i not in {*required, *candidate_room}}
         grants = self._grants(room - reserved, wanted, {})
         if any(grants[index] < core for index, core in cores.items()):
             grants = self._grants(room - reserved, wanted, cores)
         spare = self._spare_since_last_cuts(fitted) if reserved else 0
-        for index in elastic:
+        for index in cores:
             fitted[index] = self._newest(index, grants[index], spare)
             spare -= max(fitted[index].counted - grants[index], 0)
         fitted = self._with_candidates(self._each_once(fitted))
         # Elastic sections are cut in steps, and leave room: the optional ones share it.
-        optional = {i: size for i, size in wanted.items() if i not in elastic}
-        rest = room - sum(fitted[index].counted for index in (*elastic, *blocks))
+        optional = {i: size for i, size in wanted.items() if i not in cores}
+        rest = room - sum(fitted[index].counted for index in (*cores, *candidate_room))
         grants = self._grants(rest, optional, {}) if optional else {}
         for index in optional:
             fitted[index] = self._first(index, grants[index])
@@ -334,20 +333,20 @@ class _Fit:
 
     @cached_property
     def _candidate_room(self) -> Mapping[int, int]:
-        """By section with candidates, its room: the share that it has if a history fills its own share.
+        """The room of each section with candidates: its share while the histories fill theirs.
 
-        So it does not change during a turn.
+        So the room does not change during a turn.
         """
-        rows = [index for index, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
-        if not rows:
+        selecting = [i for i, piece in enumerate(self._pieces) if isinstance(piece.content, Candidates)]
+        if not selecting:
             return {}
         sizes = [size for size, _ in self._sizes]
         steady = [index for index, piece in enumerate(self._pieces) if not _is_volatile(piece)]
         room = max(self._room - sum(sizes[index] for index in steady if self._pieces[index].is_required), 0)
         wanted = {index: sizes[index] for index in steady if not self._pieces[index].is_required}
-        wanted |= dict.fromkeys((*rows, *self._elastic), room)
+        wanted |= dict.fromkeys((*selecting, *self._elastic), room)
         grants = self._grants(room, dict(sorted(wanted.items())), {})
-        return {index: grants[index] for index in rows}
+        return {index: grants[index] for index in selecting}
 
     def _essentials(self, fitted: list[Fitted], needed: Mapping[int, int], surplus: int) -> list[Fitted]:
         """Show only required and protected items, with the largest new results shortened if necessary."""
@@ -371,12 +370,12 @@ class _Fit:
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section. The cores, which are the protected items, are set aside first."""
-        names = {self._pieces[index].section.name: index for index in wanted}
-        core = {name: cores.get(index, 0) for name, index in names.items()}
-        shares = {name: _beyond(self._share(index), core[name]) for name, index in names.items()}
-        demand = {name: max(wanted[index] - core[name], 0) for name, index in names.items()}
+        index_by_name = {self._pieces[index].section.name: index for index in wanted}
+        core = {name: cores.get(index, 0) for name, index in index_by_name.items()}
+        shares = {name: _beyond(self._share(index), core[name]) for name, index in index_by_name.items()}
+        demand = {name: max(wanted[index] - core[name], 0) for name, index in index_by_name.items()}
         granted = share_out(room - sum(core.values()), demand, shares)
-        return {index: core[name] + granted[name] for name, index in names.items()}
+        return {index: core[name] + granted[name] for name, index in index_by_name.items()}
 
     def _share(self, index: int) -> Share:
         section = self._pieces[index].section
@@ -396,10 +395,10 @@ class _Fit:
         return counted + answers, answers
 
     def _counted(self, index: int, items: Iterable[Item]) -> int:
-        """Return the counts of items of a piece."""
-        content, row = self._pieces[index].content, list(items)
-        late = content.late_among(row) if isinstance(content, View) else ()
-        return sum(map(self._count, row)) + sum(map(self._sums.late.count, late))
+        """Return the counts of items of a piece, with what rendering adds for late results among them."""
+        content, items = self._pieces[index].content, list(items)
+        late = content.late_among(items) if isinstance(content, View) else ()
+        return sum(map(self._count, items)) + sum(map(self._sums.late.count, late))
 
     def _late(self, shown: Scroll) -> int:
         """Return the counts that rendering adds to a view for results that came late."""
@@ -445,7 +444,7 @@ class _Fit:
         shown = shrunk.shown if isinstance(content, View) else Scroll(tuple(shrunk.shown))
         counted = shown.counted(self._sums)
         free = 0 if piece.section.closely else max(granted - counted, 0)
-        added = answers + self._late(shown)
+        added = answers + self._late(shown)  # `counted` has the late results already
         rule = LEFT_OUT if shrunk.cut is None or shrunk.cut.first else SHORTENED
         part = Fitted(piece, shown, counted + answers, rule, added, cut=shrunk.cut, free=free)
         return part._replace(shortened=shrunk.shortened, ledger=shrunk.ledger)
@@ -489,30 +488,26 @@ class _Fit:
     def _ledger_tokens(self) -> int:
         """The limit of a ledger, which depends only on the window, so that it is the same in every turn."""
         window = self._budget.available
-        return max(int(window * _LEDGER), min(_MIN_LEDGER, window // 4))
+        return max(int(window * _LEDGER_SHARE), min(_MIN_LEDGER, window // 4))
 
     def _cut_anew(self, index: int, granted: int) -> Shrunk:
         """Cut down to the floor, so that the cut can stay for some turns."""
         piece, (always, floor) = self._pieces[index], self._floor(index, granted)
-        least = floor
+        room, least = granted - always, floor
         if piece.section.name not in self._cuts:
-            least = max(self._least_by_steps(index, granted - always), floor)
-        grown = least - floor
+            least = max(self._least_by_steps(index, room), floor)
+        above_floor = least - floor
         # The turn at the cut is shown whole, unless it alone takes more than the floor.
         usual = min(always + least + floor, granted)
-        room = granted - always
-        target = min(always + int(room * _TARGET) + grown, granted)
-        whole = int(room * _WHOLE) + grown
-        shrinking = self._shrinking(index)
         try:
-            return shrinking.cut_again(
+            return self._shrinking(index).cut_again(
                 least=always + least,
                 usual=usual,
                 most=granted,
                 spare=floor - int(floor * _WITH_LEDGER),
-                newest_whole=whole,
-                target=target,
-                reach=_REACH * granted + grown,
+                newest_whole=int(room * _WHOLE) + above_floor,
+                target=min(always + int(room * _TARGET) + above_floor, granted),
+                reach=_REACH * granted + above_floor,
             )
         except Irreducible:  # late results take more room than the cut can provide
             stays = piece.protected_ids()
@@ -564,7 +559,7 @@ class _Fit:
         for index in sorted(range(len(parts)), key=lambda index: parts[index].shown.view is None):
             part = parts[index]
             if earlier or part.shown.view is None:
-                unseen = {item.id: item for item in reversed([*part.shown])}
+                unseen = {item.id: item for item in reversed([*part.shown])}  # of equal ids the first
                 for shown in earlier:
                     unseen = {item_id: item for item_id, item in unseen.items() if item_id not in shown}
                 if len(unseen) < len(part.shown):
@@ -578,7 +573,7 @@ class _Fit:
         return parts
 
     def _with_candidates(self, fitted: Sequence[Fitted], *, within: bool = True) -> list[Fitted]:
-        """Select from the candidates for their room; with `within`, for less if the budget has less left."""
+        """Select candidates for their room. With `within`, the room is at most what the budget has left."""
         parts = list(fitted)
         for index, tokens in self._candidate_room.items():
             parts[index] = self._selected(index, tokens, parts)
@@ -617,7 +612,7 @@ class _Fit:
         worst = [index for index in self._protected if self._pieces[index].section.name in parts[:1]]
         largest = max((i for index in worst for i in self._protected[index]), key=self._count, default=None)
         total, room = self._counter.total, self._budget.available
-        rows = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
+        counts = ", ".join(f"{name} {total(sizes[name]):,}" for name in parts)
         item, way = "", "a larger Budget(window=…) has room for it"
         if largest is not None:
             item = f"; the largest is item {cut(largest.id)!r} with {total(self._count(largest)):,}"
@@ -628,7 +623,7 @@ class _Fit:
                 way = f"a session with compactor=Offload() moves it to the pool, or {way}"
         return OverBudget(
             f"what is required needs {room + over:,}, {over:,} tokens more than the {room:,} available: "
-            f"{rows}{item}. {way[0].upper()}{way[1:]}",
+            f"{counts}{item}. {way[0].upper()}{way[1:]}",
             over,
             tuple(parts),
         )
@@ -647,11 +642,11 @@ def _is_shown(sections: Sequence[Shown], ids: Sequence[str], is_same: Callable[[
 
 
 def _pending_tokens(content: Content, count: Count, source: View | None) -> int:
-    """Return the counts of the results that rendering adds for pending calls, and to a list for late results.
+    """Return the counts of what rendering adds to content.
 
-    Providers refuse a call without a result. So rendering adds a neutral result to a call that has none, or a
-    late one; a late result follows as text under a heading, which a view counts itself. A pending call is
-    never left out.
+    Providers refuse a call without a result. So rendering adds a neutral result to a pending call, which is
+    never left out, and to a call with a late result, which follows as text under a heading. What it adds for
+    late results is in the count of a view already, so here it is added only for a list.
     """
     if isinstance(content, View):
         return sum(placeholder_tokens(call, count) for call in content.pending())

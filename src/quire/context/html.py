@@ -1,7 +1,7 @@
 """Receipts as HTML, for notebooks: a bar of the budget, and tables.
 
 All texts are escaped. There are no scripts or styles, only attributes, so that pages with a strict content
-policy can show it. Such a page may set colours for the classes `section-0` to `section-7`.
+policy can show them. Such a page may set colours for the classes `section-0` to `section-7`.
 """
 
 from collections.abc import Sequence

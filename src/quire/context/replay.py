@@ -55,7 +55,8 @@ _WORD = "sum "
 class Call(NamedTuple):
     """One request: its tokens, the number a cache can serve, and whether a compaction came before it.
 
-    If a summary was written, `prompt` and `summary` are the input and output tokens for it.
+    `faults` counts what the provider would refuse. If a summary was written, `prompt` and `summary` are the
+    input and output tokens for it.
     """
 
     tokens: int
@@ -183,7 +184,7 @@ class _Replayer:
             context = self._built(block)
         faults = 0
         if self._wire is not None:
-            # Without a cache plan, whose marks differ in each request.
+            # No cache plan is rendered, because its marks differ in each request.
             payload = self._wire.render(context.items, model=context.model).shared
             faults = len(self._wire.check(payload, context.model))
         count = self._counter.count
@@ -199,9 +200,9 @@ class _Replayer:
             cached = cached if cached >= self.cache_minimum else 0
         self._previous = context
         over = max(context.receipt.tokens, tokens) > context.receipt.available
-        asked = plan.request if plan is not None else None
-        prompt = 0 if asked is None else sum(map(count, asked.prompt))
-        return Call(tokens, cached, plan is not None, faults, over, prompt, asked.size if asked else 0)
+        request = plan.request if plan is not None else None
+        prompt = 0 if request is None else sum(map(count, request.prompt))
+        return Call(tokens, cached, plan is not None, faults, over, prompt, request.size if request else 0)
 
     def _built(self, block: Sequence[Item]) -> Context:
         pieces = [*self._before, Piece(History(), self.transcript.view)]

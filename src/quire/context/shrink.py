@@ -106,9 +106,9 @@ class Shrinking:
         forms = self._forms(cut, shortenable)
         protected = self._resolve_protected_ids()
         short = [item if item.id in protected else forms.short.get(item.id, item) for item in shortenable]
-        head = next((n for n, item in enumerate(base.before) if not is_structural(item)), len(base.before))
+        place = next((n for n, item in enumerate(base.before) if not is_structural(item)), len(base.before))
         ledger = () if forms.ledger is None else (forms.ledger,)
-        before = (*base.before[:head], *ledger, *base.before[head:], *short)
+        before = (*base.before[:place], *ledger, *base.before[place:], *short)
         shortened = frozenset(new.id for new, old in zip(short, shortenable, strict=True) if new is not old)
         return Shrunk(Scroll(before, view, start), cut, shortened, forms.ledger)
 
@@ -154,7 +154,7 @@ class Shrinking:
                 break
         first_whole = items[whole_from].id if whole_from < len(items) else last
         least -= spare if results else 0
-        late_tokens = 0  # that rendering adds for results that came late; `keep_newest` does not count them
+        late_tokens = 0  # what rendering adds for late results: `keep_newest` does not count it
         for divisor in _LEDGER_DIVISORS:
             ledger = self._ledger_tokens // divisor if divisor else 0
             for _ in range(_MAX_ATTEMPTS):
@@ -229,8 +229,8 @@ class Shrinking:
         if isinstance(forms, _Forms) and forms.shape is view.shape:
             return forms
         first = view.log.find(cut.first, view.end) if cut.first else None
-        begin = first if first is not None else (view.position_at(0) if len(view) else 0)
-        evidence = self._evidence(begin, cut.last)
+        start = view.position_at(0) if len(view) else 0
+        evidence = self._evidence(start if first is None else first, cut.last)
         results = (item for item in shortenable if self._shortens and isinstance(item, ToolResult))
         pairs = ((item.id, self._short(item, evidence, cut.size)) for item in results)
         short = {item_id: form for item_id, form in pairs if form is not None}
@@ -279,16 +279,16 @@ def shorter_results(
     surplus: int,
     pointer: Pointer = no_pointer,
 ) -> dict[str, Item]:
-    """Return short forms by id, of the largest results among the items, until `surplus` tokens are saved."""
+    """Shorten the largest results among the items until `surplus` tokens are saved; return them by id."""
     evidence = Evidence(history[-_LOOKBACK:])
     results = [item for item in items if isinstance(item, ToolResult) and item.id not in pinned]
     short_by_id: dict[str, Item] = {}
     for result in sorted(results, key=counter.count, reverse=True):
-        size_whole, saved = counter.count(result), 0
-        size = max(size_whole - surplus, _SIZES[-1])
+        whole_size, saved = counter.count(result), 0
+        size = max(whole_size - surplus, _SIZES[-1])
         while surplus > 0 and size >= _SIZES[-1] // 2:
             short = short_form(result, evidence, counter, size, least=0, pointer=pointer)
-            saved = 0 if short is None else size_whole - counter.count(short)
+            saved = 0 if short is None else whole_size - counter.count(short)
             if short is not None:
                 short_by_id[result.id] = short
             if saved >= surplus:

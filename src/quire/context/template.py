@@ -51,9 +51,7 @@ class Template:
         names = [settings_of(section).name for section in sections]
         for name in names:
             if names.count(name) > 1:
-                raise InvalidValue(
-                    f"two sections have the name {cut(name)!r}: give one another, with `name=`"
-                )
+                raise InvalidValue(f"two sections are named {cut(name)!r}: rename one, with `name=`")
         for name in budget.shares:
             if name not in names:
                 known = ", ".join(map(repr, names))
@@ -243,12 +241,12 @@ class _Counts:
 
         return count
 
-    def of_schema(self, schema: T, counter: Counter, tokens: Callable[[T, Counter], int]) -> int:
+    def of_schema(self, schema: T, counter: Counter, count: Callable[[T, Counter], int]) -> int:
         """Return the counts of tool definitions or of an answer schema, which rarely change."""
         # A calibrated counter corrects only the total of the request.
         plain = counter.counter if isinstance(counter, Calibrated) else counter
         content = hash((plain.key, repr(schema)))  # a dictionary may have been changed since the last turn
-        cached = self._schemas.get(tokens)
+        cached = self._schemas.get(count)
         if cached is None or cached[0] != content:
-            cached = self._schemas[tokens] = content, tokens(schema, plain)
+            cached = self._schemas[count] = content, count(schema, plain)
         return cached[1]

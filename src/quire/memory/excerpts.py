@@ -61,7 +61,7 @@ class _Sentence(NamedTuple):
     end: int
     matches: Set[str]
     share: float
-    """The weight of its words."""
+    """The weight of its matches, as a share of that of other sentences."""
 
 
 class Excerpt:
@@ -78,7 +78,7 @@ class Excerpt:
         self._worths = {
             term: worths[term] * log(1 + len(self._sentences) / count) for term, count in counts.items()
         }
-        scores = [one.share * sum(map(self._worths.__getitem__, one.matches)) for one in self._sentences]
+        scores = [each.share * sum(map(self._worths.__getitem__, each.matches)) for each in self._sentences]
         if scores and self._sentences[0].share == 1.0:
             scores[0] += _FIRST_WORTH * sum(self._worths.values())
         self._order = sorted(range(len(scores)), key=lambda nth: -scores[nth])
@@ -131,15 +131,15 @@ class Excerpt:
                 start = pieces[first][0]
                 return start, max(start, min(pieces[last][1], start + room))
             # The better of the two pieces beside; of equal ones the later.
-            first, last = max(fitting, key=lambda s: (worths[s[0] if s[0] < first else s[1]], s[1]))
+            first, last = max(fitting, key=lambda new: (worths[new[0] if new[0] < first else new[1]], new[1]))
 
     def _split(self, worths: Mapping[str, float]) -> Iterator[_Sentence]:
         text, start = self._text, len(self._start)
         for line in _LINES.finditer(text, 0, MAX_TEXT_LENGTH):
             begin = max(start, line.start() + len(BAR) * text.startswith(BAR, line.start()))
             share = 1.0 if _CALL.match(text, line.start()) is None else _CALL_WORTH
-            for found in _SENTENCES.finditer(text, begin, line.end()):
-                yield _Sentence(found.start(), found.end(), self._matches(found[0], worths), share)
+            for match in _SENTENCES.finditer(text, begin, line.end()):
+                yield _Sentence(match.start(), match.end(), self._matches(match[0], worths), share)
 
     def _matches(self, text: str, worths: Mapping[str, float]) -> Set[str]:
         return worths.keys() & terms(text, language=self._language)

@@ -70,10 +70,10 @@ _SUMMARIES_AT = 1 << 30
 _APART = 8
 """The distance between the orders of summaries, and of notes in the pool: none is a neighbour of another."""
 
-_PLACE, _ORDER = 13, 4
+_PLACE_BYTES, _ORDER_BYTES = 13, 4
 """The bytes of an item's entry in `_State.places`, and of the order at its end."""
 
-_DIGEST = _PLACE - _ORDER - 1  # one byte is the rank of the origin
+_DIGEST_BYTES = _PLACE_BYTES - _ORDER_BYTES - 1  # one byte is the rank of the origin
 
 _KINDS: dict[type, Kind] = {ToolCall: "done", ToolResult: "done", Summary: "summary", Note: "note"}
 _ERROR, _QUESTION = 0.9, 0.65
@@ -166,7 +166,7 @@ class Follower:
 
 
 def _continues(stored: Sequence[Stored], progress: Progress) -> bool:
-    """Whether entries begin with the last that was read, and nothing was forgotten since."""
+    """Whether the first entry is the last that was read, and nothing was forgotten since."""
     if not stored or _digest(stored[0]) != progress.last:
         return False
     return not any(entry.stream == FORGOTTEN for entry in stored[1:])
@@ -199,7 +199,7 @@ class LogLeaves:
 
     @classmethod
     def of_state(cls, place: Place, state: bytes) -> "LogLeaves":
-        """Continue from the point of a `state`."""
+        """Return the leaves as they were when `state()` returned this state."""
         log = cls(place)
         for stream, packed in _decode_states(state).items():
             log._streams[stream] = TranscriptLeaves(place.conversation, stream, packed)
@@ -210,7 +210,7 @@ class LogLeaves:
         return _encode({stream: leaves.packed() for stream, leaves in self._streams.items()})
 
     def apply(self, stored: Sequence[Stored]) -> Changes | None:
-        """Return the changes by entries; None if they change older leaves, so that all must be read again."""
+        """Return what entries change; None if they change older leaves, so that all must be read again."""
         entries = [entry for entry in stored if entry.stream == POOL or not is_internal(entry.stream)]
         rows: dict[str, list[Item]] = {}
         for entry, item in zip(entries, items_in(self._place, entries), strict=True):
@@ -257,7 +257,7 @@ class TranscriptLeaves:
     """The leaves of one transcript, or of the pool."""
 
     def __init__(self, source: str, transcript: str, packed: _Packed | None = None) -> None:
-        """With `packed`, continue from there."""
+        """With `packed`, continue where `packed()` was called."""
         self._source, self._transcript = source, transcript
         self._state, grouping, groups = packed or (_State(), Grouping().packed(), {})
         # Groups that other items may join, by head and then by position.
@@ -278,17 +278,17 @@ class TranscriptLeaves:
         return self._state, self._grouping.packed(), groups
 
     def apply(self, items: Sequence[Item]) -> Changes | None:
-        """Return the changes by items; None if they change older leaves by an edit."""
+        """Return what items change; None if one of them is an edit that changes older leaves."""
         state, undone = self._state, _undone_by(items)
-        known = len(state.places) // _PLACE
-        self._positions = {item.id: position for position, item in enumerate(items, known)}
+        first_new = len(state.places) // _PLACE_BYTES
+        self._positions = {item.id: position for position, item in enumerate(items, first_new)}
         distrusted = {item.target for item in items if isinstance(item, Distrust) and item.id not in undone}
-        if known and not undone | distrusted <= self._positions.keys():
+        if first_new and not undone | distrusted <= self._positions.keys():
             return None
         state.distrusted |= distrusted
-        before, touched = set(state.withdrawn), dict[int, None]()
+        withdrawn_before, touched = set(state.withdrawn), dict[int, None]()
         is_pool = self._transcript == POOL
-        for position, item in enumerate(items, known):
+        for position, item in enumerate(items, first_new):
             head = self._grouping.add(item, position)
             is_edit = type(item) in EDITS
             if not is_edit or (isinstance(item, Summary) and item.id not in undone):
@@ -298,19 +298,21 @@ class TranscriptLeaves:
                 if head in state.orders:
                     touched[head] = None
             rank = ORIGINS.index(self._origin(item))
-            state.places += _digest_of(item.id) + bytes((rank,)) + state.next_order.to_bytes(_ORDER, "big")
+            next_order = state.next_order.to_bytes(_ORDER_BYTES, "big")
+            state.places += _digest_of(item.id) + bytes((rank,)) + next_order
             if not (is_edit or is_pool) or item.id in undone:
                 continue
             if isinstance(item, Hide) and not is_pool:
                 if item.extras.get(RECALL) is False:
                     for start, stop in self._area(item.spans):
-                        if start < known:
+                        if start < first_new:
                             return None
-                        state.withdrawn.update(hidden.id for hidden in items[start - known : stop - known])
+                        hidden = items[start - first_new : stop - first_new]
+                        state.withdrawn.update(item.id for item in hidden)
             else:
                 self._withdraw(item)
         leaves = [leaf for leaf in map(self._leaf, touched) if leaf and leaf.key not in state.withdrawn]
-        changes = Changes(leaves, state.withdrawn - before)
+        changes = Changes(leaves, state.withdrawn - withdrawn_before)
         self._close_groups()
         self._positions = {}
         return changes
@@ -347,7 +349,7 @@ class TranscriptLeaves:
         ranks = {
             rank
             for start, stop in areas
-            for rank in places[start * _PLACE + _DIGEST : stop * _PLACE : _PLACE]
+            for rank in places[start * _PLACE_BYTES + _DIGEST_BYTES : stop * _PLACE_BYTES : _PLACE_BYTES]
         }
         return derived_origin(item, map(ORIGINS.__getitem__, ranks), has_others=has_others)
 
@@ -383,9 +385,9 @@ class TranscriptLeaves:
             return self._positions[item_id]
         digest, places = _digest_of(item_id), self._state.places
         found = places.find(digest)
-        while found > 0 and found % _PLACE:  # a match across two places
+        while found > 0 and found % _PLACE_BYTES:  # a match across two places
             found = places.find(digest, found + 1)
-        return found // _PLACE
+        return found // _PLACE_BYTES
 
     def _leaf(self, head: int) -> Leaf | None:
         items = [
@@ -418,8 +420,8 @@ class TranscriptLeaves:
         """Return the order of the first leaf that a summary does not cover."""
         spans = item.spans if isinstance(item, Summary) else ()
         last = max((self._position(span.last) for span in spans), default=-1)
-        end = (last + 1) * _PLACE
-        return int.from_bytes(self._state.places[end - _ORDER : end], "big") if last >= 0 else 0
+        end = (last + 1) * _PLACE_BYTES
+        return int.from_bytes(self._state.places[end - _ORDER_BYTES : end], "big") if last >= 0 else 0
 
     def _close_groups(self) -> None:
         """Keep only groups that the next items may join: the unfinished reply, and those with open calls."""
@@ -439,7 +441,7 @@ _decode_states = msgspec.msgpack.Decoder(dict[str, _Packed]).decode
 
 
 def _digest_of(item_id: str) -> bytes:
-    return blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+    return blake2b(item_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def _undone_by(items: Sequence[Item]) -> set[str]:

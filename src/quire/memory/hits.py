@@ -9,7 +9,7 @@ from quire.memory.ranking import Question
 from quire.memory.times import shown_at
 from quire.memory.words import related, terms, words_by_term
 
-_LENT_BEFORE, _LENT_AFTER = 2, 1
+_NEIGHBOURS_BEFORE, _NEIGHBOURS_AFTER = 2, 1
 _MOST_WORDS, _LONGEST_WORD = 6, 40
 _AROUND_A_WORD = ".,;:!?\"'()[]{}<>*_`\u201c\u201d\u2018\u2019\u2026"
 
@@ -39,7 +39,7 @@ class SearchResult:
     """The result of a search: `hits`, best first.
 
     `is_evident` is false if the best hit has so little of the question that the question is likely not about
-    the record: a prompt then recalls nothing. `without_vectors` are leaves without vectors.
+    the record: then `Recall` shows nothing. `without_vectors` are leaves without vectors.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class SearchResult:
         self._words: dict[tuple[str, str], dict[str, str]] = {}
         self.without_vectors, self.is_evident = without_vectors, is_evident
         self.note = ""
-        """A remark for each reason."""
+        """A remark that is added to the reason of each hit."""
         self.hits = tuple(Hit(*row, self) for row in best)
 
     def reason(self, leaf: Leaf) -> str:
         """Why a leaf was found: by its terms, those of its neighbours, its speaker or its time."""
-        reasons = list(self._reasons(leaf)) or ["by whom or when the question names"]
+        reasons = list(self._reasons(leaf)) or ["by a speaker or from a time that the question names"]
         return "; ".join(filter(None, (*reasons, self.note)))
 
     @cached_property
@@ -73,9 +73,9 @@ class SearchResult:
         if own:
             yield f"has {_listed(own.values())}"
         near = dict[str, str]()
-        for leaf_near in self.neighbours(leaf, _LENT_BEFORE, _LENT_AFTER):
-            if (leaf_near.source, leaf_near.key) not in question.asked_in:
-                near = self._matched(leaf_near) | near
+        for neighbour in self.neighbours(leaf, _NEIGHBOURS_BEFORE, _NEIGHBOURS_AFTER):
+            if (neighbour.source, neighbour.key) not in question.asked_in:
+                near = self._matched(neighbour) | near
         if lent := [near[term] for term in question.terms if term in near and term not in own]:
             yield f"beside a turn that has {_listed(lent)}"
         if not set(question.terms).isdisjoint(terms(leaf.speaker)):
@@ -111,13 +111,13 @@ def _listed(quoted: Iterable[str]) -> str:
 # Hits with the same words
 
 Search = Callable[[int], SearchResult]
-"""Returns the best hits, at most this many."""
+"""Takes a limit, and returns at most so many of the best hits."""
 
 SameWords = Sequence[Hit]
 """Hits of one speaker with the same words, best first."""
 
 _LEAST_HITS, _MOST_HITS = 64, 4_096
-"""How many hits are searched for at first, and at most if many have the same words."""
+"""How many hits are searched for: at first, and at most, if many have the same words."""
 
 _MOST_WEAK = 3
 """How many hits a receipt lists if none is shown, because the question is likely not about the record."""
@@ -126,7 +126,7 @@ _MOST_WEAK = 3
 def find_distinct(search: Search, count: int, *, evident: bool = False) -> tuple[Sequence[SameWords], bool]:
     """The best hits with different words, at most `count`, and whether the question is about the record.
 
-    With `evident`, at most three if it is likely not.
+    With `evident`, at most three hits are returned if the question is likely not about the record.
     """
     limit = max(2 * count, _LEAST_HITS)  # some have the same words
     while True:

@@ -106,10 +106,10 @@ _decode_head = msgspec.msgpack.Decoder(_Head).decode
 
 
 class Index:
-    """An index of leaves. In a transcript, each key and each place has at most one: the last that was put.
+    """An index of leaves. In a transcript, each key and each place has at most one leaf: the last put there.
 
-    Results do not depend on the order in which leaves were put, except that of leaves with equal scores and
-    times the last put comes first. Any thread may call any method.
+    The order in which leaves are put does not change results, except among leaves with equal scores and
+    times: the last put comes first. Any thread may call any method.
     """
 
     def __init__(self) -> None:
@@ -256,9 +256,6 @@ class Index:
         self._changed.add(number)
         self.changes += 1
 
-    def _transcript(self, leaf: Leaf) -> _Transcript | None:
-        return self._sources.get(leaf.source, {}).get(leaf.transcript)
-
     # Asking
 
     def search(
@@ -275,9 +272,9 @@ class Index:
                 (leaf, score, number in search.outdated)
                 for leaf, (number, score) in zip(leaves, ranked, strict=True)
             ]
-            bare = self.leaves(search.without_vectors)
+            missing = self.leaves(search.without_vectors)
             return SearchResult(
-                question, best, self.neighbours, without_vectors=bare, is_evident=search.is_evident
+                question, best, self.neighbours, without_vectors=missing, is_evident=search.is_evident
             )
 
     def newest(self, limit: int, only: LeafFilter | None = None) -> list[Leaf]:
@@ -300,7 +297,7 @@ class Index:
     def neighbours(self, leaf: Leaf, before: int, after: int) -> list[Leaf]:
         """Return the leaves before and after a leaf, in order."""
         with self.lock:
-            transcript = self._transcript(leaf)
+            transcript = self._sources.get(leaf.source, {}).get(leaf.transcript)
             if transcript is None or leaf.stretch not in transcript.rows:
                 return []
             own = transcript.rows[leaf.stretch] * ROW + leaf.order
@@ -332,8 +329,8 @@ class Index:
     def allowed(self, only: LeafFilter) -> Set[int]:
         """Return the numbers of the leaves that a filter allows."""
         trusted = None if only.trust is None else ORIGINS[: ORIGINS.index(only.trust) + 1]
-        filters = (only.sources, SOURCE), (only.kinds, KIND), (trusted, ORIGIN)
-        sets = [self._listed(kind + name for name in names) for names, kind in filters if names is not None]
+        filters = (SOURCE, only.sources), (KIND, only.kinds), (ORIGIN, trusted)
+        sets = [self._listed(mark + name for name in names) for mark, names in filters if names is not None]
         return set[int].intersection(*sets) if sets else set(self.numbers)
 
     def _listed(self, marks: Iterable[str]) -> set[int]:
@@ -347,7 +344,7 @@ class Index:
         """Return the newest of some blocks of four, each by the number of its first leaf."""
         at = self.at.__getitem__
 
-        def time_of(first: int) -> float:
+        def time_of(first: int) -> float:  # a missing leaf has the time 0
             return at(first + 3) or at(first) or at(first + 1) or at(first + 2)
 
         return nlargest(count, firsts, key=time_of)
@@ -359,12 +356,12 @@ class Index:
     # Snapshots
 
     def parts(self) -> Parts:
-        """The parts to write: those that changed, or all. Call `on_saved` when they are written."""
+        """The parts to write: those that changed, or, without a snapshot, all. Then call `on_saved`."""
         if self._load is not None:
-            self._load(())  # an error if another snapshot was written
-        postings = self.postings  # the first leaf of an exchange may have been removed
+            self._load(())  # raises if another snapshot was written
+        postings = self.postings
         exchanges = map(postings.exchange_of.__getitem__, self.numbers)
-        numbers = array("q", sorted({*self.numbers, *exchanges}))
+        numbers = array("q", sorted({*self.numbers, *exchanges}))  # the message of an exchange may be gone
         head = _Head(
             self._sources, self._last_row, len(self), postings.exchanges, postings.total, self.progress
         )
@@ -551,7 +548,7 @@ class _Search:
         return sum(worth for word, worth in matches.items() if word in newer_matches) / sum(matches.values())
 
     def _matches(self, leaf: int, *, by_own_words: bool = False) -> dict[int, float]:
-        """The words of the question that a leaf has, by place, each with its weight."""
+        """The weights of the question's words in a leaf, by place; `by_own_words` ignores related words."""
         has, own = self._postings.__getitem__, self._asked if by_own_words else None
         return {
             nth: max(weights)
@@ -649,10 +646,12 @@ class _Search:
     def _with_vectors(self, vector: Sequence[float], ranked: _Ranked) -> _Ranked:
         """Re-rank the best by the vectors of their messages; the rest stays behind them."""
         best, rest = ranked[:RANKED], ranked[RANKED:]
-        first = {number: one[0] for number, _ in best if (one := self._first_and_replies(number)[0])}
-        self._index.leaves(first.values())  # with their vectors
+        shown = {number: self._first_and_replies(number)[0] for number, _ in best}
+        first = {number: leaves[0] for number, leaves in shown.items() if leaves}
+        self._index.leaves(first.values())  # loads their vectors too
         asked, vectors = unit(vector), self._index.vectors
-        alike = {nth: similarity(asked, vectors[leaf]) for nth, leaf in first.items() if leaf in vectors}
+        known = {number: leaf for number, leaf in first.items() if leaf in vectors}
+        alike = {number: similarity(asked, vectors[leaf]) for number, leaf in known.items()}
         self.without_vectors = [leaf for leaf in first.values() if leaf not in vectors]
         fused_scores = fused(best, alike, WEIGHTS.vector)
         return sorted(fused_scores.items(), key=lambda pair: -pair[1]) + rest

@@ -50,7 +50,7 @@ _listeners: list[Listener] = []
 
 
 def is_reserved(conversation: str) -> bool:
-    """Whether a conversation is reserved for something like documents."""
+    """Whether a conversation is reserved for data of Quire's own, such as documents."""
     return conversation.startswith(_RESERVED)
 
 
@@ -161,8 +161,8 @@ class Knowledge:
     def sources(self) -> list[Source]:
         """Return the stored documents, by name."""
         sources = [
-            Source(d.source, d.title, len(d.chunks), d.tokens, d.added_at, d.updated_at)
-            for d in self._documents().values()
+            Source(doc.source, doc.title, len(doc.chunks), doc.tokens, doc.added_at, doc.updated_at)
+            for doc in self._documents().values()
         ]
         self._erase_stale()  # in case another process died before it did
         return sorted(sources, key=lambda source: source.name)
@@ -319,7 +319,7 @@ class _Log:
 
 
 def _key(source: str) -> str:
-    """The key of a document in the log, which remains after its removal; its name does not."""
+    """The key of a document: a digest, so that its name does not remain in the log after its removal."""
     return blake2b(source.encode(), digest_size=16).hexdigest()
 
 

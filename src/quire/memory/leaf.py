@@ -67,7 +67,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def said(self) -> str:
-        """The text without the name of the document; a leaf of any kind has it."""
+        """The text; that of a chunk without the name of its document."""
         return self.text[self.name_length :] if self.name_length else self.text
 
     @property

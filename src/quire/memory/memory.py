@@ -253,7 +253,7 @@ def checked_question(question: object) -> str:
 
 
 class _Shared:
-    """The memories of one store. One in use is never created twice; others are kept up to a total size."""
+    """The memories of one store. A memory in use is never created twice; others stay up to a total size."""
 
     def __init__(self) -> None:
         self.alive: WeakValueDictionary[str, Memory] = WeakValueDictionary()

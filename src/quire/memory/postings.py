@@ -42,16 +42,16 @@ _MAX_COUNT = 255
 """The most occurrences of a term in a leaf that count; BM25 is long saturated by then."""
 
 ABSENT = -1.0
-"""The length of no exchange."""
+"""Stands for the length where there is no exchange."""
 
 NONE = -1
-"""The number of no leaf."""
+"""Stands for the number where there is no leaf."""
 
-_ROOM = 1 << 16  # two lengths are packed as one number: that in statements times this, plus that in questions
+_PACKING = 1 << 16  # two lengths are packed as one number: of statements times this, plus of questions
 _MAX_FETCHED = 50_000
 """Postings fetched from a snapshot, after which its lists are dropped from memory: some 4 MB."""
 
-_POSTING = 10
+_POSTING_BYTES = 10
 """The bytes of a leaf in a packed list: its number, and the two counts of the term."""
 
 WISHES = "\0wishes"
@@ -68,7 +68,7 @@ Counts = tuple[int, int]
 """The occurrences of a term in statements and in questions."""
 
 Lent = tuple[tuple[float, float], ...]
-"""Weights of terms in statements and in questions: a message's own, then those lent by `OFFSETS`."""
+"""Pairs of weights, for statements and for questions: those of own terms, then of terms lent by `OFFSETS`."""
 
 Load = Callable[[Iterable[str]], Mapping[str, bytes]]
 """Loads parts of a snapshot by name; an error if one is missing."""
@@ -205,21 +205,21 @@ class Postings:
         self, leaf: int, exchange: int, stated: Sequence[str], asked: Sequence[str], marks: Iterable[str]
     ) -> None:
         """Add a leaf of an exchange with its marks and the terms of its statements and of its questions."""
-        self._sizes[leaf] = min(len(stated), LONGEST) * _ROOM + min(len(asked), LONGEST)
+        self._sizes[leaf] = min(len(stated), LONGEST) * _PACKING + min(len(asked), LONGEST)
         self.share[leaf] = in_grains(min(1.0, REACH / max(1, len(stated) + len(asked))))
         in_statements, in_questions = Counter((*stated, *marks)), Counter(asked)
         counts = {term: (count, in_questions.pop(term, 0)) for term, count in in_statements.items()}
         counts |= {term: (0, count) for term, count in in_questions.items()}
         if len(stated) + len(asked) > _MAX_COUNT:
             counts = {term: (min(s, _MAX_COUNT), min(a, _MAX_COUNT)) for term, (s, a) in counts.items()}
-        loaded, not_loaded = self._lists, self._lists
-        if self._load is not None:
-            not_loaded = self._added
+        lists, has_snapshot = self._lists, self._load is not None
+        new_lists = self._added if has_snapshot else lists
+        if has_snapshot:
             self._changed.update(counts)
         for term, pair in counts.items():
-            leaves = loaded.get(term)
+            leaves = lists.get(term)
             if leaves is None:
-                leaves = not_loaded.setdefault(term, {})
+                leaves = new_lists.setdefault(term, {})
             leaves[leaf] = _shared(pair)
         self.exchange_of[leaf] = exchange
         self.last[exchange] = max(self.last[exchange], leaf)
@@ -247,7 +247,7 @@ class Postings:
 
     def _weigh(self, leaf: int, exchange: int, step: int) -> None:
         """Add the length of a leaf to its exchange and to those that borrow from it, or subtract it."""
-        stated, asked = divmod(self._sizes[leaf], _ROOM)
+        stated, asked = divmod(self._sizes[leaf], _PACKING)
         if self.length[exchange] < 0.0:
             self._lent[exchange] = sum(
                 (self._loan(exchange - offset, nth) for nth, offset in enumerate(OFFSETS, 1)), 0.0
@@ -266,7 +266,7 @@ class Postings:
         """The length that a message lends to the exchange at its nth offset."""
         if self.exchange_of[leaf] != leaf:
             return 0.0
-        stated, asked = divmod(self._sizes[leaf], _ROOM)
+        stated, asked = divmod(self._sizes[leaf], _PACKING)
         by_stated, by_asked = self.lent[nth]
         return self.share[leaf] * (by_stated * stated + by_asked * asked)
 
@@ -324,21 +324,21 @@ def _packed(leaves: dict[int, Counts]) -> bytes:
 
 
 def _unpacked(packed: bytes) -> dict[int, Counts]:
-    count = len(packed) // _POSTING
+    count = len(packed) // _POSTING_BYTES
     counts = zip(packed[8 * count : 9 * count], packed[9 * count :], strict=True)
     return dict(zip(array("q", packed[: 8 * count]), map(_shared, counts), strict=True))
 
 
-_known: dict[Counts, Counts] = {}
+_counts_memo: dict[Counts, Counts] = {}
 
 
 def _shared(counts: Counts) -> Counts:
     """One shared object for equal counts: most of them are in thousands of postings."""
-    return _known.setdefault(counts, counts)
+    return _counts_memo.setdefault(counts, counts)
 
 
 def _joined(first: bytes, second: bytes) -> bytes:
     """Join two packed lists of different leaves."""
-    n, m = len(first) // _POSTING, len(second) // _POSTING
+    n, m = len(first) // _POSTING_BYTES, len(second) // _POSTING_BYTES
     numbers, stated = first[: 8 * n] + second[: 8 * m], first[8 * n : 9 * n] + second[8 * m : 9 * m]
     return numbers + stated + first[9 * n :] + second[9 * m :]

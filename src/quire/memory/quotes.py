@@ -60,9 +60,9 @@ _LEAST_ROWS = 10
 class Quote(NamedTuple):
     """A candidate for the block. `line` is its text there, under a `heading` that it may share with others.
 
-    `covers` are the ids of the items that it quotes, of which the first was created `at` that time. It is
-    left out if one of them is shown already. `made_of` are the ids of its sources, if these may be shown
-    beside it. `text` is the original, `origin` the lowest of its items, `why` returns the reason it was
+    `covers` are the ids of the items that it quotes, and `at` is the time of the first. A quote is left out
+    if one of them is shown already. `made_of` are the ids of its sources, if these may be shown beside it.
+    `text` is the original, and `origin` the lowest origin of its items. `why` returns the reason it was
     found, and `shorter` shortens a long line.
     """
 
@@ -96,7 +96,7 @@ class Quote(NamedTuple):
         return self.made_of or self.covers
 
     def is_of(self, item: Item) -> bool:
-        """Whether it quotes an item with the id of its first.
+        """Whether an item that has the id of the first quoted item is that item.
 
         Two conversations may use one id for two items, and a merge may record an item again at another time.
         """
@@ -166,8 +166,8 @@ class Quotes(Candidates):
     """Quotes, best first, from which a block is selected.
 
     It shows at most `limit` of them, in at most `tokens` tokens, between the lines `opening` and `closing`.
-    Quotes are data, so the block is a user message. A sequence may create its quotes on demand. `turn` is the
-    id of the message for which they were found. With `why_none`, none is shown, for that reason.
+    Quotes are data, so the block is a user message. `quotes` may be a sequence that creates them on demand.
+    `turn` is the id of the message for which they were found. `why_none` is the reason to show none, if set.
     """
 
     def __init__(
@@ -345,15 +345,14 @@ def quote_rows(
             "from": quote.heading.strip("[]"),
             "source": quote.source,
             "at": quote.at or None,
-            "tokens": count(Message("user", line)),
+            "tokens": count(Message("user", lines.get(quote.key, quote.line))),
             "fits": quote.key in lines,
             "score": quote.score or None,
             "reason": selected.reason(quote),
             "origin": quote.origin,
-            "text": line,
+            "text": lines.get(quote.key, quote.line),
         }
         for quote in quotes[: max(last, limit or _LEAST_ROWS)]
-        for line in (lines.get(quote.key, quote.line),)
     ]
     return rows, sum(map(count, selected.items))
 

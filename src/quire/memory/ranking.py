@@ -46,7 +46,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     speaker: float = 0.2
     """Added if the speaker whom the question names said it, as a share of the best score by terms."""
     date: float = 0.3
-    """Added if it is from the time that the question names, as such a share."""
+    """Added if it is from the time that the question names, as a share of the same score."""
     evidence: float = 0.4
     """The share of a question that an exchange must match if the question is about the record."""
     vector: float = 0.35
@@ -218,7 +218,7 @@ def is_evident(asked: Sequence[str], words: Sequence[Word], scores: Scores, post
 def score(
     words: Sequence[Word], postings: Postings, within: Set[int] | None, without: Set[int] = frozenset()
 ) -> Scores:
-    """The scores of exchanges: for each word that of its best term, added up.
+    """The scores of exchanges: each is a sum over the words, in which a word counts with its best term.
 
     Only leaves `within` are read; those in `without` are ignored.
     """
@@ -299,8 +299,8 @@ _MAX_READ = 4_000
 _BLOCK = 4
 """The consecutive leaves of a block."""
 
-_CHOSEN = 60  # blocks
-_MAX_FOUND = 10 * _CHOSEN
+_MAX_BLOCKS = 60
+_MAX_FOUND = 10 * _MAX_BLOCKS
 
 
 def is_short(words: Sequence[Word], postings: Postings) -> bool:
@@ -344,7 +344,7 @@ def candidates(
     inside = _leaves_of(blocks.weights)
     for worth, nth, leaves in common:
         blocks.add(worth, nth, leaves & inside)
-    blocks.keep_best(_CHOSEN)
+    blocks.keep_best(_MAX_BLOCKS)
     near = {block + step for block in blocks.weights for step in (-1, 0, 1)}
     return {leaf for leaf in _leaves_of(near) if postings.exchange_of[leaf] >= 0}
 

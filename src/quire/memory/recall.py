@@ -33,7 +33,7 @@ _SPARE = 8
 """The search finds this many times the limit, because some quotes may be shown already."""
 
 _MAX_PLACES = 5
-"""Other days, or other documents, with the same words that a quote names."""
+"""A quote names at most so many other days, or other documents, that have the same words."""
 
 _LONGEST_TITLE = 100
 
@@ -139,8 +139,8 @@ def recalled(
     take turns: the best of each, then the next of each. With `documents`, only documents are searched. The
     messages in `asked_in`, by conversation and id, are the question and are not returned. Neither is anything
     after `until`, so that quotes stay the same during a turn. With `evident`, the result `is_weak` if the
-    best match is: the question may have nothing to do with the record. With `trust`, there is nothing below
-    that origin.
+    best match is weak: the question may have nothing to do with the record. With `trust`, nothing below that
+    origin is returned.
     """
     chosen, own, when = checked_tiers(tiers), tuple(asked_in), now() if at is None else at
     count = _MAX_QUOTES if limit is None else _SPARE * whole(limit, "a limit", least=1)
@@ -172,13 +172,13 @@ def recalled(
 
     if documents or chosen == ("knowledge",):
         return quotes("knowledge")
-    rows: dict[Tier, list[Quote]] = {}
+    quotes_by_tier: dict[Tier, list[Quote]] = {}
     for tier in chosen:
-        found = quotes(tier)
-        if not is_weak(found):
-            rows[tier] = [quote for quote in found if not is_below(quote.origin, trust or "external")]
-    answers = {quote.key: quote for quote in rows.get("knowledge", ())}
-    return list(_in_turns(list(rows.values()), answers))
+        of_tier = quotes(tier)
+        if not is_weak(of_tier):
+            quotes_by_tier[tier] = [q for q in of_tier if not is_below(q.origin, trust or "external")]
+    answers = {quote.key: quote for quote in quotes_by_tier.get("knowledge", ())}
+    return list(_in_turns(list(quotes_by_tier.values()), answers))
 
 
 def _in_turns(rows: Sequence[Sequence[Quote]], answers: dict[Key, Quote]) -> Iterator[Quote]:
@@ -304,16 +304,17 @@ def _other_places(leaf: Leaf, same: Sequence[Leaf], zone: tzinfo) -> str:
     if leaf.source == KNOWLEDGE:
         names = dict.fromkeys(one_line(other.transcript) for other in same if other.source == KNOWLEDGE)
         names.pop(one_line(leaf.transcript), None)
-        return _listed([name[:_LONGEST_TITLE] for name in names][:_MAX_PLACES], len(names), "in", "documents")
+        shown = [name[:_LONGEST_TITLE] for name in names][:_MAX_PLACES]
+        return _also("in", shown, len(names), "documents")
     own = _day_number(leaf.at, zone)
     days = [day for day in dict.fromkeys(_day_number(other.at, zone) for other in same) if day != own]
     best = sorted({*days[:_MAX_PLACES], *(days and [max(days)])})
-    return _listed([*map(_day, best)], len(days), "on", "days")
+    return _also("on", [*map(_day, best)], len(days), "days")
 
 
-def _listed(names: Sequence[str], count: int, where: str, what: str) -> str:
-    more = f" and other {what}" if len(names) < count else ""
-    return f"also {where} {', '.join(names)}{more}" if names else ""
+def _also(preposition: str, names: Sequence[str], count: int, plural: str) -> str:
+    more = f" and other {plural}" if len(names) < count else ""
+    return f"also {preposition} {', '.join(names)}{more}" if names else ""
 
 
 def _day_number(at: float, zone: tzinfo) -> int:

@@ -170,7 +170,7 @@ def _seed() -> int:
 
 
 _Make = Callable[[bytes | None], tuple[Parts, bool] | None]
-"""Takes the stored generation; returns parts to write and whether others stay, or None to write nothing."""
+"""Takes the stored generation. Returns the parts to write and whether others stay; None to write nothing."""
 
 
 def _snapshot_of(store: Store, scope: str, *, create: bool = False) -> "_Snapshot | None":
@@ -205,9 +205,10 @@ class _SQLiteSnapshot:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(_TABLE)
             query = "SELECT CAST(body AS BLOB) FROM parts WHERE id = ?"
-            written = make(*(connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)))
-            if written is not None:
-                self._put(connection, *written, is_purge)
+            (old_generation,) = connection.execute(query, (_id_of(_GENERATION),)).fetchone() or (None,)
+            to_write = make(old_generation)
+            if to_write is not None:
+                self._put(connection, *to_write, is_purge)
             connection.execute("COMMIT")
 
     def _put(self, connection: sqlite3.Connection, parts: Parts, is_update: bool, is_purge: bool) -> None:
@@ -276,12 +277,12 @@ class _PostgresSnapshot:
             # `make` reads through this connection, because it may be the only one of a pool.
             with self._link.joining(connection), connection.transaction():
                 connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                written = make(self.read([_GENERATION]).get(_GENERATION))
-                if written is None:
+                to_write = make(self.read([_GENERATION]).get(_GENERATION))
+                if to_write is None:
                     return False
                 for statement in () if self._has_table(connection) else _CREATE:
                     connection.execute(statement)
-                parts, is_update = written
+                parts, is_update = to_write
                 names = list(parts) if is_update else None
                 connection.execute(_DELETE, (self._scope, names, names))
                 with connection.cursor().copy(_COPY) as copy:

@@ -101,7 +101,7 @@ _Period = tuple[float, float]
 def spans_of(question: str, now: float, zone: tzinfo = UTC) -> list[Span]:
     """The times that a question names, in its order, with days of the zone.
 
-    A month or a day without a year is the last one, and 5/6/2025 is two days. The future (tomorrow, next
+    A month or a day without a year is the last one, and 5/6/2025 gives two days. The future (tomorrow, next
     week) is ignored, because nothing is recorded there.
     """
     spans: list[Span] = []
@@ -135,7 +135,7 @@ def _extended(period: _Period, lead: Set[str], now: float) -> _Period:
 
 
 def _distance(match: _Match, lead: Set[str], now: float) -> list[_Period]:
-    """Two weeks ago is that, plus or minus a quarter. The past week and the last two hours end now."""
+    """The period of "two weeks ago", plus or minus a quarter, or of "the last two hours", which end now."""
     if whole := match["whole"]:
         length = _SECONDS.get(whole.lower(), 0.0)
         ends_now = "past" in lead or ("last" in lead and not lead.isdisjoint(("in", "over", "during")))
@@ -151,12 +151,13 @@ def _distance(match: _Match, lead: Set[str], now: float) -> list[_Period]:
 
 
 def _days(match: _Match, lead: Set[str], today: date) -> list[tuple[date, date]]:
-    """The first day of a time, and the day after its last."""
+    """The periods that a date may mean, each by its first day and the day after its last."""
     if match["iso"]:
         return [_day(date(*map(int, match["iso"].split("-"))))]
     if match["numeric"]:
-        one, other, year = map(int, match["numeric"].split(match["mark"]))
-        return [_day(date(year, *both)) for both in {(one, other), (other, one)} if both[0] <= 12]
+        first, second, year = map(int, match["numeric"].split(match["mark"]))
+        pairs = {(first, second), (second, first)}
+        return [_day(date(year, month, day)) for month, day in pairs if month <= 12]
     if match["month"]:
         return _days_of_month(match, lead, today)
     if match["alone"]:
@@ -191,7 +192,7 @@ def _days_of_month(match: _Match, lead: Set[str], today: date) -> list[tuple[dat
 
 
 def _whole_unit(unit: str, lead: Set[str], today: date) -> list[tuple[date, date]]:
-    """Last week is that of the calendar; the weekend is the one that began last."""
+    """The days of "last week", which is that of the calendar, or of "the weekend", which began last."""
     is_last = not lead.isdisjoint(_LAST)
     if unit == "weekend" and lead - {"the"}:
         is_before = is_last and today.weekday() >= 5

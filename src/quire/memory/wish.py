@@ -119,7 +119,7 @@ def wishes_of(leaf: Leaf, *, prohibitions: bool = False) -> list[Wish]:
 
 
 def in_force(wishes: Iterable[Wish]) -> list[Wish]:
-    """Return the wishes that hold, given newest first: those with their own sentence, then those in passing.
+    """Take wishes, newest first, and return those that hold: sentences of their own, then those in passing.
 
     Of two that contradict each other, or differ in a value, the newer holds. Of a repeated wish the oldest
     wording stays.
@@ -148,9 +148,9 @@ def _is_replaced(older: Wish, newer: Wish) -> bool:
     if older.forbids or newer.forbids:
         return False
     before = [pair[0] for pair in takewhile(_is_same, zip(older.words, newer.words, strict=False))]
-    one, other = older.words[len(before) :], newer.words[len(before) :]
-    after = sum(1 for _ in takewhile(_is_same, zip(reversed(one), reversed(other), strict=False)))
-    is_value = len(one) == len(other) and len(one) - after <= _LONGEST_VALUE
+    old, new = older.words[len(before) :], newer.words[len(before) :]
+    after = sum(1 for _ in takewhile(_is_same, zip(reversed(old), reversed(new), strict=False)))
+    is_value = len(old) == len(new) and len(old) - after <= _LONGEST_VALUE
     return is_value and _VALUE_FOLLOWS.search(" ".join(before)) is not None
 
 

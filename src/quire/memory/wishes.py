@@ -54,7 +54,7 @@ class Wishes(Settings):
     async def items(self, ask: Ask) -> Quotes | tuple[Item, ...]:
         """Return candidates, from which `Quotes.select` chooses when the rest of the context is known."""
         view = ask.views.get("main")
-        own = [] if view is None else [one for one in _wishes_in(view, ask.conversation) if _holds(view, one)]
+        own = [] if view is None else [w for w in _wishes_in(view, ask.conversation) if _holds(view, w)]
         others = await self._of_scope(ask) if self.reads_scope else []
         known = {wish.leaf.key for wish in own}
         wishes = [*own, *(wish for wish in others if wish.leaf.key not in known)]
@@ -111,7 +111,7 @@ def _wishes_at(view: View, position: int, conversation: str) -> Iterator[Wish]:
 
 
 def _holds(view: View, wish: Wish) -> bool:
-    """Whether a wish comes from a person, and was not hidden with `recall=False`: no compactor sets that."""
+    """Whether a wish comes from a person, and was not hidden with `recall=False`, which no compactor sets."""
     if is_below(origin_of(view, view.get(wish.leaf.key)), "user"):
         return False
     fate = view.fate(wish.leaf.key)

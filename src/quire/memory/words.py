@@ -118,7 +118,7 @@ _IRREGULAR = {
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def _stem(word: str, language: str = ENGLISH) -> str:
-    """The stem of a word in lower case. The stem has no accents."""
+    """The stem of a word in lower case, without accents."""
     # A stemmer has state, so threads must not share one.
     return folded(_stemmer(language)().stemWord(word))
 
@@ -293,8 +293,9 @@ def _related() -> dict[str, tuple[str, ...]]:
     lists = tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))
     found: defaultdict[str, set[str]] = defaultdict(set)
     for group in lists["near"]:
-        for term in (together := terms(group)):
-            found[term].update(together)
+        near = terms(group)
+        for term in near:
+            found[term].update(near)
     for group in lists["kinds"]:
         kinds, members = map(terms, group.split(":"))
         for term in kinds:

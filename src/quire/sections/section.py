@@ -48,10 +48,10 @@ Count = Callable[[Item], int]
 """Returns the tokens of one item."""
 
 IsShown = Callable[[Sequence[str], Callable[[Item], bool]], bool]
-"""Whether one of several ids is shown, and the item with the first id passes a test."""
+"""Takes ids and a test; returns whether one of the ids is shown and the item with the first id passes."""
 
 TURN = "quire.turn"
-"""The key in `extras` of a block of quotes, for the turn that it was made for."""
+"""The key in the `extras` of a block of quotes. Its value is the turn for which the block was made."""
 
 NEVER_SHOWN = (Hide, Mask, Pin, Distrust, Undo)
 """Edits that have no content to show."""
@@ -117,11 +117,11 @@ class Settings:
 
     A `required` section is shown whole: if it does not fit or raises an error, the build fails. An optional
     one gets its `share` of the budget, and is left out if it fails. `keeps` says which items stay if the
-    section is too large: the first or the newest. The newest are cut in steps, where a turn begins, so that
-    the beginning stays the same for some turns; with `closely`, only as much is cut as necessary, between any
-    two groups. A section that is cut in steps may list what was left out in a `ledger`, and may shorten old
-    results first (`shortens`); a history does both. An `independent` section neither sets nor reads
-    parameters, so that a session can ask it concurrently with others.
+    section is too large: the first or the newest. A section that keeps the newest is cut in steps, where a
+    turn begins, so that its beginning stays the same for some turns; with `closely`, only as much is cut as
+    necessary, between any two groups. If it is cut in steps, it may list what was left out in a `ledger`, and
+    may shorten old results first (`shortens`); a history does both. An `independent` section neither sets nor
+    reads parameters, so that a session can ask it concurrently with others.
     """
 
     enabled: bool = True
@@ -138,9 +138,9 @@ class Settings:
         self.name = named(name, "the name of a section")
         for option, value in options.items():
             if option not in Options.__annotations__:
-                names, what = option_names(type(self).__init__), f"{type(self).__name__}(...)"
+                names, call = option_names(type(self).__init__), f"{type(self).__name__}(...)"
                 own = [name for name in names if name not in Options.__annotations__]
-                raise InvalidValue(no_option(what, option, own, Options.__annotations__))
+                raise InvalidValue(no_option(call, option, own, Options.__annotations__))
             setattr(self, option, value)
         if not isinstance(self.share, Share | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             what, kind = f"{type(self).__name__}(share=…)", type(self.share).__name__

@@ -166,7 +166,7 @@ class Input(Settings):
 class Inbox(Settings):
     """Direct messages that have not expired, by priority and then by age.
 
-    With an `agent_id`, only the messages to this agent. A message without an address is not a direct one.
+    With an `agent_id`, only the messages to this agent are shown. A message without an address is not direct.
     """
 
     def __init__(self, agent_id: str | None = None, name: str = "inbox", **options: Unpack[Options]) -> None:

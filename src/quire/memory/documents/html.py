@@ -60,8 +60,8 @@ def _read_body(body: Any, draft: Draft) -> None:
         if is_read:
             page.leave(tag)
         elif node.mem_id in left_out and tag not in _INLINE:
-            page.part()
-        elif node.mem_id not in left_out and not tag.startswith("-"):  # comments do
+            page.try_end()
+        elif node.mem_id not in left_out and not tag.startswith("-"):  # tags of comments begin so
             page.enter(node, tag)
             children = [*node.iter(include_text=True)]
             stack.append((node, tag, True))
@@ -106,7 +106,7 @@ class _Page:
         elif tag in _CELLS and self._row is not None:
             self._words.clear()
             self._is_header &= tag == "th"
-        elif self.part():
+        elif self.try_end():
             self._begin(tag)
 
     def _begin(self, tag: str) -> None:
@@ -130,13 +130,13 @@ class _Page:
             self._row.append(self._text().replace("\n", " "))
         elif tag in ("table", "tr"):
             self.end()
-        elif (tag == "pre" and self._row is None) or self.part():
+        elif (tag == "pre" and self._row is None) or self.try_end():
             self.end()
             if tag in _HEADINGS or tag in _ITEMS or tag == "pre":
                 self._kind, self._level, self._number = "paragraph", 0, ""
 
-    def part(self) -> bool:
-        """End the block if one may end here; in a cell or in code, only add a space or a line break."""
+    def try_end(self) -> bool:
+        """End the block if one may end here. In a cell or in code, only add a space or a line break."""
         if self._row is None and self._kind != "code":
             self.end()
             return True

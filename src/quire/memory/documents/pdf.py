@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else Python prints its warnings
 
 _FULL_LINE = 0.7
-"""A shorter line, as a share of the widest, that ends a sentence also ends its paragraph."""
+"""A line that ends a sentence and is shorter than this share of the widest also ends its paragraph."""
 _BROKEN_WORD = re.compile(r"[^\W\d_]-$")
 
 
 def read_pdf(data: bytes, name: str) -> Draft:
     """The blocks of a PDF, with their pages. A note names the pages that cannot be read."""
     reader, draft, size = _opened(data, name), Draft(), 0
-    draft.title, without = _title(reader), list[str]()
+    draft.title, textless = _title(reader), list[str]()
     for number, page in enumerate(reader.pages, 1):
         try:
             text = cleaned(page.extract_text())
@@ -32,10 +32,10 @@ def read_pdf(data: bytes, name: str) -> Draft:
         if size > MAX_TEXT:
             raise TooLarge(f"{name} has more than {MAX_TEXT:,} characters of text")
         if not text.strip():
-            without.append(str(number))
+            textless.append(str(number))
         _add_page(draft, text, number)
-    if without:
-        pages = "all pages" if len(without) == len(reader.pages) else f"pages {', '.join(without)}"
+    if textless:
+        pages = "all pages" if len(textless) == len(reader.pages) else f"pages {', '.join(textless)}"
         draft.notes.append(f"no text was found (empty, scanned or damaged): {pages}")
     return draft
 

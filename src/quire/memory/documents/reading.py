@@ -43,10 +43,10 @@ def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None
     if not isinstance(content, bytes | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a document must be a path, bytes or a text, not {type(content).__name__}")
     source = name or ""
-    shown, kind = cut(source) or "the document", _kind_of(content, source)
+    shown, media_type = cut(source) or "the document", _media_type_of(content, source)
     if isinstance(content, bytes) and len(content) > MAX_BYTES:
         raise TooLarge(f"{shown} has more than {MAX_BYTES:,} bytes")
-    if kind == _PDF:
+    if media_type == _PDF:
         if isinstance(content, str):
             raise WrongType("a PDF must be a file or bytes, not a text")
         draft = read_pdf(content, shown)
@@ -54,14 +54,14 @@ def read_document(content: "os.PathLike[str] | bytes | str", *, name: str | None
         text, notes = (content, []) if isinstance(content, str) else _decoded(content, shown)
         if len(text) > MAX_TEXT:
             raise TooLarge(f"{shown} has {len(text):,} characters; the limit is {MAX_TEXT:,}")
-        draft = _READERS[kind](cleaned(text))
+        draft = _READERS[media_type](cleaned(text))
         draft.notes[:0] = notes if text.strip() else [*notes, "empty"]
     if not draft.blocks and not draft.notes:
         draft.notes.append("nothing in it is text that a reader would see")
     headings = (block for block in draft.blocks if block.kind == "heading")
     first = min(headings, key=lambda block: block.level, default=None)
     title = draft.title or (first.text if first else "") or os.path.basename(source) or source
-    return Document(source, title, kind, tuple(draft.blocks), tuple(draft.notes))
+    return Document(source, title, media_type, tuple(draft.blocks), tuple(draft.notes))
 
 
 def content_of(path: "str | os.PathLike[str]") -> bytes:
@@ -83,7 +83,7 @@ def content_of(path: "str | os.PathLike[str]") -> bytes:
     return data
 
 
-def _kind_of(content: bytes | str, source: str) -> str:
+def _media_type_of(content: bytes | str, source: str) -> str:
     ending = os.path.splitext(source)[1].lower()
     beginning = content[:_BEGINNING] if isinstance(content, bytes) else b""
     if ending == ".pdf" or beginning.lstrip().startswith(b"%PDF-"):
@@ -99,7 +99,7 @@ _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\x0b\x0c\r\x1b"})
 _SAMPLE = 64 * 1024
 _MOST_CONTROLS = 0.01
 _MOST_BROKEN = 0.25
-"""The greatest share of invalid characters, of those beyond ASCII, in a text that is read as UTF-8."""
+"""In a text that is read as UTF-8, at most this share of the characters beyond ASCII is invalid."""
 
 
 def _decoded(data: bytes, shown: str) -> tuple[str, list[str]]:
@@ -111,8 +111,8 @@ def _decoded(data: bytes, shown: str) -> tuple[str, list[str]]:
     if b"\x00" in sample or controls > _MOST_CONTROLS * len(sample):
         raise InvalidValue(f"{shown} is binary; it must be text, Markdown, HTML or PDF")
     text = data.decode("utf-8", "replace")
-    broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
-    if broken <= _MOST_BROKEN * beyond:
+    broken, non_ascii = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken <= _MOST_BROKEN * non_ascii:
         return text, ["bytes that are not UTF-8 were replaced"] if broken else []
     return data.decode(_WINDOWS, "replace"), [f"not UTF-8: read as {_WINDOWS}, which may be wrong"]
 
