@@ -71,15 +71,15 @@ def _text_of(parsed: Parsed) -> str:
 
 def _outline(items: Sequence[Item]) -> list[tuple[str, str]]:
     """The roles, calls and results of items with their texts, without ids and thoughts."""
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     for item in items:
         if isinstance(item, Message):
-            found.append((item.role, item.text))
+            lines.append((item.role, item.text))
         elif isinstance(item, ToolCall):
-            found.append((f"call of {item.name}", item.arguments))
+            lines.append((f"call of {item.name}", item.arguments))
         elif isinstance(item, ToolResult):
-            found.append((f"result of {item.name}", item.text))
-    return found
+            lines.append((f"result of {item.name}", item.text))
+    return lines
 
 
 class ProviderLaws:
