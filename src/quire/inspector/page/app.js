@@ -2,7 +2,7 @@
 // An address is #/SOURCE/SCOPE%2FCONVERSATION/VIEW?params, so every view can be linked to.
 
 import { html, render, useEffect, useState } from "preact";
-import { at, can, follow, go, link, loadSources, snapshot, sourceShown, useData } from "quire/api.js";
+import { can, follow, go, link, loadSources, selection, snapshot, sourceShown, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
 import {
   Button,
@@ -80,10 +80,10 @@ function App() {
         <${Skeleton} />
       </main>
     `;
-  const known = at.sources.map((source) => source.name);
-  at.source = known.includes(address.source) ? address.source : (known[0] ?? "");
+  const names = selection.sources.map((source) => source.name);
+  selection.source = names.includes(address.source) ? address.source : (names[0] ?? "");
   const setParams = (params) => go(address.address, address.view, { ...address.params, ...params });
-  const key = `${at.source}/${address.address}`;
+  const key = `${selection.source}/${address.address}`;
   return html`
     ${
       address.address
@@ -95,7 +95,7 @@ function App() {
               key=${key}
               params=${address.params}
               setParams=${setParams}
-              sources=${at.sources}
+              sources=${selection.sources}
             />
           </main>
         `
