@@ -61,9 +61,9 @@ function App() {
       const { address: shown, view } = readAddress();
       if (!shown) return;
       const above = VIEWS.find((each) => each.name === view)?.under;
-      if (event.key === "Escape") go(above ? address : "", above);
+      if (event.key === "Escape") go(above ? shown : "", above);
       const tab = /^[1-9]$/.test(event.key) && tabs()[event.key - 1];
-      if (tab) go(address, tab.name);
+      if (tab) go(shown, tab.name);
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
