@@ -140,6 +140,7 @@ class ProviderLaws:
         payloads: list[tuple[Any, Any]] = []
         for step in more:
             talk.play([step])
+            # The tools change now and then: most steps have the first set, few the second, fewer the third.
             view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0) + (step[1] % 16 == 0)]
             plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if has_volatile else None
             continued = self.provider.render(view, model=model, tools=tools, plan=plan)

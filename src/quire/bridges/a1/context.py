@@ -83,7 +83,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _items_of(message: Message) -> list[Item]:
-    """A message as items. The `extras` of the first have the message's other fields."""
+    """A message as items. `extras` of the first have the message's other fields, those of the rest its id."""
     others = {"name": message.name, "tool_call_id": message.tool_call_id, "tool_calls": message.tool_calls}
     common: dict[str, Any] = {"created_at": message.timestamp.timestamp()}
     items: list[Item] = []

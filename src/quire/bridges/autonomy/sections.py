@@ -343,7 +343,7 @@ class ContextTemplate:
 
 
 class _AgentSection:
-    """A section of a template as a section of the engine, for the agent with a name."""
+    """A section of a template as a section of the engine, for one agent."""
 
     def __init__(self, section: Any, memory: Memory, agent: str) -> None:
         self._section, self._memory, self._prefix = section, memory, f"{agent}/"

@@ -170,7 +170,7 @@ class TaskContextManager:
         task.
         """
         self.token_counter = TokenCounter() if token_counter is None else token_counter
-        _engine_counter(self.token_counter)
+        _engine_counter(self.token_counter)  # raises if it is no counter
         self.sources = list(sources)
         self.converter = converter or MessageConverter()
         self.max_tokens = whole(max_tokens, "max_tokens", least=1)

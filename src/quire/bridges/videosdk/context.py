@@ -413,6 +413,7 @@ class ChatContext:
     ) -> Self:
         """Append a summary of the items of another context that were not merged as a summary before."""
         ours, theirs = self._log.transcript, other.transcript
+        # After `merge`, all of their items are here, and are summarized nevertheless: the second plan.
         plan = plan_summary(ours, theirs, agent_id) or plan_summary(Transcript(), theirs, agent_id)
         if plan is None or plan.was_carried_out_in(ours):
             return self

@@ -128,7 +128,7 @@ const Header = ({ children, actions }) => html`
 function Conversation({ source, address, view, params, setParams }) {
   const [isLive, setLive] = useState(false);
   const [isExporting, setExporting] = useState(false);
-  const head = useData("conversation", { address });
+  const { data: head, error } = useData("conversation", { address });
   useEffect(() => {
     let timer;
     const stop = follow({ address }, () => {
@@ -149,12 +149,11 @@ function Conversation({ source, address, view, params, setParams }) {
       return part;
     }
   });
-  const figures = head.data;
   return html`
     <${Header}
       actions=${
         !snapshot &&
-        figures &&
+        head &&
         html`
           <${Button} title="Save this conversation as one file" onClick=${() => setExporting(true)}>
             Export
@@ -169,12 +168,12 @@ function Conversation({ source, address, view, params, setParams }) {
         ${isLive && html`<${Dot} label="changed just now" />`}
       </nav>
       ${
-        figures &&
+        head &&
         html`
           <div class="crumb-figures muted">
-            <span title="entries of the log">version ${number(figures.version)}</span>
-            <span>${plural(figures.spending.tokens, "token")} spent</span>
-            <span title="requests, and the writing of summaries"><${Cost} spent=${figures.spending} /></span>
+            <span title="entries of the log">version ${number(head.version)}</span>
+            <span>${plural(head.spending.tokens, "token")} spent</span>
+            <span title="requests, and the writing of summaries"><${Cost} spent=${head.spending} /></span>
           </div>
         `
       }
@@ -189,8 +188,8 @@ function Conversation({ source, address, view, params, setParams }) {
           >
             ${tab.tab}
             ${
-              figures?.counts?.[tab.name]
-                ? html`<span class="count">${number(figures.counts[tab.name])}</span>`
+              head?.counts?.[tab.name]
+                ? html`<span class="count">${number(head.counts[tab.name])}</span>`
                 : ""
             }
           </a>
@@ -199,15 +198,15 @@ function Conversation({ source, address, view, params, setParams }) {
     </nav>
     <main class="main">
       ${
-        head.error
-          ? html`<${Fault} error=${head.error} />`
+        error
+          ? html`<${Fault} error=${error} />`
           : html`
             <${shown.view}
               key=${shown.name}
               address=${address}
               params=${params}
               setParams=${setParams}
-              head=${figures}
+              head=${head}
             />
           `
       }
@@ -219,7 +218,7 @@ function Conversation({ source, address, view, params, setParams }) {
           address=${address}
           view=${shown.name}
           params=${params}
-          head=${figures}
+          head=${head}
           onClose=${() => setExporting(false)}
         />
       `

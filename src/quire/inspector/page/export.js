@@ -114,7 +114,7 @@ async function visit(address, head, places) {
       .map(([name, params]) => [VIEWS.find((each) => each.name === name), params]);
     render(
       html`${views
-        .filter(([shown]) => shown && (!shown.isFor || shown.isFor(head)))
+        .filter(([shown]) => shown && (!shown.isFor || shown.isFor(sourceShown())))
         .map(
           ([shown, params]) => html`
             <${shown.view} address=${address} params=${params} setParams=${setParams} head=${head} />
