@@ -245,7 +245,7 @@ class Agent(Hooked):
 
     async def _store(self, value: Any) -> None:
         """Put an item into the pool or the queue, and a turn into the queue of turns; a list, one by one."""
-        elements = cast("list[Any]", value) if isinstance(value, list) else [value]
+        elements = cast("Iterable[Any]", value) if isinstance(value, list) else (value,)
         for element in elements:
             if is_item(element):
                 await (self.context_queue.append if element.id is None else self.context_pool.add)(element)
