@@ -126,7 +126,7 @@ def names(page: Page) -> Locator:
     return page.get_by_role("list", name="conversations").get_by_role("link")
 
 
-def test_a_dialog_has_the_keys_until_it_is_closed(shop: Served, page: Page) -> None:
+def test_a_dialog_has_the_keys_of_the_page_until_it_is_closed(shop: Served, page: Page) -> None:
     page.goto(shop.url("store/lamp-shop%2Fparcels/transcript"))
     page.get_by_role("button", name="Export").click()
     expect(page.get_by_role("dialog").locator(":focus")).to_have_count(1)
@@ -135,6 +135,14 @@ def test_a_dialog_has_the_keys_until_it_is_closed(shop: Served, page: Page) -> N
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="Export")).to_be_focused()
     expect(page).to_have_url(f"{shop.origin}/#/store/lamp-shop%2Fparcels/transcript")
+    page.keyboard.press("2")
+    expect(page).to_have_url(f"{shop.origin}/#/store/lamp-shop%2Fparcels/requests")
+    page.get_by_role("table", name="requests").get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile("/request[?]version="))
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{shop.origin}/#/store/lamp-shop%2Fparcels/requests")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{shop.origin}/#/store")
 
 
 def test_typing_narrows_the_list_and_pages_follow(crowd: Served, page: Page) -> None:

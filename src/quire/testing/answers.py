@@ -25,13 +25,15 @@ def owner_of(sealed: str) -> tuple[str, str, int]:
 
 
 def answer(wire: str, model: str, a: int, b: int, c: int, number: int = 0) -> Json:
-    """A response with a thought, a text and up to two calls, never empty. `number` is in its state."""
+    """A response that is not empty: `c` decides on a thought, a text and up to two calls.
+
+    `a` and `b` are in its texts and ids, `number` is in its state.
+    """
     sealed = seal(wire, model, number)
-    thinks, speaks, calls = bool(c & 1), bool(c & 2), c % 3
-    if not speaks and not calls:
-        speaks = True
+    call_count = c % 3
+    thinks, speaks = bool(c & 1), bool(c & 2) or not call_count
     writers = {"openai": _chat, "openai-responses": _responses, "anthropic": _anthropic, "gemini": _gemini}
-    ids = [f"k{a}_{b}_{n}" for n in range(calls)]
+    ids = [f"k{a}_{b}_{n}" for n in range(call_count)]
     return writers[wire](model, sealed if thinks else "", sealed, f"answer {a}" if speaks else "", ids)
 
 

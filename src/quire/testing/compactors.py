@@ -36,9 +36,9 @@ from quire.tokens import counter_for
 
 TOKENS = FourCharacters()
 _COUNTER = counter_for("claude-sonnet-5")
-_USUAL = (0, 0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 10)
-_SELDOM = (8, 9, 10, 11, 12, 13, 14, 14, 15, 15, 16)
-_LONG = 36
+_USUAL_CODES = (0, 0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 10)
+_RARE_CODES = (8, 9, 10, 11, 12, 13, 14, 14, 15, 15, 16)  # one operation in eight: most are edits
+_MAX_EXTRA_OPS = 36
 _TRIES = 200
 
 
@@ -46,8 +46,8 @@ def _many_ops(seed: int) -> list[Op]:
     random = Random(seed)
     draw = random.randrange
     return [
-        (random.choice(_USUAL if draw(8) else _SELDOM), draw(64), draw(64), draw(36))
-        for _ in range(_LONG // 3 + draw(_LONG))
+        (random.choice(_USUAL_CODES if draw(8) else _RARE_CODES), draw(64), draw(64), draw(36))
+        for _ in range(12 + draw(_MAX_EXTRA_OPS))
     ]
 
 
@@ -100,9 +100,9 @@ def record_plan(transcript: Transcript, plan: Plan, pool: Pool | None = None, le
 def protected(shown: list[Item], plain: PlainTranscript) -> list[Item]:
     """The items that must stay: pins, waiting calls, the last user message, and structural items."""
     pinned = {plain.log[p].id for p in plain.pinned()}
-    waits = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
+    waiting = {plain.log[p].id for call in plain.open_calls() for p in plain.group(call)}
     users = [item.id for item in shown if isinstance(item, Message) and item.role == "user"]
-    always = pinned | waits | set(users[-1:])
+    always = pinned | waiting | set(users[-1:])
     return [item for item in shown if item.id in always or is_structural(item)]
 
 
@@ -170,8 +170,8 @@ class CompactorLaws:
         for position, item in enumerate(plain.log):
             members = {plain.log[p].id for p in plain.group(position)} & was_shown
             if item.id in was_shown and plain.heads[position] >= 0:
-                left = members & shown.keys()
-                assert left in (members, set()), f"{members - left} of the group {members} is left out"
+                rest = members & shown.keys()
+                assert rest in (members, set()), f"{members - rest} of the group {members} is left out"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, AT_MOST_REQUESTED)
@@ -187,18 +187,18 @@ class CompactorLaws:
         outcome = record_plan(transcript, plan, pool, length)
         assert outcome.fate == "kept", f"the transcript refuses the plan: {outcome.reason}"
         assert list(pool) == list(plan.notes), "the pool does not have the notes of the plan"
-        left = transcript.view.tokens(TOKENS)
+        size = transcript.view.tokens(TOKENS)
         is_exact = plan.request is None or length == 1
-        assert left <= plan.after, f"plan.after is {plan.after}, and the view then has {left} tokens"
-        assert left == plan.after or not is_exact, f"plan.after is {plan.after}, and the view then has {left}"
+        assert size <= plan.after, f"plan.after is {plan.after}, and the view then has {size} tokens"
+        assert size == plan.after or not is_exact, f"plan.after is {plan.after}, and the view then has {size}"
         restored = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
         assert list(restored.view) == list(transcript.view), "another view once the transcript is read back"
         for item in transcript.recorded(since=len(plain.log)):
             plain.append(item)
             assert is_below(own_origin(item), "user"), f"{item} passes for an edit that a person made"
             covered = plain.covered_by(len(plain.log) - 1) if isinstance(item, Summary) else set[int]()
-            least = lowest(own_origin(plain.log[p]) for p in covered)
-            is_trusted = is_below(least, origin_of(transcript.view, item))
+            least_trusted = lowest(own_origin(plain.log[p]) for p in covered)
+            is_trusted = is_below(least_trusted, origin_of(transcript.view, item))
             assert not is_trusted, f"{item} is trusted more than what it is made of"
         assert list(transcript.view) == plain.shown(), "the edits have another effect than they should"
 
@@ -216,14 +216,14 @@ class CompactorLaws:
             return
         pool = Pool()
         outcome = record_plan(transcript, plan, pool, length)
-        left = transcript.view.tokens(TOKENS)
+        after = transcript.view.tokens(TOKENS)
         if outcome.fate == "discarded":
             assert length > 1, f"a summary of the requested size is discarded: {outcome.reason}"
             assert transcript.recorded() == log and not list(pool), "a discarded plan changed something"
         else:
-            assert left < before, f"{before} tokens were shown before the plan, and {left} after it"
-            fits = left <= room.tokens or plan.after > room.tokens or length > 1
-            assert fits, f"plan.after is {plan.after}; the view has {left} tokens, more than the room"
+            assert after < before, f"{before} tokens were shown before the plan, and {after} after it"
+            fits = after <= room.tokens or plan.after > room.tokens or length > 1
+            assert fits, f"plan.after is {plan.after}; the view has {after} tokens, more than the room"
 
     @examples()
     @given(st.data(), HISTORIES, PERCENT, AT_MOST_REQUESTED)

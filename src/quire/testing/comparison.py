@@ -29,15 +29,16 @@ class Answered(NamedTuple):
 
     def __str__(self) -> str:
         """The calls, or the text if there are none."""
-        calls = [f"{name}({msgspec.json.encode(given).decode()})" for name, given in self.calls]
+        calls = [f"{name}({msgspec.json.encode(values).decode()})" for name, values in self.calls]
         return ", ".join(calls) or repr(self.text)
 
 
 class Difference(NamedTuple):
     """A reply that changed after a compaction.
 
-    `number` counts the requests from 1, and `before` is the id of the item that the model answered. Without
-    `compacted` the request did not fit; `fault` says why.
+    `number` counts the requests from 1, and `before` is the id of the item that the model answered. `whole`
+    and `compacted` are the two replies. If the compacted request did not fit, `compacted` is None, and
+    `fault` says why.
     """
 
     number: int
@@ -95,6 +96,8 @@ def compare(
 
 
 class _Replays:
+    """Two replays of one conversation: the first whole, the second compacted."""
+
     def __init__(
         self, compactor: Compactor | None, model: AnyModel, writer: AnyModel, budget: Budget, options: Asked
     ) -> None:
@@ -112,7 +115,8 @@ class _Replays:
         for earlier, item in pairwise(items):
             if is_output(item) and not is_output(earlier):
                 requests += 1
-                whole, compacted, fault = self._build(self._whole, 0), *await self._compacted()
+                whole = self._build(self._whole, 0)
+                compacted, fault = await self._compacted()
                 if compacted is None or list(compacted.items) != list(whole.items):
                     changed += 1
                     whole_answer = await self._answer(whole)

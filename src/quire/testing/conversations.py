@@ -143,6 +143,7 @@ STATES = (
 
 KINDS = 24
 Step = tuple[int, int, int, int]
+"""The code of what is done, and three numbers that choose how."""
 _MAX_STEPS = 60
 
 
@@ -201,9 +202,9 @@ class Talk:
         elif code < 17:
             self._edit(code - 12, a, b)
         elif code == 17:
-            cut = truncate(transcript.view, tokens=20 + 10 * a, counter=counter_for("gpt-4o"))
-            if cut is not None:
-                transcript.append(cut)
+            hide = truncate(transcript.view, tokens=20 + 10 * a, counter=counter_for("gpt-4o"))
+            if hide is not None:
+                transcript.append(hide)
         elif code == 18:
             self.transcript = Transcript(JSON.decode(JSON.encode(transcript.recorded())))
         elif code in (19, 20):

@@ -3,13 +3,13 @@
 from hypothesis import HealthCheck, settings
 
 # Laws are inherited, and their examples are large on purpose.
-_INTENDED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.differing_executors]
+_NO_FAULTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.differing_executors]
 
 
 def examples(share: int = 1, least: int = 5) -> settings:
-    """The settings of a law: one in `share` of the profile's examples, without a deadline."""
+    """The settings of a law: the number of the profile's examples divided by `share`, and no deadline."""
     return settings(
         max_examples=max(least, settings().max_examples // share),
         deadline=None,
-        suppress_health_check=_INTENDED,
+        suppress_health_check=_NO_FAULTS,
     )

@@ -42,6 +42,7 @@ OPS = st.lists(
     max_size=40,
 )
 Op = tuple[int, int, int, int]
+"""The code of a kind of item, two numbers that choose its fields, and one that may date it back."""
 
 
 class Author:
@@ -75,22 +76,20 @@ class Author:
             content = picture if b % 5 == 0 else f"result {a}"
             return ToolResult(call.call_id, call.name, content, b % 3 == 0, id=item_id, created_at=at)
         fields: dict[str, Any] = {"id": item_id, "created_at": at, "agent_id": agent, "reply_id": reply}
-        calls = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", **fields)
+        new_call = ToolCall(f"c{a % 8}", f"tool{b % 3}", "{}", **fields)
         media = (f"look {a}", Audio(data=b"\0" * (1 + b)), File(url="file:///a.pdf", name="a.pdf"))
-        plain: list[Item] = [
+        items: list[Item] = [
             Message("user", f"question {a}", id=item_id, created_at=at),
             Message("assistant", f"answer {a}", b % 4 == 0, **fields),
             Reasoning(f"thought {a}", Opaque("p", "m", "x"), **fields),
-            calls,
-            calls,
-            calls,
+            *[new_call] * 3,
             Message("user", media, id=item_id, created_at=at),
             ToolResult(f"orphan{a}", "tool", "out of nowhere", id=item_id, created_at=at),
             Message("system" if a % 2 else "developer", f"rule {a}", id=item_id, created_at=at),
             ConfigChange(f"be {a}", ("tool1",), id=item_id, created_at=at),
             Note({"n": a}, id=item_id, created_at=at) if a % 2 else Handoff("b", id=item_id, created_at=at),
         ]
-        return plain[code]
+        return items[code]
 
     def _edit(self, transcript: Transcript, code: int, a: int, b: int, at: float) -> Item | None:
         recorded = transcript.recorded()

@@ -67,7 +67,7 @@ def free_values() -> st.SearchStrategy[Any]:
 
 
 def free_mappings() -> st.SearchStrategy[dict[str, Any]]:
-    """Values of `extras`; one with the only key `$bytes` would not be a mapping."""
+    """Values of `extras`. The key `$bytes` is left out: the codec reads a mapping with it alone as bytes."""
     # Hypothesis also draws texts from the source, such as the reserved key.
     allowed = keys().filter(lambda key: key not in (RESERVED, "$bytes"))
     return st.dictionaries(allowed, free_values(), max_size=3)

@@ -76,8 +76,8 @@ class PlainTranscript:
     """A transcript that follows the laws literally, without regard to speed."""
 
     log: list[Item] = field(default_factory=list[Item])
-    heads: list[int] = field(default_factory=list[int])
-    reply: int | None = None  # the last item recorded, if it is an output that the next may join
+    heads: list[int] = field(default_factory=list[int])  # where each item's group begins; -1 for an edit
+    reply: int | None = None  # the last position, if its item is an output that the next one may join
 
     def copy(self) -> "PlainTranscript":
         return PlainTranscript(list(self.log), list(self.heads), self.reply)
@@ -145,7 +145,7 @@ class PlainTranscript:
             if isinstance(item, ToolCall):
                 unanswered.add(position)
             elif isinstance(item, ToolResult):
-                unanswered.discard(-1 if (call := self.call_for(item, sorted(unanswered))) is None else call)
+                unanswered -= {self.call_for(item, sorted(unanswered))}
         return sorted(unanswered)
 
     def find(self, item_id: str) -> int:

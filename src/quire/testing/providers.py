@@ -71,15 +71,15 @@ def _text_of(parsed: Parsed) -> str:
 
 def _outline(items: Sequence[Item]) -> list[tuple[str, str]]:
     """The roles, calls and results of items with their texts, without ids and thoughts."""
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     for item in items:
         if isinstance(item, Message):
-            found.append((item.role, item.text))
+            lines.append((item.role, item.text))
         elif isinstance(item, ToolCall):
-            found.append((f"call of {item.name}", item.arguments))
+            lines.append((f"call of {item.name}", item.arguments))
         elif isinstance(item, ToolResult):
-            found.append((f"result of {item.name}", item.text))
-    return found
+            lines.append((f"result of {item.name}", item.text))
+    return lines
 
 
 class ProviderLaws:
@@ -140,6 +140,7 @@ class ProviderLaws:
         payloads: list[tuple[Any, Any]] = []
         for step in more:
             talk.play([step])
+            # The tools change now and then: most steps have the first set, few the second, fewer the third.
             view, tools = talk.transcript.view, TOOLSETS[1 + (step[1] % 8 == 0) + (step[1] % 16 == 0)]
             plan = CachePlan(slow=max(len(view) - step[2] % 4, 0)) if has_volatile else None
             continued = self.provider.render(view, model=model, tools=tools, plan=plan)

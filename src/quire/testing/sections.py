@@ -135,8 +135,8 @@ class SectionLaws:
                 ask = Ask(views={"main": transcript.view}, scope="ana", now=float(number))
                 items, earlier = items_from(section, ask), before.get(index)
                 if earlier is not None:
-                    kept = items if stability == "static" else items[: len(earlier)]
-                    assert kept == earlier, f"{section.name} is {stability} and changed"
+                    beginning = items if stability == "static" else items[: len(earlier)]
+                    assert beginning == earlier, f"{section.name} is {stability} and changed"
                 before[index] = items
 
     @examples()
@@ -190,13 +190,13 @@ class SectionLaws:
         total = COUNTER.total(sizes + context.receipt.schemas)
         assert context.receipt.tokens == total, "the tokens of the receipt are not the sum of its sections"
         assert total <= template.budget.available, "the context is over its budget"
-        stays: set[str] = set()
+        required: set[str] = set()
         for section in template.sections:
             if isinstance(section, History):
-                stays |= protected(section, ask.view(section.transcript))
+                required |= protected(section, ask.view(section.transcript))
             elif settings_of(section).required:
-                stays |= {item.id for item in items_from(section, ask)}
-        missing = stays - {item.id for item in context.items}
+                required |= {item.id for item in items_from(section, ask)}
+        missing = required - {item.id for item in context.items}
         assert not missing, f"required or protected items are left out: {missing}"
         for name, share in ((section.name, settings_of(section).share) for section in template.sections):
             if share is not None and share.maximum is not None and name != "history":

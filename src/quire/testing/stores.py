@@ -129,11 +129,11 @@ class Oracle:
         assert store.scopes() == sorted({place.scope for place in self.rows}), "scopes() is wrong"
         for scope in {place.scope for place in self.rows} | {"nobody's"}:
             names = sorted(place.conversation for place in self.rows if place.scope == scope)
-            found = store.conversations(scope)
-            assert list(found) == names, f"conversations({scope!r}) has other names"
+            listed = store.conversations(scope)
+            assert list(listed) == names, f"conversations({scope!r}) has other names"
             versions = [self.version(Place(scope, name)) for name in names]
-            counted = [found[name].version for name in names]
-            assert counted == versions, f"conversations({scope!r}) has other versions"
+            listed_versions = [listed[name].version for name in names]
+            assert listed_versions == versions, f"conversations({scope!r}) has other versions"
             recent = {item.place: item.version for item in store.recent(scope)}
             expected = {place: self.version(place) for place in self.rows if place.scope == scope}
             assert recent == expected, f"recent({scope!r}) has other conversations or versions"
@@ -242,8 +242,8 @@ class StoreLaws:
                     _refuse(store, HERE, expected, found=2)
                 with pytest.raises(Conflict):
                     store.append(HERE, [], expected=0)
-                found = [stored[1:] for stored in store.read(HERE)]
-                assert found == [entry("first"), entry("second")], "an append that conflicted changed entries"
+                rows = [stored[1:] for stored in store.read(HERE)]
+                assert rows == [entry("first"), entry("second")], "an append that conflicted changed entries"
 
     @pytest.mark.parametrize("size", [1, 3], ids=["single entries", "batches"])
     def test_concurrent_writers_lose_nothing_and_duplicate_nothing(self, size: int) -> None:
@@ -286,22 +286,24 @@ class StoreLaws:
                     stores[writer].write_checkpoint(HERE, version, body, [1], {1: body, 2: body})
 
             def opened(store: Store) -> int:
-                found = store.open_checkpoint(HERE)
-                version = found.version if found else 0
-                assert found is None or found.head == str(version).encode(), "the head is of another version"
-                versions = [*found.needs, *(item.version for item in found.entries)] if found else []
-                is_right = found is None or versions == [1, *range(max(version, 2), 41)]
-                assert is_right, "a checkpoint is opened with other entries than it needs"
+                opening = store.open_checkpoint(HERE)
+                if opening is None:
+                    return 0
+                version = opening.version
+                assert opening.head == str(version).encode(), "the head is of another version"
+                versions = [*opening.needs, *(item.version for item in opening.entries)]
+                is_complete = versions == [1, *range(max(version, 2), 41)]
+                assert is_complete, "a checkpoint is opened with other entries than it needs"
                 return version
 
             with ThreadPoolExecutor(2) as threads:
-                writing = [threads.submit(write, writer) for writer in range(2)]
-                seen = [opened(stores[1])]
-                while not all(item.done() for item in writing):
-                    seen.append(opened(stores[1]))
-            for item in writing:
-                item.result()
-            assert seen == sorted(seen), "an older checkpoint replaced a newer one"
+                futures = [threads.submit(write, writer) for writer in range(2)]
+                versions = [opened(stores[1])]
+                while not all(future.done() for future in futures):
+                    versions.append(opened(stores[1]))
+            for future in futures:
+                future.result()
+            assert versions == sorted(versions), "an older checkpoint replaced a newer one"
             for store in (*stores, tested.open()):
                 assert opened(store) == 40, "another checkpoint than the newest is there"
                 parts = store.read_parts(HERE, [1, 2, 3])
@@ -320,8 +322,8 @@ class StoreLaws:
                 store.remove(place)
                 assert store.wait(place, 0, 0.0) == 0, f"{place} has the version of {secret}"
             for scope in ODD_NAMES:
-                found = {name: at.version for name, at in store.conversations(scope).items()}
-                assert found == ({"q3": 1} if scope == "ana" else {}), f"conversations({scope!r}) is wrong"
+                versions = {name: at.version for name, at in store.conversations(scope).items()}
+                assert versions == ({"q3": 1} if scope == "ana" else {}), f"conversations({scope!r}) is wrong"
             bodies = [stored.body for stored in store.read(secret)]
             assert bodies == [entry("secret").body], f"removing other places changed {secret}"
 
@@ -355,7 +357,7 @@ class StoreLaws:
                 change()
                 assert notified.wait(20), "a watcher is not notified of a change"
             assert other.wait(20)
-            for step in (end, end, other.clear, notified.clear):
+            for step in (end, end, other.clear, notified.clear):  # a watcher may end twice
                 step()
             tested.store.append(HERE, [entry("four")], expected=0)
             assert other.wait(20) and not notified.is_set(), "a watcher that has ended is notified"
@@ -371,9 +373,9 @@ class StoreLaws:
             changed = other.changes(HERE.scope, moment).versions
             assert HERE.conversation in changed, "changes() does not list a replacement"
             _check_no_checkpoint(other)
-            found = [stored[1:] for stored in other.read(HERE)]
+            rows = [stored[1:] for stored in other.read(HERE)]
             expected = [entry("one"), ("side", b'{"kind":"gone"}')]
-            assert found == expected, "another opening does not read a replacement"
+            assert rows == expected, "another opening does not read a replacement"
             other.append(HERE, [entry("three")], expected=2)
             other.write_checkpoint(HERE, 1, b"head", [], {1: b"part"})
             tested.store.remove(HERE)
@@ -446,22 +448,22 @@ class StoreLaws:
                 for name, log_version in changes.versions.items():
                     assert log_version == there[name], f"changes() has another version of {name}"
                     known[name] = stores[0].read(Place("ana", name))
-                found = {name: stores[1].read(Place("ana", name)) for name in there}
-                assert known == found, "changes() misses a write"
+                stored = {name: stores[1].read(Place("ana", name)) for name in there}
+                assert known == stored, "changes() misses a write"
 
     def test_conversations_are_listed_by_their_last_activity(self) -> None:
         with self.opened() as tested:
             reader = tested.open()
 
-            def add(place: Place, created_at: str) -> None:
-                text = '"text":"\\"created_at\\":9","extras":{"created_at":8}'
-                body = f'{{"kind":"message",{created_at}{text}}}'
+            def add(place: Place, time_field: str) -> None:
+                decoys = '"text":"\\"created_at\\":9","extras":{"created_at":8}'
+                body = f'{{"kind":"message",{time_field}{decoys}}}'
                 version = tested.store.version(place)
                 tested.store.append(place, [Entry("main", body.encode())], expected=version)
 
             old, new, other, timeless = (Place("ana", "old"), Place("ana", "new"), HERE, Place("bo", ""))
-            for place, time_of in ((old, 1.5), (new, 3), (other, 2.25), (old, 1.75)):
-                add(place, f'"created_at":{time_of},')
+            for place, created_at in ((old, 1.5), (new, 3), (other, 2.25), (old, 1.75)):
+                add(place, f'"created_at":{created_at},')
             add(timeless, "")
             expected = [(new, 1, 3.0), (other, 1, 2.25), (old, 2, 1.75), (timeless, 1, None)]
             for store in (tested.store, reader):
@@ -498,8 +500,8 @@ class StoreLaws:
                 with pytest.raises(WrongType):
                     verb()
             assert store.scopes() == ["ana"], "a refused append made a scope"
-            found = [stored.body for stored in store.read(HERE)]
-            assert found == [entry("fine").body], "a refused call changed entries"
+            bodies = [stored.body for stored in store.read(HERE)]
+            assert bodies == [entry("fine").body], "a refused call changed entries"
 
     def test_a_closed_store_raises_store_failed(self) -> None:
         with self.opened() as tested:
@@ -545,8 +547,8 @@ def _step(tested: StoreUnderTest, oracle: Oracle, place: Place, data: st.DataObj
             assert tested.store.read(place) == oracle.read(place), "an append that conflicted changed entries"
         case "read":
             after = data.draw(st.integers(0, version + 1))
-            found = tested.store.read(place, after=after)
-            assert found == oracle.read(place, after), f"read(after={after}) returns other entries"
+            stored = tested.store.read(place, after=after)
+            assert stored == oracle.read(place, after), f"read(after={after}) returns other entries"
             _read_some(tested.store, oracle, place, data)
         case "checkpoint":
             _write_checkpoint(tested.store, oracle, place, data)
@@ -573,8 +575,8 @@ def _refuse(store: Store, place: Place, expected: int, found: int) -> None:
 def _read_some(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
     whole = oracle.read(place)
     wanted = data.draw(st.lists(st.sampled_from(whole), max_size=4)) if whole else []
-    found = store.read_at(place, [stored.version for stored in wanted])
-    assert found == sorted(set(wanted)), "read_at() returns other entries than read()"
+    rows = store.read_at(place, [stored.version for stored in wanted])
+    assert rows == sorted(set(wanted)), "read_at() returns other entries than read()"
     with pytest.raises(StoreDamaged):
         store.read_at(place, [len(whole) + 1])
     stream, limit = data.draw(st.sampled_from(STREAMS)), data.draw(st.none() | st.integers(0, 3))
@@ -582,8 +584,8 @@ def _read_some(store: Store, oracle: Oracle, place: Place, data: st.DataObject) 
     below = whole if before is None else [stored for stored in whole if stored.version < before]
     versions = [stored.version for stored in below if stored.stream == stream]
     expected = versions if limit is None else versions[max(len(versions) - limit, 0) :]
-    found_versions = store.versions_of(place, stream, before=before, limit=limit)
-    assert found_versions == expected, "versions_of() returns other versions than read()"
+    returned = store.versions_of(place, stream, before=before, limit=limit)
+    assert returned == expected, "versions_of() returns other versions than read()"
 
 
 def _write_checkpoint(store: Store, oracle: Oracle, place: Place, data: st.DataObject) -> None:
@@ -631,12 +633,12 @@ def _check_written(stores: list[Store], size: int) -> None:
     count = 4 * 12 * size
     assert len(versions) == count, f"{count} entries were appended, and {len(versions)} are read"
     assert versions == list(range(1, count + 1)), "the versions of entries do not rise by one"
-    found = [stored.body for stored in rows[0]]
+    bodies = [stored.body for stored in rows[0]]
     for writer in range(4):
-        mine = [entry(f"{writer}.{number}.{part}").body for number in range(12) for part in range(size)]
-        assert [body for body in found if body in set(mine)] == mine, "a writer's entries are out of order"
-    for at in range(0, len(found), size):
-        batch = {body.rsplit(b".", 1)[0] for body in found[at : at + size]}
+        own = [entry(f"{writer}.{number}.{part}").body for number in range(12) for part in range(size)]
+        assert [body for body in bodies if body in set(own)] == own, "a writer's entries are out of order"
+    for at in range(0, len(bodies), size):
+        batch = {body.rsplit(b".", 1)[0] for body in bodies[at : at + size]}
         assert len(batch) == 1, "entries of another writer are between the entries of one append"
 
 

@@ -130,7 +130,7 @@ def protected(section: History, view: View) -> set[str]:
     """The ids of the items that a history must show in any room."""
     users = [item for item in view if isinstance(item, Message) and item.role == "user"]
     ids = {item.id for item in users[-1:]}
-    if section not in _FILTERED and _is_odd not in vars(section).values():
+    if section not in _FILTERED and _is_odd not in vars(section).values():  # a filter leaves out these, too
         ids |= {item.id for item in view if view.fate(item.id).state == "pinned"}
         ids |= {call.id for call in view.pending()}
     return ids

@@ -112,7 +112,7 @@ async def test_only_turns_of_its_own_registered_tools_are_accepted(baker: Agent)
         await baker.put("knead")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ToolRegistry.clear()
     tool(knead.fn)
-    with pytest.raises(ValueError, match="not the instance"):
+    with pytest.raises(ValueError, match="is another object"):
         Agent("other", "", [knead])
 
 

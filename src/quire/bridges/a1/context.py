@@ -83,7 +83,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _items_of(message: Message) -> list[Item]:
-    """A message as items. The `extras` of the first have the message's other fields."""
+    """A message as items. `extras` of the first have the message's other fields, those of the rest its id."""
     others = {"name": message.name, "tool_call_id": message.tool_call_id, "tool_calls": message.tool_calls}
     common: dict[str, Any] = {"created_at": message.timestamp.timestamp()}
     items: list[Item] = []
@@ -152,10 +152,10 @@ def _changing(name: str) -> Any:
     """A method of `list` that also changes the context."""
 
     def method(self: Messages, *args: Any, **kwargs: Any) -> Any:
-        changed = list(self.context.messages)
-        result = getattr(changed, name)(*args, **kwargs)
-        self.context.messages = changed
-        return self if result is changed else result
+        messages = list(self.context.messages)
+        result = getattr(messages, name)(*args, **kwargs)
+        self.context.messages = messages
+        return self if result is messages else result
 
     return method
 
@@ -169,8 +169,8 @@ for _name in ("__delitem__", "__iadd__", "__setitem__"):
 class Context:
     """Messages in the order in which they were appended. The session keeps messages that were removed.
 
-    With `keep_updated`, the file has each change before the method that made it returns. By default a context
-    has a session of its own, in memory. `on_change` is called after each change.
+    With `keep_updated`, a method that changes the context also writes the file. By default a context has a
+    session of its own, in memory. `on_change` is called after each change.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Context:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], keep_updated: bool = False) -> Self:
-        """Read a context from a file; without a file it is empty. The file is written with `keep_updated`."""
+        """Read a context from a file; if there is none, it is empty. Only `keep_updated` writes the file."""
         return cls(read_json(path, list[Message]) or (), path, keep_updated)
 
     def __repr__(self) -> str:
@@ -396,7 +396,7 @@ class TruncateOldest(Compact):
 
     def _cut(self, view: View) -> Hide | None:
         try:
-            return truncate(view, tokens=self.max_messages, counter=_MESSAGES)
+            return truncate(view, tokens=self.max_messages, counter=_MESSAGES)  # a message counts as a token
         except Irreducible as fault:
             logger.warning("%d items must stay: more than max_messages", len(fault.parts))
             return leaving_out(view, fault.parts)

@@ -24,9 +24,9 @@ _NOT_IN_NAMES = re.compile(r"\W")
 class LLM(Tool):
     """A model as a tool. Programs call their models `llm_a`, `llm_b` and so on.
 
-    A call answers in a context, by default in a new `intermediate_*` of the current runtime. Question, tool
-    calls and answer are recorded there together at the end. After an error they are recorded only if the
-    model had answered at all.
+    A call records its question, tool calls and answer in a context, all at its end. The default is a new
+    context `intermediate_…` of the current runtime. After an error they are recorded only if the model had
+    answered at all.
     """
 
     def __init__(self, model: AnyModel | str) -> None:
@@ -75,12 +75,12 @@ class LLM(Tool):
     async def _text(self, content: str) -> str:
         return str(await self(content))
 
-    def _record(self, asked: Session, skipped: int, context: Context | None) -> None:
-        """Record the token usage, and the question with its calls and answer if it has any."""
+    def _record(self, exchange: Session, skipped: int, context: Context | None) -> None:
+        """Record the token usage of an exchange and, if the model answered, its items after `skipped`."""
         session = get_runtime().session if context is None else context.session
-        if asked.spending.requests:
-            session.record(Parsed((), asked.spending.usage, "stop", self._model.name))
-        items = list(asked.view())[skipped:]
+        if exchange.spending.requests:
+            session.record(Parsed((), exchange.spending.usage, "stop", self._model.name))
+        items = list(exchange.view())[skipped:]
         if len(items) > 1:
             context = get_runtime().new_context(INTERMEDIATE) if context is None else context
             session.append(*items, to=context.transcript)

@@ -46,8 +46,8 @@ class Runtime:
 
     `generate` is the model that writes programs: a model, its name or an `LLM`. The default is the model that
     the environment variable `QUIRE_MODEL` names, or else the local one. Programs are stored in `cache_dir`.
-    `compact` runs after each message, unless a call waits for its result. With `keep_updated`, the file has
-    each change before the method that made it returns.
+    `compact` runs after each message, unless a call waits for its result. With `keep_updated`, a method that
+    changes a context also writes the file.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Runtime:
         """The transcript of the context `main`; it changes when the context is cleared."""
         return self.get_context().transcript
 
-    def _coder(self, strategy: Strategy | None, kept: Path | None = None) -> Coder:
+    def _coder(self, strategy: Strategy | None, folder: Path | None = None) -> Coder:
         strategy = checked_type(strategy, Strategy | None, "a strategy must be a Strategy") or self.strategy
         return Coder(
             self.generate or os.environ.get(MODEL_VARIABLE) or "local",
@@ -189,7 +189,7 @@ class Runtime:
             main=self.main,
             candidates=strategy.num_candidates,
             rounds=strategy.max_iterations,
-            kept=kept,
+            kept=folder,
         )
 
     def after_change(self, context: Context | None = None) -> None:
@@ -224,7 +224,7 @@ class Compiled(EngineTool):
 
     A run records the calls of its program in `main` of the current runtime, or if none is current, of the
     runtime that compiled it. `execute` also records input and output. A program that fails records nothing.
-    If another agent has this tool, that agent records the calls of the tool itself.
+    An agent that has this tool records the calls that it makes of it.
     """
 
     def __init__(self, agent: Agent, program: KeptProgram, runtime: Runtime) -> None:

@@ -35,7 +35,7 @@ class _SchemaSignature(Signature):
         return {"properties": {}, **schema_of(self._schema)}
 
     def read(self, arguments: Mapping[str, Any]) -> Json:
-        """The fields of a valid value."""
+        """Validate the arguments with the schema, and return the fields of the value."""
         fields = self.schema()["properties"]
         for name in arguments:
             if name not in fields:
@@ -142,7 +142,7 @@ def model_of(tool: object) -> AnyModel | None:
 class Agent:
     """A task with schemas and tools, for which a runtime has programs written.
 
-    Without schemas, its `input` is a text, and its output another.
+    Without schemas, its `input` is a text, and so is its output.
     """
 
     def __init__(
@@ -175,8 +175,7 @@ class Agent:
         schemas: dict[str, Json] = {}
         for schema in (self.output_schema, self.input_schema, *outputs):
             for kind in _models_within(schema, set()):
-                if (
-                    kind.__name__.isidentifier() and kind.__name__ != "Output"
-                ):  # programs have an Output already
-                    schemas.setdefault(kind.__name__, schema_of(kind))
+                name = kind.__name__
+                if name.isidentifier() and name != "Output":  # programs have an Output already
+                    schemas.setdefault(name, schema_of(kind))
         return schemas

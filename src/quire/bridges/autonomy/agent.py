@@ -84,8 +84,8 @@ class FrameworkInstructionsSection(ToolGuide, ContextSection):
         roles = [
             Role(name=role, description=config.summary, make=_no_agent) for role, config in configs.items()
         ]
-        asks, files = enable_ask_for_user_input, enable_filesystem
-        tools = _builtin_tools(asks, files, filesystem_visibility, "", ".", roles)
+        can_ask, has_files = enable_ask_for_user_input, enable_filesystem
+        tools = _builtin_tools(can_ask, has_files, filesystem_visibility, "", ".", roles)
         self._tools = tuple(tool.definition for tool in tools)
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
@@ -128,19 +128,19 @@ _ASK = tool(ask_user.function, name="ask_user_for_input", asks_person=True)
 class _Subagents(Delegation):
     """The engine's delegation under the names that Autonomy documents."""
 
-    pointer = ""
+    pointer = ""  # Autonomy has no tool to read the work of a subagent
 
     def tools(self) -> list[Tool]:
         roles = "".join(f"\n- {role.name}: {role.description}" for role in self._roles.values())
         one = "Give a task to a new subagent of a role, or by name to one that was started or asked something"
-        several = "Give each task to a new subagent of a role"
+        parallel = "Give each task to a new subagent of a role"
         return [
             tool(self.start_subagent),
             tool(self.delegate_to_subagent, description=f"{one}. Roles:{roles}"),
             tool(
                 self.delegate_in_parallel,
                 name="delegate_to_subagents_parallel",
-                description=f"{several}. Roles:{roles}",
+                description=f"{parallel}. Roles:{roles}",
             ),
             tool(self.list_subagents, idempotent=True),
             tool(self.stop_subagent),
@@ -171,8 +171,8 @@ class _Subagents(Delegation):
 
 
 def _builtin_tools(
-    asks: bool,
-    files: bool,
+    can_ask: bool,
+    has_files: bool,
     visibility: Visibility,
     agent: str,
     root: str | Path | None,
@@ -180,16 +180,16 @@ def _builtin_tools(
 ) -> list[Tool]:
     return [
         *_TIME_TOOLS,
-        *(file_tools(root or _scratch().name, visibility, agent=agent) if files else ()),
-        *((_ASK,) if asks else ()),
+        *(file_tools(root or _scratch().name, visibility, agent=agent) if has_files else ()),
+        *((_ASK,) if can_ask else ()),
         *(_Subagents(roles, _TASK_SECONDS).tools() if roles else ()),
     ]
 
 
 def _guide(definitions: Sequence[Definition]) -> str:
-    """How to use the tools among these that are built in."""
-    rows = [read_definition(definition)[:2] for definition in single_definitions(definitions)]
-    lines = [f"- {name}: {_first_lines(about)}" for name, about in rows if name in _builtin_names()]
+    """How to use those of the tools that are built in."""
+    tools = [read_definition(definition)[:2] for definition in single_definitions(definitions)]
+    lines = [f"- {name}: {_first_lines(text)}" for name, text in tools if name in _builtin_names()]
     return "\n".join(["These tools come with you; use them where they help:", *lines])
 
 
@@ -269,7 +269,7 @@ def _role(name: str, config: _Subagent, model: AnyModel, limits: Limits) -> Role
     )
     own_model = model if config.model is None else agent_model(config.model)
     tools = [*_TIME_TOOLS, *config.tools]
-    tools_of(tools)
+    tools_of(tools)  # raises if a tool is wrong
 
     def make(session: Session) -> EngineAgent:
         return EngineAgent(
@@ -292,12 +292,12 @@ class _Hosted:
         self.memory = Memory(opening=lambda scope, conversation: node.session(name, scope, conversation))
         self.template = _template(options, self.model)
         self._limits = Limits(requests=options.max_iterations, seconds=options.max_execution_time)
-        asks, files = options.enable_ask_for_user_input, options.enable_filesystem
+        can_ask, has_files = options.enable_ask_for_user_input, options.enable_filesystem
         configs = (options.subagents or {}).items()
         roles = [_role(role, config, self.model, self._limits) for role, config in configs]
         visibility, root = options.filesystem_visibility, options.filesystem_root
-        self._tools = [*_builtin_tools(asks, files, visibility, name, root, roles), *(tools or ())]
-        tools_of(self._tools)
+        self._tools = [*_builtin_tools(can_ask, has_files, visibility, name, root, roles), *(tools or ())]
+        tools_of(self._tools)  # raises if a tool is wrong
         self._engine: tuple[list[Any], Template] | None = None  # sections, and the template made of them
 
     def make(self, session: Session) -> EngineAgent:

@@ -35,7 +35,7 @@ from quire.state import Answers, View, is_user_message, spans_over
 from quire.stores import MemoryStore, Place, Store, place_at
 from quire.stores.store import is_tombstone
 
-_OURS, _OTHER_FIELDS, _IS_TEXT = "autonomy", "other_fields", "is_text"
+_EXTRAS_KEY, _OTHER_FIELDS, _IS_TEXT = "autonomy", "other_fields", "is_text"
 _FIELDS = frozenset(("role", "content", "tool_calls", "tool_call_id"))
 
 
@@ -104,7 +104,7 @@ def new_items(message: Mapping[str, Any], tool_names: Mapping[str, str]) -> list
     extras: dict[str, Any] = {_IS_TEXT: True} if isinstance(message.get("content"), str) else {}
     if others := {name: value for name, value in message.items() if name not in _FIELDS}:
         extras[_OTHER_FIELDS] = others
-    return [replace(items[0], extras={_OURS: extras}), *items[1:]] if extras else items
+    return [replace(items[0], extras={_EXTRAS_KEY: extras}), *items[1:]] if extras else items
 
 
 def content_in(message: object) -> Content:
@@ -159,7 +159,7 @@ def _call_of(item: ToolCall) -> dict[str, Any]:
 
 
 def _extras(item: Item) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", item.extras.get(_OURS, {}))
+    return cast("Mapping[str, Any]", item.extras.get(_EXTRAS_KEY, {}))
 
 
 # Calls and results
@@ -168,17 +168,17 @@ def _extras(item: Item) -> Mapping[str, Any]:
 def paired(items: Sequence[Item], view: View) -> list[Item]:
     """The items of a section, without calls whose results it omits, and without results whose calls it omits.
 
-    A provider would be sent such a call as an interrupted one. In the current turn a call stays, with a note
-    in place of its result, so that the model does not repeat the call. A pending call stays as it is.
+    Rendering would report such a call as interrupted. In the current turn a call stays, with a note in place
+    of its result, so that the model does not repeat the call. A pending call stays as it is.
     """
     answers = Answers(items)
-    answered = set(answers.call_of.values())
+    indexes_of_answered = set(answers.call_of.values())
     pending = {call.call_id for call in view.pending()}
     turn = takewhile(lambda item: not is_user_message(item), reversed(view.recorded()))
     result_by_call = {item.call_id: item for item in turn if isinstance(item, ToolResult)}
     shown: list[Item] = []
     for index, item in enumerate(items):
-        if isinstance(item, ToolCall) and index not in answered and item.call_id not in pending:
+        if isinstance(item, ToolCall) and index not in indexes_of_answered and item.call_id not in pending:
             if item.call_id in result_by_call:
                 result = result_by_call[item.call_id]
                 outcome = "failed; the error" if result.is_error else "done; the result"
@@ -194,14 +194,14 @@ def paired(items: Sequence[Item], view: View) -> list[Item]:
 Opening = Callable[[str, str], Session]
 """Opens the session of a scope and a conversation."""
 
-_MAX_OPEN = 256
+_MAX_OPEN_SESSIONS = 256
 
 
 class Memory:
     """Conversations by scope and name. A scope cannot read the conversations of another.
 
-    Without a `store`, the memory is in this process alone. `opening` is a function that opens its sessions,
-    in place of a store.
+    Without a `store`, the memory is in this process alone. `opening`, in place of a store, is a function that
+    opens its sessions.
     """
 
     def __init__(self, *, store: str | Path | Store | None = None, opening: Opening | None = None) -> None:
@@ -242,9 +242,9 @@ class Memory:
         """Erase the messages of a conversation from memory and store."""
         session = self.session(scope, conversation)
         view = session.view()
-        last = [item for item in view if is_user_message(item)][-1:]
+        last_question = [item for item in view if is_user_message(item)][-1:]
         with suppress(EditRefused, InvalidValue):  # items that cannot be hidden are shown as tombstones
-            session.append(Hide(spans_over(view, (item for item in view if item not in last))))
+            session.append(Hide(spans_over(view, (item for item in view if item not in last_question))))
         session.forget()
 
     def session(self, scope: str, conversation: str) -> Session:
@@ -252,7 +252,7 @@ class Memory:
         place = place_at(scope=scope, conversation=conversation)
         session = self._sessions.pop(place, None) or self._open(scope, conversation)
         self._sessions[place] = session
-        if len(self._sessions) > _MAX_OPEN:
+        if len(self._sessions) > _MAX_OPEN_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return session
 

@@ -95,9 +95,12 @@ class AdditionalContextSection(ContextSection):
 
     async def get_messages(self, memory: Any, scope: str, conversation: str, params: Params) -> Messages:
         """The added messages, then those of the function. If it raises, the whole section is left out."""
-        if not self.enabled or self.provider_fn is None:
-            return [*self._added] if self.enabled else []
-        return [*self._added, *(await maybe_await(self.provider_fn(scope, conversation, params)) or ())]
+        if not self.enabled:
+            return []
+        if self.provider_fn is None:
+            return [*self._added]
+        messages = await maybe_await(self.provider_fn(scope, conversation, params))
+        return [*self._added, *(messages or ())]
 
 
 class _HistorySection(History, ContextSection):
@@ -159,7 +162,7 @@ class ConversationHistorySection(_HistorySection):
 _ROOM = Room(MAX_COUNT, Tally("autonomy.characters", lambda item: len(item_text(item)) // 4 + 4))
 """No limit in tokens, since the number of messages starts a summary.
 
-The rough counter serves to check that a summary is shorter than the messages that it replaces.
+With the rough counter, the compactor checks that a summary is shorter than the messages that it replaces.
 """
 
 
@@ -228,7 +231,7 @@ class SummarizedHistorySection(_HistorySection):
             await session.aio.compaction.close()
 
     def get_metrics(self) -> dict[str, int]:
-        """Turns with a summary (hits) and turns that needed one (misses), and counts of summaries written."""
+        """Counts of turns that had a summary (hits) or had none yet (misses), and of summaries written."""
         all_metrics = self._metrics.values()
         return {
             "cache_hits": self._hits,
@@ -262,7 +265,7 @@ class SummarizedHistorySection(_HistorySection):
 def summary_section(
     options: bool | Mapping[str, Any] | None, model: AnyModel
 ) -> SummarizedHistorySection | None:
-    """The history of an agent, from its `context_summary` option: options or a flag; `None` without it."""
+    """The history of an agent by its `context_summary`, which is a flag or has options; `None` without it."""
     if options is None or options is False:
         return None
     fields = {} if options is True else dict(options)
@@ -340,7 +343,7 @@ class ContextTemplate:
 
 
 class _AgentSection:
-    """A section of a template as a section of the engine, for the agent with a name."""
+    """A section of a template as a section of the engine, for one agent."""
 
     def __init__(self, section: Any, memory: Memory, agent: str) -> None:
         self._section, self._memory, self._prefix = section, memory, f"{agent}/"

@@ -25,7 +25,7 @@ from quire.stores.threads import RECALLING
 from quire.tokens import Budget, Counter, Tally, counter_for, named, whole
 
 _KNOWLEDGE_ITEMS = 3
-_session: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
+_session_id: ContextVar[str | None] = ContextVar("quire_loom_session", default=None)
 """The session of the task whose context was built last."""
 
 # Counting
@@ -170,7 +170,7 @@ class TaskContextManager:
         task.
         """
         self.token_counter = TokenCounter() if token_counter is None else token_counter
-        _engine_counter(self.token_counter)
+        _engine_counter(self.token_counter)  # raises if it is no counter
         self.sources = list(sources)
         self.converter = converter or MessageConverter()
         self.max_tokens = whole(max_tokens, "max_tokens", least=1)
@@ -185,7 +185,7 @@ class TaskContextManager:
 
     async def build(self, current_task: Task) -> Context:
         """The messages of `build_context` as a context of the engine, with its receipt."""
-        _session.set(current_task.session_id)
+        _session_id.set(current_task.session_id)
         past = self._messages(_by_time((await self._past_tasks(current_task)).values()))
         created_at = current_task.created_at.timestamp()
         current = Message("user", self._input(current_task), id=current_task.task_id, created_at=created_at)
@@ -232,8 +232,8 @@ class TaskContextManager:
             return []
         others = " ".join(value for value in task.parameters.values() if isinstance(value, str))
         query = task.content or others or task.action
-        found = await self.knowledge_base.query(query, limit=_KNOWLEDGE_ITEMS)
-        texts = [frame("knowledge", item.content, source=item.source) for item in found]
+        items = await self.knowledge_base.query(query, limit=_KNOWLEDGE_ITEMS)
+        texts = [frame("knowledge", item.content, source=item.source) for item in items]
         return [Message("system", text, id=f"knowledge/{n}", created_at=0.0) for n, text in enumerate(texts)]
 
     async def _events(self, task: Task) -> list[Message]:
@@ -265,7 +265,7 @@ class TaskContextManager:
 
 
 class _Query(NamedTuple):
-    """A query tool: its source, its default limit, its description for a model, and its arguments."""
+    """A query tool. `source` is a tier of the memory, or the end of the name of a method of the bus."""
 
     source: str
     limit: int
@@ -290,7 +290,7 @@ _TOOLS = {
     "query_recent_events": _Query("recent", 10, "The newest events.", ("action_filter", "node_filter")),
     "query_thinking_process": _Query("thinking_process", 10, "Thoughts.", ("node_id", "task_id")),
 }
-_PREVIEW = 200
+_PREVIEW_LENGTH = 200
 
 
 def create_all_context_tools() -> list[dict[str, Any]]:
@@ -337,13 +337,13 @@ class ContextToolExecutor:
             return await self._query_memory(query.source, arguments, limit)
         if self.event_bus is None:
             raise InvalidValue(f"{tool_name} needs an event bus: ContextToolExecutor(memory, event_bus)")
-        found: list[Any] = getattr(self.event_bus, f"query_{query.source}")(**arguments, limit=limit)
+        results: list[Any] = getattr(self.event_bus, f"query_{query.source}")(**arguments, limit=limit)
         kind = "thoughts" if query.source == "thinking_process" else "events"
-        rows = [row if isinstance(row, str) else _fields(row) for row in found]
-        return {"query_type": query.source, **arguments, "count": len(found), kind: rows}
+        rows = [result if isinstance(result, str) else _fields(result) for result in results]
+        return {"query_type": query.source, **arguments, "count": len(rows), kind: rows}
 
     async def _query_memory(self, layer: str, arguments: Mapping[str, Any], limit: int) -> dict[str, Any]:
-        default = _session.get() if self.session_id is None else self.session_id
+        default = _session_id.get() if self.session_id is None else self.session_id
         session_id = arguments.get("session_id", default)
         match layer:
             case "L1":
@@ -384,4 +384,4 @@ def _statement(task: Task) -> dict[str, Any]:
 
 def _shortened(text: str) -> str:
     """The beginning of a long text."""
-    return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[:_PREVIEW_LENGTH]}…"

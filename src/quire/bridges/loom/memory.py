@@ -96,7 +96,8 @@ class LoomMemory:
     def get_l1_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
         """The newest tasks of one session or of all, oldest first, without expired messages."""
         limit = min(whole(limit, "limit", least=1), self.max_l1_size)
-        return self._tasks(limit, lambda count: self._memory.recent(session_id, count)[::-1])[::-1]
+        newest_first = self._tasks(limit, lambda count: self._memory.recent(session_id, count)[::-1])
+        return newest_first[::-1]
 
     def get_l2_tasks(self, limit: int = 10, session_id: str | None = None) -> list[Task]:
         """The tasks of one session or of all that are above the threshold, the most important first."""
@@ -125,8 +126,8 @@ class LoomMemory:
         tier: Tier = "knowledge" if session_id is None else "recent"
 
         def search(count: int) -> list[Leaf]:
-            hits = self._memory.search(query, tiers=tier, conversation=session_id, limit=count)
-            return [hit.leaf for hit in hits.hits]
+            result = self._memory.search(query, tiers=tier, conversation=session_id, limit=count)
+            return [hit.leaf for hit in result.hits]
 
         return await RECALLING.do(self._tasks, whole(limit, "limit", least=1), search)
 
@@ -253,12 +254,12 @@ class VectorKnowledgeBase:
         whole(limit, "limit", least=1)
         vector = await self.embedding_provider.embed(query)
         top_k = max(limit, len(self.items)) if filters else limit
-        found = [
+        items = [
             replace(self.items[match.id], relevance=float(match.score))
             for match in await self.vector_store.search(vector, top_k=top_k)
             if match.id in self.items and match.score > 0
         ]
-        return [item for item in found if (filters or {}).items() <= _metadata(item).items()][:limit]
+        return [item for item in items if (filters or {}).items() <= _metadata(item).items()][:limit]
 
     async def get_by_id(self, knowledge_id: str) -> KnowledgeItem | None:
         """An item by its id."""

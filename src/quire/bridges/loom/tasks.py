@@ -27,7 +27,7 @@ AGENT_MESSAGES = {
 The parameter is used if there is no `content`.
 """
 
-_PRIORITY = 0.5
+_DEFAULT_PRIORITY = 0.5
 _TIMES = frozenset(("created_at", "updated_at"))
 
 
@@ -125,11 +125,11 @@ def check_task(task: Task) -> None:
 def priority_of(task: Task) -> float:
     """`parameters["priority"]`, from 0 to 1."""
     priority = task.parameters.get("priority")
-    return _PRIORITY if priority is None else priority
+    return _DEFAULT_PRIORITY if priority is None else priority
 
 
 def is_expired(task: Task) -> bool:
-    """Whether its lifetime, `parameters["ttl_seconds"]`, is over."""
+    """Whether the lifetime of the task, `parameters["ttl_seconds"]`, is over."""
     lifetime = task.parameters.get("ttl_seconds")
     return lifetime is not None and task.created_at.timestamp() + lifetime <= now()
 
@@ -207,7 +207,7 @@ class EventBus:
 
     def register_handler(self, action: str, handler: TaskHandler) -> None:
         """Add a handler for tasks of an action, after the earlier ones."""
-        self._handlers.setdefault(action, []).append(checked_function(handler, "what handles a task"))
+        self._handlers.setdefault(action, []).append(checked_function(handler, "a handler of tasks"))
 
     async def publish(self, task: Task, wait_result: bool = True) -> Task:
         """Record a task, and run all handlers for its action, one after the other.
@@ -286,9 +286,9 @@ class EventBus:
             by_node = target_node_id and target_node_id == task.parameters.get("target_node_id")
             return bool(by_agent or by_node) and not is_expired(task)
 
-        found = [task for task in self._newest(None, action_filter, session_id) if is_for_target(task)][::-1]
-        found.sort(key=lambda task: (priority_of(task), task.created_at.timestamp()), reverse=True)
-        return found[: None if limit is None else whole(limit, "limit", least=1)]
+        tasks = [task for task in self._newest(None, action_filter, session_id) if is_for_target(task)][::-1]
+        tasks.sort(key=lambda task: (priority_of(task), task.created_at.timestamp()), reverse=True)
+        return tasks[: None if limit is None else whole(limit, "limit", least=1)]
 
     def _newest(
         self,

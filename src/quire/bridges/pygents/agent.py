@@ -71,12 +71,12 @@ class Agent(Hooked):
         self.tools = list(tools)
         for tool in self.tools:
             if ToolRegistry.get(tool.name) is not tool:
-                raise InvalidValue(f"the tool registered as {cut(tool.name)!r} is not the instance given")
+                raise InvalidValue(f"the tool registered as {cut(tool.name)!r} is another object")
         self.context_pool = ContextPool() if context_pool is None else context_pool
         self.context_queue = ContextQueue(_QUEUE_LIMIT) if context_queue is None else context_queue
         self._turns: deque[Turn[Any]] = deque()
         self._current: Turn[Any] | None = None
-        self._resumed: asyncio.Event | None = None  # set only while paused
+        self._resumed: asyncio.Event | None = None  # an event while paused; `resume` sets it
         AgentRegistry.register(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -101,9 +101,9 @@ class Agent(Hooked):
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody loops over `run`; leaving the loop ends it at once."""
+        """Whether a caller loops over `run`. The run ends as soon as the caller leaves the loop."""
         pairs = None if self._run is None else self._run()
-        return pairs is not None and cast("Any", pairs).ag_frame is not None
+        return pairs is not None and cast("Any", pairs).ag_frame is not None  # no frame: it has ended
 
     @property
     def is_paused(self) -> bool:
@@ -244,8 +244,9 @@ class Agent(Hooked):
             await self._run_hooks(AgentHook.AFTER_TURN, self, turn)
 
     async def _store(self, value: Any) -> None:
-        """Put items into the pool or the queue, and turns into the queue of turns; also those in a list."""
-        for element in cast("Iterable[Any]", value) if isinstance(value, list) else (value,):
+        """Put an item into the pool or the queue, and a turn into the queue of turns; a list, one by one."""
+        elements = cast("Iterable[Any]", value) if isinstance(value, list) else (value,)
+        for element in elements:
             if is_item(element):
                 await (self.context_queue.append if element.id is None else self.context_pool.add)(element)
             elif _is_turn(element):

@@ -92,7 +92,7 @@ class _Container(Hooked, ABC):
 
 
 class _Done:
-    """The result of a verb that has already run: awaiting it does nothing."""
+    """The result of a method that has already run: awaiting it does nothing."""
 
     def __await__(self) -> Generator[Any, None, None]:
         yield from ()

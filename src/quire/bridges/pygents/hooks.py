@@ -86,18 +86,18 @@ Registered = TypeVar("Registered", bound=Any)
 class Registry(Generic[Registered]):
     """Things of one kind, found by their names, for the whole process."""
 
-    def __init__(self, kind: str, missing: type[UnknownKey]) -> None:
+    def __init__(self, kind: str, error: type[UnknownKey]) -> None:
         self._kind = kind
-        self._missing = missing
-        self._known: list[Registered] = []
+        self._error = error  # for an unknown name
+        self._things: list[Registered] = []
 
     def __contains__(self, name: object) -> bool:
-        return any(thing.name == name for thing in self._known)
+        return any(thing.name == name for thing in self._things)
 
     def register(self, thing: Registered) -> None:
         """Add a thing; decorators and agents do so themselves. A name in use is a `ValueError`."""
         self.check_free(thing.name)
-        self._known.append(thing)
+        self._things.append(thing)
 
     def check_free(self, name: str) -> None:
         """Raise a `ValueError` if a name is in use."""
@@ -106,18 +106,18 @@ class Registry(Generic[Registered]):
 
     def get(self, name: str) -> Registered:
         """The thing with this name."""
-        for thing in self._known:
+        for thing in self._things:
             if thing.name == name:
                 return thing
-        raise self._missing(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
+        raise self._error(f"{self._kind} {cut(str(name))!r} not found: it is not registered")
 
     def unregister(self, name: str) -> None:
         """Free a name."""
-        self._known.remove(self.get(name))
+        self._things.remove(self.get(name))
 
     def clear(self) -> None:
         """Free all names."""
-        self._known.clear()
+        self._things.clear()
 
 
 # Hooks
@@ -147,7 +147,7 @@ class Callback:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def _with_fixed(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, which override the fixed ones."""
+        """The fixed arguments, and the arguments of a call, which override them."""
         return {**{name: evaluated(value) for name, value in self._fixed.items()}, **kwargs}
 
 
@@ -199,7 +199,7 @@ def types_of(callback: AnyHook) -> tuple[HookType, ...]:
 
 
 def evaluated(value: Any) -> Any:
-    """The value; of a function, what it returns."""
+    """What a function returns; any other value as it is."""
     return value() if inspect.isfunction(value) else value
 
 
@@ -236,5 +236,5 @@ class Hooked:
 
 def registered_hooks(names: Mapping[str, list[str]]) -> list[AnyHook]:
     """The hooks whose names were saved by type, each once."""
-    unique = dict.fromkeys(name for of_type in names.values() for name in of_type)
+    unique = dict.fromkeys(name for names_of_type in names.values() for name in names_of_type)
     return [HookRegistry.get(name) for name in unique]

@@ -30,7 +30,7 @@ from quire.tokens import number
 
 T = TypeVar("T")
 
-_TIMEOUT = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 
 class SafeExecutionError(TurnBusy):
@@ -150,14 +150,14 @@ class SavedTurn(msgspec.Struct):
     tool_name: str
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    timeout: float | None = _TIMEOUT
+    timeout: float | None = _TIMEOUT_SECONDS
     metadata: TurnMetadata = msgspec.field(default_factory=TurnMetadata)
     output: Any = None
     hooks: dict[str, list[str]] = {}
 
 
 class Turn(Hooked, Generic[T]):
-    """One call of a tool, given by itself or by name. Functions among the arguments are called when it runs.
+    """One call of a tool or of the tool with a name. Functions among the arguments are called when it runs.
 
     The timeout is for the tool alone: time that the consumer of its values takes does not count.
     """
@@ -167,7 +167,7 @@ class Turn(Hooked, Generic[T]):
     def __init__(
         self,
         tool: Tool | str,
-        timeout: float | None = _TIMEOUT,
+        timeout: float | None = _TIMEOUT_SECONDS,
         args: Iterable[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
         hooks: Iterable[AnyHook] | None = None,
@@ -287,11 +287,11 @@ class Turn(Hooked, Generic[T]):
 
     async def _yielded(self, call: Any) -> AsyncGenerator[Any, None]:
         output: list[Any] = []
-        left = self.timeout
+        seconds_left = self.timeout
         async with aclosing(call) as values:
             while True:
                 try:
-                    value, left = await self._within(left, anext(values))
+                    value, seconds_left = await self._within(seconds_left, anext(values))
                 except StopAsyncIteration:
                     break
                 output.append(value)

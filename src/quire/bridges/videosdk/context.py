@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quire.bridges.kit import reply_text
 from quire.bridges.videosdk import convert
 from quire.bridges.videosdk.items import (
-    SUB_AGENT,
+    SUB_AGENT_HEADING,
     AgentConfigUpdate,
     AgentHandoff,
     ChatContent,
@@ -158,7 +158,7 @@ class ChatContext:
         return ItemList(self._log.chat_items())
 
     @property
-    def _items(self) -> list[ChatItem]:
+    def _items(self) -> list[ChatItem]:  # the framework's name: programs assign it to replace all items
         return self.items
 
     @_items.setter
@@ -413,6 +413,7 @@ class ChatContext:
     ) -> Self:
         """Append a summary of the items of another context that were not merged as a summary before."""
         ours, theirs = self._log.transcript, other.transcript
+        # After `merge`, all of their items are here, and are summarized nevertheless: the second plan.
         plan = plan_summary(ours, theirs, agent_id) or plan_summary(Transcript(), theirs, agent_id)
         if plan is None or plan.was_carried_out_in(ours):
             return self
@@ -420,7 +421,7 @@ class ChatContext:
         if text and plan.summary_id not in self._log.transcript:
             summary = ChatMessage(
                 role=ChatRole.ASSISTANT,
-                content=[SUB_AGENT + text],
+                content=[SUB_AGENT_HEADING + text],
                 extra={"summary": True},
                 id=plan.summary_id,
                 agent_id=agent_id,
@@ -503,7 +504,7 @@ def _read_item(saved: object, path: str) -> Item:
 
 async def _summary(llm: Any, items: tuple[Item, ...]) -> str:
     """A model's summary of items; empty after a failure, which is logged."""
-    chat = llm.chat
+    chat = llm.chat  # an object without `chat` raises: that is no failed summary
     if not transcript_text(items):
         return ""
     request = ChatContext()
@@ -524,13 +525,13 @@ def _old_turns(view: View, keep: int) -> tuple[Item, ...]:
     users = [index for index, item in enumerate(items) if is_user_message(item)]
     if len(users) <= keep:
         return ()
-    cut = users[-keep] if keep else len(items)
-    staying = {item.id for item in (*items[cut:], items[users[-1]])}
+    end = users[-keep] if keep else len(items)
+    staying = {item.id for item in (*items[end:], items[users[-1]])}
     for group in view.groups():
         ids = {item.id for item in group.items}
         if group.pending or ids & staying:
             staying |= ids
-    old = [item for item in items[:cut] if item.id not in staying and convert.is_dialogue(item)]
+    old = [item for item in items[:end] if item.id not in staying and convert.is_dialogue(item)]
     return () if all(isinstance(item, Summary) for item in old) else tuple(old)
 
 

@@ -70,16 +70,16 @@ def _owners(items: Sequence[Item], signatures: Mapping[str, Signature]) -> dict[
     Gemini signs the first call of each step, and the newest signature of a tool is the one that is passed. So
     it belongs to the last call of that tool that is the first call of a step.
     """
-    last: dict[str, str] = {}
+    call_by_tool: dict[str, str] = {}
     is_first = True
     for item in items:
         if isinstance(item, ToolCall):
             if is_first:
-                last[item.name] = item.id
+                call_by_tool[item.name] = item.id
             is_first = False
         elif not isinstance(item, Reasoning) and getattr(item, "role", "") != "assistant":
             is_first = True
-    return {last[name]: signature for name, signature in signatures.items() if name in last}
+    return {call_by_tool[name]: signature for name, signature in signatures.items() if name in call_by_tool}
 
 
 def _signed(item: Item, signature: Signature | None) -> Item:

@@ -31,8 +31,8 @@ from quire.items import (
 from quire.providers import base64_of, media_type
 from quire.tokens import described
 
-CONVERSATION, SUB_AGENT = "[Conversation Summary]\n", "[Sub-agent Summary]\n"
-_OURS = "videosdk"
+CONVERSATION_HEADING, SUB_AGENT_HEADING = "[Conversation Summary]\n", "[Sub-agent Summary]\n"
+_EXTRAS_KEY = "videosdk"
 
 # Contents
 
@@ -231,7 +231,7 @@ def to_engine(item: object) -> Item:
 
 def _engine_fields(item: _Common, **ours: Any) -> dict[str, Any]:
     present = {name: value for name, value in ours.items() if value is not None}
-    extras = {"extras": {_OURS: present}} if present else {}
+    extras = {"extras": {_EXTRAS_KEY: present}} if present else {}
     return {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id} | extras
 
 
@@ -260,9 +260,9 @@ def _content_to_engine(content: str | list[ChatContent]) -> Content:
         part if isinstance(part, str) else Image(url=cast("str", part.image), detail=part.inference_detail)
         for part in content
     ]
-    if len(parts) <= 1 and isinstance(first := parts[0] if parts else "", str):
-        return first
-    return tuple(parts)
+    if not parts:
+        return ""
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
 
 
 # From the engine
@@ -271,13 +271,13 @@ def _content_to_engine(content: str | list[ChatContent]) -> Content:
 def from_engine(item: Item) -> ChatItem | None:
     """The item as an item of this framework; `None` for kinds that the framework does not have."""
     common: dict[str, Any] = {"id": item.id, "created_at": item.created_at, "agent_id": item.agent_id}
-    ours: Mapping[str, Any] = item.extras.get(_OURS, {})
+    ours: Mapping[str, Any] = item.extras.get(_EXTRAS_KEY, {})
     match item:
         case Message():
             return _message_from_engine(item, common, ours)
         case Summary():
             # A summary that a caller added has a heading already; one that the engine wrote gets one here.
-            text = item.text if "extra" in ours else CONVERSATION + item.text
+            text = item.text if "extra" in ours else CONVERSATION_HEADING + item.text
             return _message_from_engine(
                 Message("assistant", text), common, {"extra": {"summary": True}, **ours}
             )

@@ -5,10 +5,11 @@ import { useEffect, useRef, useState } from "preact";
 
 const element = document.getElementById("snapshot");
 export const snapshot = element ? JSON.parse(element.textContent) : null;
-const answers = new Map(snapshot?.answers.map(([name, params, data]) => [whole(name, params)[0], data]));
+const dataByKey = new Map(snapshot?.answers.map(([name, params, data]) => [unpaged(name, params)[0], data]));
 
-export const at = { source: "store", sources: [] };
-export const sourceShown = () => at.sources.find((source) => source.name === at.source);
+// The sources that the server has, and the name of the one that is shown.
+export const selection = { source: "store", sources: [] };
+export const sourceShown = () => selection.sources.find((source) => source.name === selection.source);
 
 function filled(params) {
   return Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -20,14 +21,14 @@ export function keyOf(name, params = {}) {
   return `${name}?${query}`;
 }
 
-// The key and the parameters of an answer in an export, which has all pages of it in one.
-export function whole(name, { start, limit: _limit, ...rest }) {
+// The key and the parameters of an answer in an export. It has all pages in one, but each stretch of a text.
+export function unpaged(name, { start, limit: _limit, ...rest }) {
   const params = ["item", "bytes"].includes(name) ? { ...rest, start } : rest;
   return [keyOf(name, params), params];
 }
 
 function exported(name, params) {
-  const data = answers.get(whole(name, params)[0]);
+  const data = dataByKey.get(unpaged(name, params)[0]);
   if (data === undefined)
     throw new Error("This was not exported: open the conversation with `quire inspect`.");
   if (!data?.rows || params.limit === undefined) return data;
@@ -35,24 +36,25 @@ function exported(name, params) {
   return { ...data, start, rows: data.rows.slice(start, start + params.limit) };
 }
 
-// The requests made while `work` runs, with their answers. `work` gets a function that returns those so far.
 let recording = null,
-  awaited = 0;
+  openRequests = 0;
 
-export async function recorded(work) {
-  const asked = (recording = new Map());
-  const sofar = () => [...asked.values()];
+// Returns the requests made while `work` runs, with their answers. `work` is given a function that returns
+// those made by then.
+export async function recordAnswers(work) {
+  const answers = (recording = new Map());
+  const list = () => [...answers.values()];
   try {
-    await work(sofar);
+    await work(list);
   } finally {
     recording = null;
   }
-  return sofar();
+  return list();
 }
 
-// Waits until all is rendered and answered.
-export async function settled() {
-  for (let quiet = 0; quiet < 3; quiet = awaited ? 0 : quiet + 1)
+// Waits until all is rendered and answered: no request was open at three looks in a row.
+export async function waitForAnswers() {
+  for (let quietLooks = 0; quietLooks < 3; quietLooks = openRequests ? 0 : quietLooks + 1)
     await new Promise((done) => setTimeout(done, 40));
 }
 
@@ -67,34 +69,35 @@ async function answer(path, options) {
   return data;
 }
 
-export async function get(name, params = {}, source = at.source) {
+export async function get(name, params = {}, source = selection.source) {
   if (snapshot) return exported(name, params);
   const key = keyOf(name, params);
-  awaited += 1;
+  openRequests += 1;
   try {
     const data = await answer(`${source}/${key}`);
     recording?.set(key, [name, params, data]);
     return data;
   } finally {
-    awaited -= 1;
+    openRequests -= 1;
   }
 }
 
 export async function post(name, body) {
   const headers = { "content-type": "application/json" };
-  const made = await answer(`${at.source}/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
-  changed();
-  return made;
+  const path = `${selection.source}/${name}`;
+  const data = await answer(path, { method: "POST", headers, body: JSON.stringify(body) });
+  announceChange();
+  return data;
 }
 
 export async function openFile(file, name, into = "") {
-  const made = await answer(keyOf("files", { name, into }), { method: "POST", body: file });
-  return made?.source ?? into;
+  const opened = await answer(keyOf("files", { name, into }), { method: "POST", body: file });
+  return opened?.source ?? into;
 }
 
 export async function loadSources() {
-  at.sources = snapshot ? snapshot.sources : await answer("sources");
-  return at.sources;
+  selection.sources = snapshot ? snapshot.sources : await answer("sources");
+  return selection.sources;
 }
 
 // Whether the source that is shown can be changed, and why not.
@@ -110,11 +113,11 @@ export const can = {
 };
 
 // The attributes of a control that needs the server: in an export it is off, and says why.
-export const asking = snapshot ? { disabled: true, title: can.reason } : {};
+export const needsServer = snapshot ? { disabled: true, title: can.reason } : {};
 
 // Addresses of views within the page
 
-export function link(address, view = "transcript", params = {}, source = at.source) {
+export function link(address, view = "transcript", params = {}, source = selection.source) {
   const pairs = filled(params);
   const query = pairs.length ? `?${new URLSearchParams(pairs)}` : "";
   const parts = address ? [source, address, view] : [source];
@@ -128,20 +131,20 @@ export function go(...to) {
 // Events: every view that shows data asks again when the conversation has changed.
 
 const listeners = new Set();
-let count = 0;
+let changeCount = 0;
 
-export function changed() {
-  count += 1;
-  for (const listener of listeners) listener(count);
+export function announceChange() {
+  changeCount += 1;
+  for (const listener of listeners) listener(changeCount);
 }
 
 export function follow(params, onChange) {
   if (snapshot) return () => {};
-  const events = new EventSource(`api/${at.source}/${keyOf("events", params)}`);
+  const events = new EventSource(`api/${selection.source}/${keyOf("events", params)}`);
   let isFirst = true; // the first event says how things are, not that they changed
   events.addEventListener("message", () => {
     if (!isFirst) {
-      changed();
+      announceChange();
       onChange?.();
     }
     isFirst = false;
@@ -150,9 +153,9 @@ export function follow(params, onChange) {
 }
 
 // The data of a view. While it is asked for again, the old data stays; `isLoading` is true until the first.
-export function useData(name, params = {}, source = at.source) {
+export function useData(name, params = {}, source = selection.source) {
   const [state, setState] = useState({ data: null, error: null, isLoading: true });
-  const [tick, setTick] = useState(count);
+  const [tick, setTick] = useState(changeCount);
   const latest = useRef(0);
   const key = `${source}/${keyOf(name, params)}`;
   useEffect(() => {
@@ -160,9 +163,9 @@ export function useData(name, params = {}, source = at.source) {
     return () => listeners.delete(setTick);
   }, []);
   useEffect(() => {
-    const mine = ++latest.current;
+    const request = ++latest.current;
     const take = (next) => {
-      if (mine === latest.current) setState(next);
+      if (request === latest.current) setState(next); // a later request has not overtaken this one
     };
     get(name, params, source).then(
       (data) => take({ data, error: null, isLoading: false }),

@@ -2,7 +2,7 @@
 // An address is #/SOURCE/SCOPE%2FCONVERSATION/VIEW?params, so every view can be linked to.
 
 import { html, render, useEffect, useState } from "preact";
-import { at, can, follow, go, link, loadSources, snapshot, sourceShown, useData } from "quire/api.js";
+import { can, follow, go, link, loadSources, selection, snapshot, sourceShown, useData } from "quire/api.js";
 import { Export } from "quire/export.js";
 import {
   Button,
@@ -61,9 +61,9 @@ function App() {
       const { address: shown, view } = readAddress();
       if (!shown) return;
       const above = VIEWS.find((each) => each.name === view)?.under;
-      if (event.key === "Escape") go(above ? address : "", above);
+      if (event.key === "Escape") go(above ? shown : "", above);
       const tab = /^[1-9]$/.test(event.key) && tabs()[event.key - 1];
-      if (tab) go(address, tab.name);
+      if (tab) go(shown, tab.name);
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
@@ -80,10 +80,10 @@ function App() {
         <${Skeleton} />
       </main>
     `;
-  const known = at.sources.map((source) => source.name);
-  at.source = known.includes(address.source) ? address.source : (known[0] ?? "");
+  const names = selection.sources.map((source) => source.name);
+  selection.source = names.includes(address.source) ? address.source : (names[0] ?? "");
   const setParams = (params) => go(address.address, address.view, { ...address.params, ...params });
-  const key = `${at.source}/${address.address}`;
+  const key = `${selection.source}/${address.address}`;
   return html`
     ${
       address.address
@@ -95,7 +95,7 @@ function App() {
               key=${key}
               params=${address.params}
               setParams=${setParams}
-              sources=${at.sources}
+              sources=${selection.sources}
             />
           </main>
         `
@@ -128,7 +128,7 @@ const Header = ({ children, actions }) => html`
 function Conversation({ source, address, view, params, setParams }) {
   const [isLive, setLive] = useState(false);
   const [isExporting, setExporting] = useState(false);
-  const head = useData("conversation", { address });
+  const { data: head, error } = useData("conversation", { address });
   useEffect(() => {
     let timer;
     const stop = follow({ address }, () => {
@@ -149,12 +149,11 @@ function Conversation({ source, address, view, params, setParams }) {
       return part;
     }
   });
-  const figures = head.data;
   return html`
     <${Header}
       actions=${
         !snapshot &&
-        figures &&
+        head &&
         html`
           <${Button} title="Save this conversation as one file" onClick=${() => setExporting(true)}>
             Export
@@ -169,12 +168,12 @@ function Conversation({ source, address, view, params, setParams }) {
         ${isLive && html`<${Dot} label="changed just now" />`}
       </nav>
       ${
-        figures &&
+        head &&
         html`
           <div class="crumb-figures muted">
-            <span title="entries of the log">version ${number(figures.version)}</span>
-            <span>${plural(figures.spending.tokens, "token")} spent</span>
-            <span title="requests, and the writing of summaries"><${Cost} spent=${figures.spending} /></span>
+            <span title="entries of the log">version ${number(head.version)}</span>
+            <span>${plural(head.spending.tokens, "token")} spent</span>
+            <span title="requests, and the writing of summaries"><${Cost} spent=${head.spending} /></span>
           </div>
         `
       }
@@ -189,8 +188,8 @@ function Conversation({ source, address, view, params, setParams }) {
           >
             ${tab.tab}
             ${
-              figures?.counts?.[tab.name]
-                ? html`<span class="count">${number(figures.counts[tab.name])}</span>`
+              head?.counts?.[tab.name]
+                ? html`<span class="count">${number(head.counts[tab.name])}</span>`
                 : ""
             }
           </a>
@@ -199,15 +198,15 @@ function Conversation({ source, address, view, params, setParams }) {
     </nav>
     <main class="main">
       ${
-        head.error
-          ? html`<${Fault} error=${head.error} />`
+        error
+          ? html`<${Fault} error=${error} />`
           : html`
             <${shown.view}
               key=${shown.name}
               address=${address}
               params=${params}
               setParams=${setParams}
-              head=${figures}
+              head=${head}
             />
           `
       }
@@ -219,7 +218,7 @@ function Conversation({ source, address, view, params, setParams }) {
           address=${address}
           view=${shown.name}
           params=${params}
-          head=${figures}
+          head=${head}
           onClose=${() => setExporting(false)}
         />
       `

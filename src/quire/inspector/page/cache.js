@@ -1,7 +1,7 @@
 // The requests of a conversation, and how much of each a cache could serve and did serve.
 
 import { html } from "preact";
-import { asking, link, useData } from "quire/api.js";
+import { link, needsServer, useData } from "quire/api.js";
 import {
   Empty,
   Figures,
@@ -275,7 +275,7 @@ function List({ data, address, skip, setParams }) {
               type="button"
               class="button"
               disabled=${!skip}
-              ...${asking}
+              ...${needsServer}
               onClick=${() => setParams({ skip: Math.max(skip - 100, 0) || undefined })}
             >
               Newer
@@ -284,7 +284,7 @@ function List({ data, address, skip, setParams }) {
               type="button"
               class="button"
               disabled=${!data.has_more}
-              ...${asking}
+              ...${needsServer}
               onClick=${() => setParams({ skip: skip + 100 })}
             >
               Older

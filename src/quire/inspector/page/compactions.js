@@ -2,7 +2,7 @@
 // of what a compactor would do now.
 
 import { html, useState } from "preact";
-import { asking, can, get, post, useData } from "quire/api.js";
+import { can, get, needsServer, post, useData } from "quire/api.js";
 import {
   Bar,
   Button,
@@ -34,13 +34,14 @@ const STATES = {
   abandoned: ["warn", "broken off"],
   running: ["accent", "running"],
 };
-const summed = (kinds) =>
+const wordsOf = (kind, count) =>
+  ({ hide: "Items hidden", summary: "Summary" })[kind] ??
+  `${plural(count, "result")} replaced by ${count === 1 ? "a stub" : "stubs"}`;
+
+// The edits of a compaction in words, from their counts by kind.
+const editsInWords = (kinds) =>
   Object.entries(kinds)
-    .map(
-      ([kind, count]) =>
-        ({ hide: "Items hidden", summary: "Summary" })[kind] ??
-        `${plural(count, "result")} replaced by ${count === 1 ? "a stub" : "stubs"}`,
-    )
+    .map(([kind, count]) => wordsOf(kind, count))
     .join(", ");
 const fateOf = ({ attempt }) => (attempt ? (attempt.fate ?? "running") : "kept");
 
@@ -75,7 +76,7 @@ export function Compactions({ address, params, setParams }) {
                   key=${row.edits[0]?.id ?? row.attempt.began_at}
                   row=${row}
                   address=${address}
-                  open=${params.open ?? newest(data.rows)}
+                  open=${params.open ?? newestSummary(data.rows)}
                   onOpen=${(id) => setParams({ open: id })}
                 />
               `,
@@ -91,7 +92,7 @@ export function Compactions({ address, params, setParams }) {
   `;
 }
 
-const newest = (rows) =>
+const newestSummary = (rows) =>
   rows.flatMap((row) => row.edits).find((edit) => edit.kind === "summary" && edit.state === "in force")?.id;
 
 function figuresOf({ length, rows }) {
@@ -115,11 +116,9 @@ function Row({ row, address, open, onOpen }) {
   const [error, setError] = useState(null);
   const [tone, label] = STATES[stateOf(row)];
   const { by, reason } = row.attempt ?? {};
-  const [undoable, redoable] = [
-    row.edits.filter((edit) => edit.state === "in force"),
-    row.edits.filter((edit) => edit.undo),
-  ];
-  const write = (ids) => async () => {
+  const undoable = row.edits.filter((edit) => edit.state === "in force"),
+    redoable = row.edits.filter((edit) => edit.undo);
+  const undo = (ids) => async () => {
     setError(null);
     try {
       for (const id of ids) await post("undo", { address, id });
@@ -130,10 +129,10 @@ function Row({ row, address, open, onOpen }) {
   const title = can.write ? undefined : can.reason;
   return html`
     <li class="past-row is-${tone}">
-      <article class="panel" aria-label=${summed(row.kinds) || `${by} ${label}`}>
+      <article class="panel" aria-label=${editsInWords(row.kinds) || `${by} ${label}`}>
         <header class="panel-head">
           <${Dot} tone=${tone} label=${label} />
-          <h2>${summed(row.kinds) || readable(by)}</h2>
+          <h2>${editsInWords(row.kinds) || readable(by)}</h2>
           <${Tag} tone=${tone}>${label}</${Tag}>
           ${
             row.attempt?.is_forced &&
@@ -168,7 +167,7 @@ function Row({ row, address, open, onOpen }) {
               <${Button}
                 disabled=${!can.write}
                 title=${title}
-                onClick=${write(undoable.map((edit) => edit.id))}
+                onClick=${undo(undoable.map((edit) => edit.id))}
               >
                 Undo
               </${Button}>
@@ -180,7 +179,7 @@ function Row({ row, address, open, onOpen }) {
               <${Button}
                 disabled=${!can.write}
                 title=${title}
-                onClick=${write(redoable.map((edit) => edit.undo))}
+                onClick=${undo(redoable.map((edit) => edit.undo))}
               >
                 Redo
               </${Button}>
@@ -318,7 +317,7 @@ function Try({ address, policies, figures }) {
           >
             ${policies.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
           </select>
-          <${Button} ...${asking} onClick=${() => setOpen(true)}>Preview</${Button}>
+          <${Button} ...${needsServer} onClick=${() => setOpen(true)}>Preview</${Button}>
         </div>`}
     >
       <div class="panel-body stack">
@@ -342,7 +341,7 @@ function Preview({ address, by, onClose }) {
     }
   };
   const outcome = ({ before, after, kinds }) =>
-    `${by} would leave ${number(after)} of ${number(before)} tokens: ${summed(kinds).toLowerCase()}`;
+    `${by} would leave ${number(after)} of ${number(before)} tokens: ${editsInWords(kinds).toLowerCase()}`;
   const price = ({ model, usage: { input, output }, cost }) =>
     ` ${model} would read ${number(input)} tokens and write at most ${number(output)}, for ${money(cost)}.`;
   return html`

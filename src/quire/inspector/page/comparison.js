@@ -11,10 +11,10 @@ const STEP = 100,
 export function Comparison({ address, head, at, params, setParams }) {
   const { transcript, other, other_at } = params;
   const [start, setStart] = useState(0);
-  const asked = { address, transcript, at, other, other_at };
-  const state = useData("compare", { ...asked, start, limit: STEP });
+  const query = { address, transcript, at, other, other_at };
+  const state = useData("compare", { ...query, start, limit: STEP });
   useEffect(() => setStart(0), [at, other, other_at]);
-  const choose =
+  const branchSelect =
     head &&
     html`
       <select
@@ -46,7 +46,7 @@ export function Comparison({ address, head, at, params, setParams }) {
             </div>
             <div>
               <h3>Right</h3>
-              ${choose}${" "}
+              ${branchSelect}${" "}
               <input
                 type="number"
                 class="version"
@@ -80,7 +80,7 @@ export function Comparison({ address, head, at, params, setParams }) {
           }
           ${data.rows.map(
             (row, index) => html`
-              <${Pair} key=${start + index} row=${row} address=${address} other=${other} asked=${asked} />
+              <${Pair} key=${start + index} row=${row} address=${address} other=${other} query=${query} />
             `,
           )}
           ${
@@ -97,26 +97,20 @@ export function Comparison({ address, head, at, params, setParams }) {
   `;
 }
 
-function Pair({ row, address, other, asked }) {
+function Pair({ row, address, other, query }) {
   const [rows, setRows] = useState(null);
   if (rows)
     return rows.map(
       (pair, index) => html`
-        <${Pair} key=${index} row=${pair} address=${address} other=${other} asked=${asked} />
+        <${Pair} key=${index} row=${pair} address=${address} other=${other} query=${query} />
       `,
     );
   if (row.count) {
-    const open = async () =>
-      setRows(
-        (
-          await get("compare", {
-            ...asked,
-            flat: 1,
-            start: row.start,
-            limit: Math.min(row.count, MOST_EQUAL),
-          })
-        ).rows,
-      );
+    const open = async () => {
+      const limit = Math.min(row.count, MOST_EQUAL);
+      const data = await get("compare", { ...query, flat: 1, start: row.start, limit });
+      setRows(data.rows);
+    };
     return html`
       <div class="talk-fold">
         <button type="button" class="link" aria-expanded="false" onClick=${open}>

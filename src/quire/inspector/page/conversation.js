@@ -2,7 +2,7 @@
 // that window.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
-import { asking, can, post, useData } from "quire/api.js";
+import { can, needsServer, post, useData } from "quire/api.js";
 import { Comparison } from "quire/comparison.js";
 import {
   Button,
@@ -25,32 +25,32 @@ import { Why, nameOfRequest } from "quire/why.js";
 const WINDOW = 200,
   STEP = 100;
 
-export const Transcript = (given) =>
-  given.params.transcript ? html`<${OfName} ...${given} />` : html`<${Talk} ...${given} />`;
+export const Transcript = (props) =>
+  props.params.transcript ? html`<${OfName} ...${props} />` : html`<${Talk} ...${props} />`;
 
-function OfName(given) {
-  const head = useData("conversation", { address: given.address, transcript: given.params.transcript });
-  return html`<${Talk} ...${given} head=${head.data} />`;
+function OfName(props) {
+  const head = useData("conversation", { address: props.address, transcript: props.params.transcript });
+  return html`<${Talk} ...${props} head=${head.data} />`;
 }
 
 // The rows are asked for before the head has arrived.
 function Talk({ address, params, setParams, head }) {
   const [dragged, setDragged] = useState(null);
   const at = dragged ?? (params.at === undefined ? undefined : Number(params.at));
-  const given = { address, head, at, params, setParams };
+  const props = { address, head, at, params, setParams };
   return html`
     <div class="talk">
       ${
         head
-          ? html`<${Timeline} ...${given} onDrag=${setDragged} />`
+          ? html`<${Timeline} ...${props} onDrag=${setDragged} />`
           : html`<div class="panel talk-time is-waiting" />`
       }
       ${
         params.other !== undefined
-          ? html`<${Comparison} ...${given} />`
+          ? html`<${Comparison} ...${props} />`
           : html`
             <div class="talk-body">
-              <${Rows} key=${params.transcript} ...${given} />
+              <${Rows} key=${params.transcript} ...${props} />
               ${head && html`<${Branches} head=${head} />`}
             </div>
           `
@@ -78,35 +78,36 @@ function Rows({ address, head, at, params, setParams }) {
     addEventListener("scroll", look, { passive: true });
     return () => removeEventListener("scroll", look);
   }, []);
-  // What is read stays where it is when rows before or after it come and go.
-  const kept = useRef(null);
+  // The row in the upper third of the window stays where it is when rows before or after it come and go.
+  const anchor = useRef(null);
   const move = (to) => {
     const element = [...list.current.children].find(
       (child) => child.matches(".talk-line") && child.getBoundingClientRect().bottom > innerHeight / 3,
     );
-    kept.current = element && { element, top: element.getBoundingClientRect().top };
+    anchor.current = element && { element, top: element.getBoundingClientRect().top };
     setStart(to);
   };
   useLayoutEffect(() => {
-    if (kept.current?.element.isConnected)
-      scrollBy(0, kept.current.element.getBoundingClientRect().top - kept.current.top);
+    if (anchor.current?.element.isConnected)
+      scrollBy(0, anchor.current.element.getBoundingClientRect().top - anchor.current.top);
     else if (start === undefined && isAtEnd.current) scrollTo(0, document.documentElement.scrollHeight);
-    kept.current = null;
+    anchor.current = null;
   }, [state.data, Boolean(head)]);
   return html`
     <${Loaded} state=${state} rows=${8}>
       ${(data) => {
         const end = data.start + data.rows.length;
         const lines = joined(data.rows);
-        const own =
+        const firstOwn =
           data.inherited > 0 &&
           lines.find(({ row }) => row.sort !== "summary" && row.position >= data.inherited);
-        const later = () => move(data.start + STEP + WINDOW >= data.length ? undefined : data.start + STEP);
+        const showLater = () =>
+          move(data.start + STEP + WINDOW >= data.length ? undefined : data.start + STEP);
         return html`
           <${Panel}
             title="Transcript"
             note=${plural(data.length, "row")}
-            actions=${html`<${Seen} address=${address} request=${data.request} setParams=${setParams} />
+            actions=${html`<${SeenIn} address=${address} request=${data.request} setParams=${setParams} />
               <label class="check">
                 <input
                   type="checkbox"
@@ -134,7 +135,7 @@ function Rows({ address, head, at, params, setParams }) {
                 `
               }
               ${lines.flatMap((line) => [
-                line === own &&
+                line === firstOwn &&
                   html`
                     <div class="talk-border" key="fork">
                       <span>branched off here</span>
@@ -153,7 +154,7 @@ function Rows({ address, head, at, params, setParams }) {
               ])}
               ${
                 end < data.length &&
-                html`<${More} onReach=${later}>${plural(data.length - end, "later row")}</${More}>`
+                html`<${More} onReach=${showLater}>${plural(data.length - end, "later row")}</${More}>`
               }
             </div>
           </${Panel}>
@@ -164,7 +165,7 @@ function Rows({ address, head, at, params, setParams }) {
 }
 
 // Chooses the request of which each row says whether the model saw it there.
-function Seen({ address, request, setParams }) {
+function SeenIn({ address, request, setParams }) {
   const state = useData("requests", { address, limit: WINDOW, brief: 1 });
   const rows = (state.data?.rows ?? []).toReversed();
   return (
@@ -175,7 +176,7 @@ function Seen({ address, request, setParams }) {
         <select
           aria-label="request"
           value=${request ?? ""}
-          ...${asking}
+          ...${needsServer}
           onChange=${(event) => setParams({ request: event.target.value })}
         >
           ${rows.map(
@@ -236,29 +237,26 @@ function joined(rows) {
 
 const toCentre = (element) => element?.scrollIntoView({ block: "center" });
 
-function Row({ row, results, item = null, ...given }) {
-  const isFound =
+function Row({ row, results, item = null, ...props }) {
+  const isSought = // it has the item that the address of the page asks for
     item !== null &&
     [row, ...results].some((shown) => shown.position <= item && item < (shown.stop ?? shown.position + 1));
-  const body =
-    row.sort === "fold"
-      ? html`<${Fold} row=${row} item=${item} isFound=${isFound} ...${given} />`
-      : row.sort === "edit"
-        ? html`<${Edit} row=${row} ...${given} />`
-        : row.sort === "summary"
-          ? html`
-            <${Shown} row=${row} ...${given} className="is-summary">
-              <${EditActions} row=${row} ...${given}>
-                ${`Stands for ${plural(row.count, "item")}.`}
-              </${EditActions}>
-            </${Shown}>
-          `
-          : html`
-            <${Shown} row=${row} ...${given}>
-              ${results.map((result) => html`<${Shown} key=${result.position} row=${result} ...${given} />`)}
-            </${Shown}>
-          `;
-  const isMarked = isFound && row.sort !== "fold";
+  let body = html`
+    <${Shown} row=${row} ...${props}>
+      ${results.map((result) => html`<${Shown} key=${result.position} row=${result} ...${props} />`)}
+    </${Shown}>
+  `;
+  if (row.sort === "edit") body = html`<${Edit} row=${row} ...${props} />`;
+  if (row.sort === "fold") body = html`<${Fold} row=${row} item=${item} isSought=${isSought} ...${props} />`;
+  if (row.sort === "summary")
+    body = html`
+      <${Shown} row=${row} ...${props} className="is-summary">
+        <${EditActions} row=${row} ...${props}>
+          ${`Stands for ${plural(row.count, "item")}.`}
+        </${EditActions}>
+      </${Shown}>
+    `;
+  const isMarked = isSought && row.sort !== "fold";
   return html`
     <div
       class="talk-line ${isMarked ? "is-found" : ""}"
@@ -277,7 +275,7 @@ const AtVersion = ({ row, setParams }) =>
       type="button"
       class="talk-at"
       title="show the conversation as it was at this version"
-      ...${asking}
+      ...${needsServer}
       onClick=${() => setParams({ at: row.version })}
     >
       v${number(row.version)}
@@ -301,7 +299,7 @@ function Shown({ row, address, at, request, setParams, className = "", children 
             class="seen ${unseen}"
             aria-expanded=${isAsked}
             title="Why? What request ${request} did with it"
-            ...${asking}
+            ...${needsServer}
             onClick=${() => setAsked(!isAsked)}
           >
             ${row.seen ? "seen" : "not seen"}
@@ -341,30 +339,29 @@ function Shown({ row, address, at, request, setParams, className = "", children 
 }
 
 // A stretch that is not shown; it opens to its items.
-function Fold({ row, isFound, ...given }) {
-  const [isOpen, setOpen] = useState(isFound);
-  const { address, at } = given;
-  const what = row.count
+function Fold({ row, isSought, ...props }) {
+  const [isOpen, setOpen] = useState(isSought);
+  const { address, at } = props;
+  const label = row.count
     ? `${plural(row.count, "item")} ${row.state}`
     : plural(row.stop - row.position, "edit");
   return html`
     <div class="talk-fold state-${row.state}">
       <div class="row">
         <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
-          ${isOpen ? "▾" : "▸"} ${what}
+          ${isOpen ? "▾" : "▸"} ${label}
         </button>
         ${row.state === "hidden" && html`<${Act} address=${address} at=${at} id=${row.by}>Undo hide</${Act}>`}
       </div>
-      ${isOpen && html`<${Sources} row=${row} ...${given} />`}
+      ${isOpen && html`<${Sources} row=${row} ...${props} />`}
     </div>
   `;
 }
 
-function Sources({ row, item, ...given }) {
-  const { address, at, transcript, request } = given;
-  const [start, setStart] = useState(
-    Math.max(row.position, (item ?? 0) < row.stop ? (item ?? 0) - STEP / 2 : 0),
-  );
+function Sources({ row, item, ...props }) {
+  const { address, at, transcript, request } = props;
+  const isSought = item !== null && item < row.stop; // then begin a little before it
+  const [start, setStart] = useState(Math.max(row.position, isSought ? item - STEP / 2 : 0));
   const limit = Math.min(WINDOW / 2, row.stop - start);
   const state = useData("transcript", { address, at, transcript, flat: 1, start, limit, request });
   return html`
@@ -383,7 +380,7 @@ function Sources({ row, item, ...given }) {
           `
         }
         ${joined(data.rows).map(
-          (line) => html`<${Row} key=${line.row.position} ...${line} item=${item} ...${given} />`,
+          (line) => html`<${Row} key=${line.row.position} ...${line} item=${item} ...${props} />`,
         )}
         ${
           start + limit < row.stop &&

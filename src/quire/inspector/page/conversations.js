@@ -1,7 +1,7 @@
 // The list of conversations, the latest first; and what recall finds in those of one scope.
 
 import { html, useEffect, useRef, useState } from "preact";
-import { at, changed, follow, go, link, useData } from "quire/api.js";
+import { announceChange, follow, go, link, selection, useData } from "quire/api.js";
 import { Notes, OpenFiles } from "quire/files.js";
 import { Words } from "quire/why.js";
 import { OpenWork } from "quire/work.js";
@@ -24,7 +24,7 @@ import {
 const PAGE = 50,
   MOST_OTHERS = 8;
 const PAUSE = { name: 150, said: 400, words: 400 }; // milliseconds after the last key
-const BY = [
+const SEARCHES = [
   ["name", "Names"],
   ["said", "What was said"],
   ["words", "What the model saw"],
@@ -44,7 +44,7 @@ export function Conversations({ params, sources }) {
     setAsked(params);
     setTyped(params.q ?? "");
   }, [JSON.stringify(params)]);
-  useEffect(() => follow({}), [at.source]);
+  useEffect(() => follow({}), [selection.source]);
   const ask = (next) => {
     const all = { ...asked, ...next };
     if (next.q !== undefined) setTyped(next.q); // else the field would ask for its words again
@@ -57,20 +57,20 @@ export function Conversations({ params, sources }) {
     return () => clearTimeout(timer);
   }, [typed, asked]);
   const by = asked.by || "name",
-    isSaid = by !== "name";
+    isSearch = by !== "name";
   const page = useData("conversations", {
     within: asked.within,
-    named: isSaid ? "" : asked.q,
+    named: isSearch ? "" : asked.q,
     after: trail.at(-1),
   });
   const isLive = page.data?.rows.some((row) => row.is_live);
   useEffect(() => {
-    const timer = isLive && setInterval(changed, 5000);
+    const timer = isLive && setInterval(announceChange, 5000);
     return () => clearInterval(timer);
   }, [isLive]);
   const latest = useRef(null); // the scope of the latest conversation, as it was first seen
   latest.current ??= page.data?.scopes.find((scope) => scope.scope === page.data.rows[0]?.scope)?.within;
-  const within = asked.within || (isSaid ? latest.current : "");
+  const within = asked.within || (isSearch ? latest.current : "");
   return html`
     <div class="list-head">
       <h1>Conversations</h1>
@@ -89,7 +89,7 @@ export function Conversations({ params, sources }) {
           <${Segmented}
             label="source"
             options=${sources.map((source) => [source.name, source.label])}
-            value=${at.source}
+            value=${selection.source}
             onChange=${(name) => go("", "", {}, name)}
           />
         `
@@ -109,7 +109,7 @@ export function Conversations({ params, sources }) {
       />
       <${Segmented}
         label="search in"
-        options=${BY}
+        options=${SEARCHES}
         value=${by}
         onChange=${(name) => ask({ by: name === "name" ? "" : name })}
       />
@@ -136,9 +136,9 @@ export function Conversations({ params, sources }) {
     ${
       by === "words" && asked.q?.trim()
         ? html`<${Words} words=${asked.q} within=${asked.within} />`
-        : isSaid
+        : isSearch
           ? html`
-            <${Found}
+            <${Recalled}
               question=${asked.q ?? ""}
               within=${within}
               scopes=${page.data?.scopes ?? []}
@@ -169,13 +169,7 @@ function Rows({ data, ask, trail, setTrail }) {
     return html`
       <div class="panel">
         <${Empty} title="No conversation has this name">
-          <${Button}
-            onClick=${() => {
-              ask({ q: "", within: "" });
-            }}
-          >
-            Show all
-          </${Button}>
+          <${Button} onClick=${() => ask({ q: "", within: "" })}>Show all</${Button}>
         </${Empty}>
       </div>
     `;
@@ -254,7 +248,7 @@ function Row({ row }) {
   `;
 }
 
-function Found({ question, ...rest }) {
+function Recalled({ question, ...rest }) {
   if (!question.trim())
     return html`
       <div class="panel">

@@ -2,7 +2,7 @@
 // Every view is rendered once where nobody sees it, and what it asks for goes into the file.
 
 import { html, render, useState } from "preact";
-import { get, recorded, settled, sourceShown, whole } from "quire/api.js";
+import { get, recordAnswers, sourceShown, unpaged, waitForAnswers } from "quire/api.js";
 import { Button, Dialog, Fault } from "quire/parts.js";
 import { VIEWS } from "quire/views.js";
 
@@ -73,7 +73,7 @@ export function Export({ address, view, params, head, onClose }) {
 }
 
 async function answersFor(address, view, params, head) {
-  const asked = await recorded(async (sofar) => {
+  const recorded = await recordAnswers(async (answersByNow) => {
     await get("conversation", { address });
     await visit(address, head, [
       [view, params],
@@ -81,8 +81,8 @@ async function answersFor(address, view, params, head) {
       ...VIEWS.filter((each) => each.tab).map((each) => [each.name, {}]),
     ]);
     const rows = (name) =>
-      sofar()
-        .filter(([answered]) => answered === name)
+      answersByNow()
+        .filter(([asked]) => asked === name)
         .flatMap(([, , data]) => data.rows ?? []);
     await visit(address, head, [
       ...rows("requests")
@@ -97,13 +97,14 @@ async function answersFor(address, view, params, head) {
     ]);
   });
   const answers = new Map();
-  for (const [name, given, data] of asked) {
-    const [key, asksFor] = whole(name, given);
-    if (!answers.has(key)) answers.set(key, [name, asksFor, await allRows(name, asksFor, data)]);
+  for (const [name, sent, data] of recorded) {
+    const [key, query] = unpaged(name, sent);
+    if (!answers.has(key)) answers.set(key, [name, query, await allRows(name, query, data)]);
   }
   return [...answers.values()];
 }
 
+// Renders views, each with its parameters, where nobody sees them.
 async function visit(address, head, places) {
   const unseen = document.createElement("div");
   const setParams = () => {};
@@ -113,7 +114,7 @@ async function visit(address, head, places) {
       .map(([name, params]) => [VIEWS.find((each) => each.name === name), params]);
     render(
       html`${views
-        .filter(([shown]) => shown && (!shown.isFor || shown.isFor(head)))
+        .filter(([shown]) => shown && (!shown.isFor || shown.isFor(sourceShown())))
         .map(
           ([shown, params]) => html`
             <${shown.view} address=${address} params=${params} setParams=${setParams} head=${head} />
@@ -121,7 +122,7 @@ async function visit(address, head, places) {
         )}`,
       unseen,
     );
-    await settled();
+    await waitForAnswers();
     render(null, unseen);
   }
 }
@@ -141,13 +142,13 @@ async function allRows(name, params, data) {
 
 // The rest of each text that an answer has only in part.
 async function restsOf(answers, address) {
-  const found = new Map(),
+  const nextById = new Map(),
     rests = [];
   JSON.stringify(answers, (_, value) => {
-    if (value?.id && value.next && value.text) found.set(value.id, value.next);
+    if (value?.id && value.next && value.text) nextById.set(value.id, value.next);
     return value;
   });
-  for (const [id, first] of found) {
+  for (const [id, first] of nextById) {
     for (let next = first; next;) {
       const params = { address, id, start: next };
       const data = await get("item", params);
@@ -186,18 +187,19 @@ function withoutContent(answers, address, head) {
   ];
 }
 
-// A value with the lengths of its texts in place of the texts that are content.
+// A value with lengths in place of the texts that are content; `isPlain` says that a text is none.
 function bare(value, field = "", isPlain = PLAIN.has(field)) {
   if (typeof value === "string") return isPlain || value === "" ? value : `[${value.length} characters]`;
   if (Array.isArray(value)) return value.map((element) => bare(element, field, isPlain));
   if (value === null || typeof value !== "object") return value;
-  const isOwn = (name) => (name === "reason" ? isFixed(value, field) : OWN.has(field) || PLAIN.has(name));
+  const isPlainField = (name) =>
+    name === "reason" ? isFixed(value, field) : OWN.has(field) || PLAIN.has(name);
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => name !== "next")
       .map(([name, inner]) => [
         name,
-        SEALED.has(field) ? bare(inner, field) : bare(inner, name, isOwn(name)),
+        SEALED.has(field) ? bare(inner, field) : bare(inner, name, isPlainField(name)),
       ]),
   );
 }

@@ -2,7 +2,7 @@
 // them.
 
 import { html, useEffect, useRef, useState } from "preact";
-import { asking, get, go, loadSources, openFile, snapshot, sourceShown, useData } from "quire/api.js";
+import { get, go, loadSources, needsServer, openFile, snapshot, sourceShown, useData } from "quire/api.js";
 import {
   Button,
   Copy,
@@ -24,19 +24,20 @@ const HISTORY = /\.(json|jsonl|ndjson)$/i;
 async function filesIn(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return [...transfer.files].map((file) => [file.name, file]);
-  const found = [];
+  const files = [];
   const visit = async (entry, path, isDropped) => {
     if (entry.isFile && (isDropped || HISTORY.test(entry.name)))
-      found.push([path + entry.name, await new Promise((take, fail) => entry.file(take, fail))]);
+      files.push([path + entry.name, await new Promise((take, fail) => entry.file(take, fail))]);
     if (!entry.isDirectory) return;
     const reader = entry.createReader();
-    for (let batch = [0]; batch.length;) {
+    let batch;
+    do {
       batch = await new Promise((take, fail) => reader.readEntries(take, fail));
       for (const inner of batch) await visit(inner, `${path}${entry.name}/`, false);
-    }
+    } while (batch.length);
   };
   for (const entry of entries) await visit(entry, "", true);
-  return found;
+  return files;
 }
 
 // Open files as one source, and go to it: to the conversation, if there is only one.
@@ -94,16 +95,16 @@ export function Drop() {
       }
     };
     const chosen = (event) => take(event.detail);
-    const listened = {
+    const listeners = {
       dragenter: move(1),
       dragover: move(0),
       dragleave: move(-1),
       drop,
       "quire-files": chosen,
     };
-    for (const [name, listener] of Object.entries(listened)) addEventListener(name, listener);
+    for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener);
     return () => {
-      for (const [name, listener] of Object.entries(listened)) removeEventListener(name, listener);
+      for (const [name, listener] of Object.entries(listeners)) removeEventListener(name, listener);
     };
   }, []);
   if (isOver)
@@ -174,12 +175,10 @@ export function Notes() {
 
 export function Faults({ address, params, setParams }) {
   const state = useData("faults", { address, provider: params.provider, model: params.model });
-  const whole = async () =>
-    JSON.stringify(
-      (await get("faults", { address, provider: params.provider, model: params.model, whole: 1 })).payload,
-      null,
-      2,
-    );
+  const loadRepaired = async () => {
+    const { provider, model } = params;
+    return JSON.stringify((await get("faults", { address, provider, model, whole: 1 })).payload, null, 2);
+  };
   return html`
     <${Loaded} state=${state}>
       ${(data) => html`
@@ -188,7 +187,7 @@ export function Faults({ address, params, setParams }) {
             title="Faults"
             note=${data.count ? `${plural(data.count, "thing")} that ${data.provider} would refuse` : ""}
             actions=${html`<${Segmented}
-                ...${asking}
+                ...${needsServer}
                 label="check as"
                 options=${data.providers.map((name) => [name, name])}
                 value=${data.provider}
@@ -239,19 +238,19 @@ export function Faults({ address, params, setParams }) {
               </${Panel}>
             `
           }
-          ${data.changes && html`<${Repair} data=${data} whole=${whole} />`}
+          ${data.changes && html`<${Repair} data=${data} loadRepaired=${loadRepaired} />`}
         </div>
       `}
     </${Loaded}>
   `;
 }
 
-function Repair({ data, whole }) {
+function Repair({ data, loadRepaired }) {
   const [text, setText] = useState("");
   const action = text
     ? html`<${Copy} text=${text} label="Copy" />`
     : html`
-      <${Button} ...${asking} onClick=${async () => setText(await whole())}>
+      <${Button} ...${needsServer} onClick=${async () => setText(await loadRepaired())}>
         Show the repaired history
       </${Button}>
     `;
@@ -262,11 +261,11 @@ function Repair({ data, whole }) {
       ? index >= change.at && index < change.at + change.before.length
       : index === change.at - 1; // what follows a message
   };
-  const left = data.left.length ? `${plural(data.left.length, "fault")} left` : "no fault left";
+  const remaining = data.left.length ? `${plural(data.left.length, "fault")} left` : "no fault left";
   return html`
     <${Panel}
       title="Repair"
-      note="${plural(data.changed, "change")}, ${left}"
+      note="${plural(data.changed, "change")}, ${remaining}"
       actions=${action}
     >
       ${

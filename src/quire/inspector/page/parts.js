@@ -1,4 +1,4 @@
-// What the views are made of.
+// Components and functions that the views share.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "preact";
 import { get } from "quire/api.js";
@@ -49,8 +49,9 @@ export function nameOfPlace(address) {
   return names.filter(Boolean).join(" / ");
 }
 
-// What was spent; at least that, if some of the models have no known price.
 export const NONE = html`<span class="faint">–</span>`;
+
+// What was spent; at least that, if some of the models have no known price.
 export function Cost({ spent }) {
   const unpriced = spent.unpriced
     ? `${plural(spent.unpriced, "request")} of models without a known price`
@@ -108,7 +109,7 @@ const KINDS = {
   distrust: "distrust",
   undo: "undo",
 };
-const TRUST = { system: "accent", user: "good", model: "plain", tool: "warn", external: "bad" };
+const ORIGIN_TONES = { system: "accent", user: "good", model: "plain", tool: "warn", external: "bad" };
 export const kindOf = (item) => (item.kind === "message" ? item.role : (KINDS[item.kind] ?? item.kind));
 export const Kind = ({ item }) => html`
   <span class="kind kind-${KINDS[item.kind] ?? "other"} role-${item.role ?? "none"}">
@@ -185,13 +186,13 @@ export function Copy({ text, label = "Copy" }) {
   `;
 }
 
-// What is being typed stays while data arrives.
-export function Field({ value, onTake, ...given }) {
+// An input whose text stays while data arrives. `onTake` is called when the text is complete.
+export function Field({ value, onTake, ...attributes }) {
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
   return html`
     <input
-      ...${given}
+      ...${attributes}
       value=${typed}
       onInput=${(event) => setTyped(event.target.value)}
       onChange=${(event) => onTake(event.target.value)}
@@ -337,7 +338,8 @@ export function Bar({ parts, label, band }) {
   `;
 }
 
-// What fills the budget of a request, as {section, tokens, tone} and, of a section, what its line says.
+// What fills the budget of a request: its sections, and what is beside them, such as tool definitions. Rows
+// are {section, tokens, tone}; those of sections have all their other fields, too.
 export const sizesOf = ({ sections, beside }) =>
   [...sections, ...Object.entries(beside).map(([section, tokens]) => ({ section, tokens }))].map(
     (row, index) => ({ ...row, tone: index % 8 }),
@@ -461,7 +463,7 @@ export const Item = ({ item, address, side, children, isFolded = true, className
   >
     <header class="item-head">
       <${Kind} item=${item} />
-      ${item.origin && html`<${Dot} tone=${TRUST[item.origin]} label=${`words of: ${item.origin}`} />`}
+      ${item.origin && html`<${Dot} tone=${ORIGIN_TONES[item.origin]} label=${`words of: ${item.origin}`} />`}
       ${item.name && html`<code class="item-name">${readable(item.name)}</code>`}
       ${item.agent && html`<${Tag}>${readable(item.agent)}</${Tag}>`}
       ${item.is_error && html`<${Tag} tone="bad">error</${Tag}>`}

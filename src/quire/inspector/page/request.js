@@ -1,7 +1,7 @@
 // One request: what filled the budget, what became of every candidate, what changed, and the exact bytes.
 
 import { html, useMemo, useState } from "preact";
-import { asking, get, link, useData } from "quire/api.js";
+import { get, link, needsServer, useData } from "quire/api.js";
 import {
   BudgetBar,
   Empty,
@@ -55,7 +55,7 @@ export function Request({ address, params, setParams }) {
 }
 
 function Head({ data, address }) {
-  const to = (version, text) =>
+  const requestLink = (version, text) =>
     version
       ? html`<a class="button" href=${link(address, "request", { version })}>${text}</a>`
       : html`<span class="button is-off" aria-disabled="true">${text}</span>`;
@@ -75,8 +75,8 @@ function Head({ data, address }) {
           : !data.is_bare && html`<${Tag} tone="good" title="SHA-256 ${data.digest}">bytes as sent</${Tag}>`
       }
       <div class="grow" />
-      ${to(data.before?.version, "← Before")}
-      ${to(data.next, "After →")}
+      ${requestLink(data.before?.version, "← Before")}
+      ${requestLink(data.next, "After →")}
     </div>
   `;
 }
@@ -223,7 +223,7 @@ function Difference({ data, address }) {
           ${["added", "removed", "changed"].map(
             (name) =>
               before[name]?.count > 0 &&
-              html`<${Changes} key=${name} name=${name} found=${before[name]} address=${address} />`,
+              html`<${Changes} key=${name} name=${name} changes=${before[name]} address=${address} />`,
           )}
         </div>
         ${
@@ -241,7 +241,7 @@ function Difference({ data, address }) {
 }
 
 // The beginning of an item, as a link to its place in the transcript if it is there.
-function Words({ item, address }) {
+function ItemLink({ item, address }) {
   const id = item.item_id ?? item.id;
   const words = html`
     ${item.name && html`<code>${readable(item.name)} </code>`}
@@ -256,16 +256,16 @@ function Words({ item, address }) {
     : html`<span class="cut candidate" dir="auto" title=${id}>${words}</span>`;
 }
 
-function Changes({ name, found, address }) {
+function Changes({ name, changes, address }) {
   return html`
-    <details class="changes" open=${found.count <= 6}>
-      <summary>${plural(found.count, "item")} ${name}</summary>
+    <details class="changes" open=${changes.count <= 6}>
+      <summary>${plural(changes.count, "item")} ${name}</summary>
       <ul>
-        ${found.items.map(
+        ${changes.items.map(
           (item) => html`
             <li key=${item.id} class="row">
               <${Kind} item=${item} />
-              <${Words} item=${item} address=${address} />
+              <${ItemLink} item=${item} address=${address} />
             </li>
           `,
         )}
@@ -294,7 +294,7 @@ function Details({ data, address, params, setParams }) {
         />
       </header>
       ${tab === "bytes" && html`<${Bytes} data=${data} address=${address} />`}
-      ${tab === "parameters" && html`<${Parameters} given=${data.parameters} />`}
+      ${tab === "parameters" && html`<${Parameters} parameters=${data.parameters} />`}
       ${
         tab === "candidates" &&
         html`<${Candidates} data=${data} address=${address} params=${params} setParams=${setParams} />`
@@ -306,7 +306,7 @@ function Details({ data, address, params, setParams }) {
 function Candidates({ data, address, params, setParams }) {
   const [limit, setLimit] = useState(AT_ONCE);
   const [words, setWords] = useState("");
-  const fates = useMemo(() => counted(data.entries, (entry) => entry.fate), [data.entries]);
+  const fates = useMemo(() => countFates(data.entries), [data.entries]);
   const sections = useMemo(() => [...new Set(data.entries.map((entry) => entry.section))], [data.entries]);
   const wanted = words.toLowerCase();
   const matching = data.entries.filter(
@@ -326,7 +326,7 @@ function Candidates({ data, address, params, setParams }) {
       cell: (entry) => html`
         <div class="row">
           <${Kind} item=${entry} />
-          <${Words} item=${entry} address=${address} />
+          <${ItemLink} item=${entry} address=${address} />
         </div>
       `,
     },
@@ -420,29 +420,29 @@ function Candidates({ data, address, params, setParams }) {
   `;
 }
 
-function counted(rows, nameOf) {
+function countFates(entries) {
   const counts = new Map();
-  for (const row of rows) counts.set(nameOf(row), (counts.get(nameOf(row)) ?? 0) + 1);
+  for (const { fate } of entries) counts.set(fate, (counts.get(fate) ?? 0) + 1);
   return counts;
 }
 
-function Parameters({ given }) {
-  if (!given)
+function Parameters({ parameters }) {
+  if (!parameters)
     return html`
       <${Empty} title="Not known">
         No parameters were recorded with this request: give them to context.sent or session.record.
       </${Empty}>
     `;
-  if (Object.keys(given).length === 0)
+  if (Object.keys(parameters).length === 0)
     return html`<${Empty} title="None">Nothing was sent beside the payload.</${Empty}>`;
-  return html`<pre class="code">${readable(JSON.stringify(given, null, 2))}</pre>`;
+  return html`<pre class="code">${readable(JSON.stringify(parameters, null, 2))}</pre>`;
 }
 
 // The bytes in segments, the first changed byte marked.
 
 function Bytes({ data, address }) {
   const byte = data.before?.first?.byte;
-  const [start, setStart] = useState(0);
+  const [start, setStart] = useState(0); // `null`: at the first changed byte
   const [copied, setCopied] = useState("");
   const state = useData("bytes", { address, version: data.version, byte, start: start ?? undefined });
   const colours = useMemo(
@@ -461,21 +461,21 @@ function Bytes({ data, address }) {
   };
   return html`
     <${Loaded} state=${state}>
-      ${(found) => html`
+      ${(page) => html`
         <div class="filters">
           <span class="muted number">
-            ${plural(found.bytes, "byte")}, ${plural(found.total, "segment")}
+            ${plural(page.bytes, "byte")}, ${plural(page.total, "segment")}
           </span>
           ${
             byte !== undefined &&
             html`
-              <button type="button" class="button" ...${asking} onClick=${() => setStart(null)}>
+              <button type="button" class="button" ...${needsServer} onClick=${() => setStart(null)}>
                 Go to the first change
               </button>
             `
           }
           ${
-            found.start > 0 &&
+            page.start > 0 &&
             html`
               <button type="button" class="button" onClick=${() => setStart(0)}>
                 From the start
@@ -484,10 +484,10 @@ function Bytes({ data, address }) {
           }
           <div class="grow" />
           <span class="muted" role="status">${copied}</span>
-          <button type="button" class="button" ...${asking} onClick=${copy}>Copy all</button>
+          <button type="button" class="button" ...${needsServer} onClick=${copy}>Copy all</button>
         </div>
         <ol class="segments">
-          ${found.rows.map(
+          ${page.rows.map(
             (row) => html`
               <li key=${row.path} class="segment ${row.changed === null ? "" : "has-change"}">
                 <div class="segment-head">
@@ -535,16 +535,16 @@ function Bytes({ data, address }) {
           )}
         </ol>
         ${
-          found.start + found.rows.length < found.total &&
+          page.start + page.rows.length < page.total &&
           html`
             <footer class="panel-foot">
               <button
                 type="button"
                 class="button"
-                ...${asking}
-                onClick=${() => setStart(found.start + found.rows.length)}
+                ...${needsServer}
+                onClick=${() => setStart(page.start + page.rows.length)}
               >
-                Next ${number(Math.min(found.total - found.start - found.rows.length, 100))} segments
+                Next ${number(Math.min(page.total - page.start - page.rows.length, 100))} segments
               </button>
             </footer>
           `

@@ -59,7 +59,7 @@ export function Steps({ address, params, setParams }) {
                 (step) => html`<${Approval} key=${step.call.id} step=${step} address=${address} />`,
               )}
               <${Panel} title="Tools" id="tools">
-                <${Table} label="Tools" columns=${TOOLS} rows=${data.tools} rowKey=${(tool) => tool.name} />
+                <${Table} label="Tools" columns=${COLUMNS} rows=${data.tools} rowKey=${(tool) => tool.name} />
               </${Panel}>
               <${Panel} title="Calls" note="newest first">
                 <div class="table-frame" ref=${keys}>
@@ -118,7 +118,7 @@ const Pages = ({ data, onGo }) => {
   `;
 };
 
-const TOOLS = [
+const COLUMNS = [
   { name: "name", head: "Tool", cell: (tool) => html`<code>${readable(tool.name)}</code>` },
   { name: "calls", head: "Calls", isNumber: true, cell: (tool) => number(tool.calls) },
   {
@@ -239,7 +239,7 @@ function Approval({ step, address }) {
     }
   };
   const title = can.write ? undefined : can.reason;
-  const isOpen = status !== "uncertain";
+  const isDecidable = status !== "uncertain";
   return html`
     <section class="panel approval is-${STATUS[status][0]}" aria-label="${call.name} ${status}">
       <header class="panel-head">
@@ -254,7 +254,7 @@ function Approval({ step, address }) {
         <pre class="code approval-given">${readable(pretty(call.text))}</pre>
         ${error && html`<${Fault} error=${error} />`}
         ${
-          isOpen &&
+          isDecidable &&
           html`
             <form class="row wrap" onSubmit=${(event) => event.preventDefault()}>
               <input
@@ -285,7 +285,7 @@ function Approval({ step, address }) {
             </form>
           `
         }
-        ${isOpen && !can.write && html`<p class="muted">${can.reason}</p>`}
+        ${isDecidable && !can.write && html`<p class="muted">${can.reason}</p>`}
       </div>
     </section>
   `;

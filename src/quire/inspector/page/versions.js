@@ -2,7 +2,7 @@
 // branches.
 
 import { html, useLayoutEffect, useState } from "preact";
-import { asking, can, go, link, post, useData } from "quire/api.js";
+import { can, go, link, needsServer, post, useData } from "quire/api.js";
 import { Button, Fault, Field, Panel, Tag, isForPage, number, plural, readable } from "quire/parts.js";
 
 // The slider over versions
@@ -28,20 +28,20 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
     setParams({ at: to >= last ? undefined : Math.max(to, 0) });
   };
   const marks = Object.values(head.marks).flat(),
-    earlier = (all) => Math.max(-1, ...all.filter((mark) => mark < version));
-  const before = earlier(marks),
+    lastBefore = (positions) => Math.max(-1, ...positions.filter((position) => position < version));
+  const before = lastBefore(marks),
     after = Math.min(...marks.filter((mark) => mark > version));
   useLayoutEffect(() => {
     const press = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || !isForPage(event) || asking.disabled) return;
+      if (!step || !isForPage(event) || needsServer.disabled) return;
       move(version + step);
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
   }, [version, last, params]);
   // A comparison begins with what was shown before the last edit, or before what happened last.
-  const changedAt = earlier(head.marks.edits.length ? head.marks.edits : marks);
+  const changedAt = lastBefore(head.marks.edits.length ? head.marks.edits : marks);
   const compare = () =>
     setParams({ other: head.address, other_at: isNow ? undefined : version, at: Math.max(changedAt - 1, 0) });
   return html`
@@ -55,7 +55,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
           min="0"
           max=${last}
           value=${version}
-          ...${asking}
+          ...${needsServer}
           onTake=${(value) => move(Number(value))}
         />
         <span class="muted">of ${number(last)}</span>
@@ -88,7 +88,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
         }
         ${
           params.other === undefined
-            ? html`<${Button} ...${asking} onClick=${compare}>Compare</${Button}>`
+            ? html`<${Button} ...${needsServer} onClick=${compare}>Compare</${Button}>`
             : html`
               <${Button} onClick=${() => setParams({ other: undefined, other_at: undefined })}>
                 Stop comparing
@@ -109,7 +109,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
           class="button is-quiet"
           aria-label="previous mark"
           disabled=${before < 0}
-          ...${asking}
+          ...${needsServer}
           onClick=${() => move(before)}
         >
           ‹
@@ -122,7 +122,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
             max=${last}
             value=${version}
             aria-valuetext="version ${version} of ${last}"
-            ...${asking}
+            ...${needsServer}
             onInput=${(event) => onDrag(Number(event.target.value))}
             onChange=${(event) => move(Number(event.target.value))}
           />
@@ -151,7 +151,7 @@ export function Timeline({ address, head, at, params, setParams, onDrag }) {
           class="button is-quiet"
           aria-label="next mark"
           disabled=${after > last}
-          ...${asking}
+          ...${needsServer}
           onClick=${() => move(after)}
         >
           ›
@@ -175,16 +175,8 @@ function Fork({ address, at, transcript }) {
   const [error, setError] = useState(null);
   const create = async () => {
     try {
-      go(
-        (
-          await post("fork", {
-            address,
-            name,
-            ...(at === undefined ? {} : { at }),
-            ...(transcript ? { transcript } : {}),
-          })
-        ).address,
-      );
+      const branch = await post("fork", { address, name, at, transcript }); // JSON has no undefined fields
+      go(branch.address);
     } catch (fault) {
       setError(fault);
     }
@@ -223,9 +215,9 @@ export function Branches({ head }) {
   const branches = head.branches.map((branch) => ({
     ...branch,
     name: conversationIn(branch.place),
-    is_here: branch.place === address,
+    isHere: branch.place === address,
   }));
-  const longest = Math.max(...branches.map((one) => one.length), 1),
+  const longest = Math.max(...branches.map((branch) => branch.length), 1),
     x = (items) => (1000 * items) / longest;
   const depth = (branch) =>
     branch?.parent ? 1 + depth(branches.find((other) => other.name === branch.parent)) : 0;
@@ -245,21 +237,21 @@ export function Branches({ head }) {
             branches.length > 1 &&
             branches.map(
               (branch) => html`
-                <li key=${branch.place} class=${branch.is_here ? "is-here" : ""}>
+                <li key=${branch.place} class=${branch.isHere ? "is-here" : ""}>
                   <div class="row" style=${{ paddingLeft: `${12 * Math.min(depth(branch), 6)}px` }}>
                     ${branch.parent && html`<span class="faint" aria-hidden="true">└</span>`}
                     <a
                       class="cut"
                       dir="auto"
                       href=${link(branch.place)}
-                      aria-current=${branch.is_here ? "page" : undefined}
+                      aria-current=${branch.isHere ? "page" : undefined}
                     >
                       ${readable(branch.parent ? branch.name.slice(branch.parent.length + 1) : branch.name)}
                     </a>
                     <div class="grow" />
                     ${
-                      !branch.is_here &&
-                      !asking.disabled &&
+                      !branch.isHere &&
+                      !needsServer.disabled &&
                       html`
                         <a
                           class="link"

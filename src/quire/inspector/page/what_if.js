@@ -1,7 +1,7 @@
 // The same history under another budget, compactor, provider or model, beside the request that was sent.
 
 import { html, useEffect, useState } from "preact";
-import { asking, link, useData } from "quire/api.js";
+import { link, needsServer, useData } from "quire/api.js";
 import {
   BudgetBar,
   Button,
@@ -30,13 +30,13 @@ const STEPS = 400;
 export function WhatIf({ address, params, setParams }) {
   const asked = Object.fromEntries(["request", ...VARIED].map((name) => [name, params[name] ?? ""]));
   const state = useData("what-if", { address, ...asked });
-  const [known, setKnown] = useState(null);
+  const [latest, setLatest] = useState(null); // stays while other values cannot be tried
   useEffect(() => {
-    if (state.data) setKnown(state.data);
+    if (state.data) setLatest(state.data);
   }, [state.data]);
   const isVaried = VARIED.some((name) => asked[name]);
   const reset = () => setParams(Object.fromEntries(VARIED.map((name) => [name, ""])));
-  if (!known) return html`<${Loaded} state=${state} rows=${8}>${() => html`<${Skeleton} />`}</${Loaded}>`;
+  if (!latest) return html`<${Loaded} state=${state} rows=${8}>${() => html`<${Skeleton} />`}</${Loaded}>`;
   return html`
     <div class="stack">
       <${Panel}
@@ -46,36 +46,36 @@ export function WhatIf({ address, params, setParams }) {
             Reset
           </${Button}>`}
       >
-        <${Controls} known=${known} asked=${asked} setParams=${setParams} />
+        <${Controls} latest=${latest} asked=${asked} setParams=${setParams} />
       </${Panel}>
       ${
         state.error
           ? html`<${Fault} error=${state.error} />`
           : html`
             <div class="columns">
-              <${Request}
-                title=${known.version === null ? "As it is" : "As it was sent"}
-                fit=${known.present}
+              <${FittedRequest}
+                title=${latest.version === null ? "As it is" : "As it was sent"}
+                fit=${latest.present}
                 note=${
-                  known.version === null
+                  latest.version === null
                     ? "the whole history"
                     : html`
-                      <a class="link" href=${link(address, "request", { version: known.version })}>
-                        request ${number(known.version)}
+                      <a class="link" href=${link(address, "request", { version: latest.version })}>
+                        request ${number(latest.version)}
                       </a>
                     `
                 }
               />
-              <${Request}
+              <${FittedRequest}
                 title="Tried"
-                fit=${known.tried}
-                before=${known.present}
+                fit=${latest.tried}
+                before=${latest.present}
                 note=${isVaried ? "" : "change something above"}
               />
             </div>
-            <${FallsOut} known=${known} address=${address} isVaried=${isVaried} />
+            <${FallsOut} latest=${latest} address=${address} isVaried=${isVaried} />
             <div class="columns">
-              ${!known.tried.error && html`<${Findings} fit=${known.tried} />`}
+              ${!latest.tried.error && html`<${Findings} fit=${latest.tried} />`}
               <${Bill} params=${{ address, ...asked }} />
             </div>
           `
@@ -84,12 +84,12 @@ export function WhatIf({ address, params, setParams }) {
   `;
 }
 
-function Controls({ known, asked, setParams }) {
-  const { window, reserve, compactor, provider, model } = known.tried;
+function Controls({ latest, asked, setParams }) {
+  const { window, reserve, compactor, provider, model } = latest.tried;
   const [typed, setTyped] = useState(window);
   useEffect(() => setTyped(window), [window]);
-  const largest = Math.max(known.largest, window);
-  const place = (tokens) =>
+  const largest = Math.max(latest.largest, window);
+  const stepOf = (tokens) =>
     Math.round((STEPS * Math.log(Math.max(tokens, LEAST) / LEAST)) / Math.log(largest / LEAST));
   const tokensAt = (step) =>
     Number(step) === STEPS ? largest : Number((LEAST * (largest / LEAST) ** (step / STEPS)).toPrecision(2));
@@ -99,25 +99,25 @@ function Controls({ known, asked, setParams }) {
       ${name[0].toUpperCase() + name.slice(1)}
       <select
         value=${value}
-        onChange=${(event) => set(name, event.target.value, known.present[name])}
+        onChange=${(event) => set(name, event.target.value, latest.present[name])}
       >
         ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
       </select>
     </label>
   `;
   return html`
-    <fieldset class="panel-body what-if-controls" ...${asking}>
+    <fieldset class="panel-body what-if-controls" ...${needsServer}>
       <label class="what-if-budget">
-        Budget, up to the ${number(known.largest)} tokens of ${readable(model)}
+        Budget, up to the ${number(latest.largest)} tokens of ${readable(model)}
         <span class="row">
           <input
             type="range"
             aria-label="budget"
             min="0"
             max=${STEPS}
-            value=${place(typed)}
+            value=${stepOf(typed)}
             onInput=${(event) => setTyped(tokensAt(event.target.value))}
-            onChange=${(event) => set("window", tokensAt(event.target.value), known.present.window)}
+            onChange=${(event) => set("window", tokensAt(event.target.value), latest.present.window)}
           />
           <input
             type="number"
@@ -125,7 +125,7 @@ function Controls({ known, asked, setParams }) {
             min="1"
             value=${typed}
             onInput=${(event) => setTyped(event.target.value)}
-            onChange=${(event) => set("window", event.target.value, known.present.window)}
+            onChange=${(event) => set("window", event.target.value, latest.present.window)}
           />
         </span>
       </label>
@@ -136,11 +136,11 @@ function Controls({ known, asked, setParams }) {
           aria-label="reserve"
           min="0"
           value=${reserve}
-          onTake=${(value) => set("reserve", value, known.present.reserve)}
+          onTake=${(value) => set("reserve", value, latest.present.reserve)}
         />
       </label>
-      ${choose("compactor", compactor, known.compactors)}
-      ${choose("provider", provider, known.providers)}
+      ${choose("compactor", compactor, latest.compactors)}
+      ${choose("provider", provider, latest.providers)}
       <label>
         Model
         <${Field}
@@ -148,17 +148,17 @@ function Controls({ known, asked, setParams }) {
           aria-label="model"
           list="models"
           value=${asked.model || model}
-          onTake=${(value) => set("model", value.trim(), known.present.model)}
+          onTake=${(value) => set("model", value.trim(), latest.present.model)}
         />
       </label>
       <datalist id="models">
-        ${known.models.map((name) => html`<option key=${name} value=${name} />`)}
+        ${latest.models.map((name) => html`<option key=${name} value=${name} />`)}
       </datalist>
     </fieldset>
   `;
 }
 
-function Request({ title, fit, before, note }) {
+function FittedRequest({ title, fit, before, note }) {
   if (fit.error)
     return html`
       <${Panel} title=${title}>
@@ -172,7 +172,7 @@ function Request({ title, fit, before, note }) {
     `;
   const overhead = overheadOf(fit);
   const sizes = [...sizesOf(fit), ...(overhead ? [{ section: "overhead", tokens: overhead }] : [])];
-  const earlier =
+  const sizesBefore =
     before && !before.error
       ? Object.fromEntries(sizesOf(before).map((row) => [row.section, row.tokens]))
       : {};
@@ -216,7 +216,7 @@ function Request({ title, fit, before, note }) {
             isNumber: true,
             cell: (row) => html`
               <span
-                class=${row.section in earlier && earlier[row.section] !== row.tokens ? "strong" : ""}
+                class=${row.section in sizesBefore && sizesBefore[row.section] !== row.tokens ? "strong" : ""}
               >
                 ${number(row.tokens)}
               </span>
@@ -250,9 +250,9 @@ function Request({ title, fit, before, note }) {
   `;
 }
 
-function FallsOut({ known, address, isVaried }) {
-  const { gone, back } = known;
-  if (!isVaried || known.tried.error) return null;
+function FallsOut({ latest, address, isVaried }) {
+  const { gone, back } = latest;
+  if (!isVaried || latest.tried.error) return null;
   const note = [
     gone.items ? `${plural(gone.items, "item")}, ${plural(gone.tokens, "token")}` : "nothing",
     back ? `${plural(back, "item")} shown that ${back === 1 ? "was" : "were"} not` : "",

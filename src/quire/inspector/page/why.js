@@ -23,20 +23,20 @@ const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…
 export const nameOfRequest = ({ version, question }) =>
   `${number(version)}${question ? ` “${cut(readable(question))}”` : ""}`;
 
-const To = ({ address, request }) => html`
+const RequestLink = ({ address, request }) => html`
   <a class="link" dir="auto" href=${link(address, "request", { version: request.version })}>
     request ${nameOfRequest(request)}
   </a>
 `;
 
-const Seen = ({ address, why }) =>
+const SeenCount = ({ address, why }) =>
   !why.requests
     ? "no request was sent since"
     : why.seen_in
       ? html`
         seen in ${number(why.seen_in)} of ${plural(why.requests, "request")}, the last${" "}
-        ${html`<${To} address=${address} request=${why.last} />`}
-        ${why.since && html`; not since ${html`<${To} address=${address} request=${why.since} />`}`}
+        ${html`<${RequestLink} address=${address} request=${why.last} />`}
+        ${why.since && html`; not since ${html`<${RequestLink} address=${address} request=${why.since} />`}`}
       `
       : html`seen in none of ${plural(why.requests, "request")}`;
 
@@ -53,7 +53,7 @@ export function Why({ address, item, request }) {
                   <${Fate} fate=${why.entry.fate} />
                   <span dir="auto">${readable(why.entry.reason)}</span>
                   <span class="muted">
-                    in <${To} address=${address} request=${why.request} />, section${" "}
+                    in <${RequestLink} address=${address} request=${why.request} />, section${" "}
                     ${readable(why.entry.section)}
                   </span>
                 </p>
@@ -61,7 +61,7 @@ export function Why({ address, item, request }) {
               : html`<p class="muted">${readable(why.fault)}</p>`
           }
           <p class="muted">
-            <${Seen} address=${address} why=${why} />
+            <${SeenCount} address=${address} why=${why} />
           </p>
         </div>
       `}
@@ -90,10 +90,10 @@ export function Words({ words, within }) {
     `;
   return html`
     <${Loaded} state=${state}>
-      ${(found) => html`
+      ${(rows) => html`
         <div class="panel" ref=${root}>
           <ul class="plain" aria-label="items">
-            ${found.map(
+            ${rows.map(
               (why) => html`
                 <li key=${why.item.id}>
                   <a

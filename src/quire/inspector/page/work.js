@@ -22,7 +22,8 @@ const State = ({ sort, name }) => {
   return html`<${Tag} tone=${tone} title=${title}>${sort} ${name}</${Tag}>`;
 };
 
-// Buttons that change something, and the error of the last press. A read-only source disables them.
+// Buttons that change something, and the error of the last press. A read-only source disables them. Verbs are
+// [text of the button, tone, name of the request, its body].
 function Verbs({ verbs }) {
   const [error, setError] = useState(null);
   const title = can.write ? undefined : can.reason;
