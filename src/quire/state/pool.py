@@ -10,7 +10,7 @@ from quire.tokens import whole
 
 
 class Inherit(Enum):
-    """The default of a limit: that of the parent. `None` means unbounded."""
+    """The default of the limit of a forked pool. A number or `None` (unbounded) replaces it."""
 
     LIMIT = "the limit of the parent"
 
