@@ -114,9 +114,10 @@ class Meter:
         Local models cost nothing.
         """
         is_local = getattr(model, "context", None) is not None
-        for name in self.spent.unknown if self._has_cost_limit and not is_local else ():
+        unpriced = next(iter(self.spent.unknown), None)
+        if unpriced is not None and self._has_cost_limit and not is_local:
             raise InvalidValue(
-                f"Limits.cost cannot be enforced: the price of {cut(name or model.name)!r} is not known; "
+                f"Limits.cost cannot be enforced: the price of {cut(unpriced or model.name)!r} is not known; "
                 "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
             )
 

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar, overload
 
 import msgspec
 
-from quire.items import Edit, Item
+from quire.items import Item
 from quire.state.edits import edited
 from quire.state.groups import Grouping, PackedGrouping, is_edit
 from quire.state.log import EDIT, PAGE, IndexKind, Log, Segment
@@ -181,11 +181,7 @@ class Archive(Segment):
             self.read(positions)
 
     def _read_heads(self, positions: Sequence[int]) -> list[int]:
-        return [self._head_at(position) for position in positions]
-
-    def _head_at(self, position: int) -> int:
-        number = position // PAGE
-        return self._opened(number).heads[position - self._start_of(number)]
+        return [self._opened(p // PAGE).heads[p - self._start_of(p // PAGE)] for p in positions]
 
     def ids(self, start: int, stop: int) -> list[str]:
         return [self.id_at(offset) for offset in range(start, stop)]
@@ -320,7 +316,9 @@ class Archive(Segment):
         edits = self.positions("edits", start, self._start_of(number + 1))
         self.load(edits)
         for position in edits:
-            shape = edited(View(log, shape, position, ()), _edit_at(log, position))
+            edit = log.item(position)
+            assert is_edit(edit)
+            shape = edited(View(log, shape, position, ()), edit)
             shapes.append((position + 1, shape))
         return shapes
 
@@ -503,12 +501,6 @@ def unpacked_shape(packed: PackedShape) -> Shape:
         for leaf in shape.leaves():
             leaf.sums[key] = list(accumulate(islice(counts, len(leaf.parts)), initial=0))
     return shape
-
-
-def _edit_at(log: Log, position: int) -> Edit:
-    edit = log.item(position)
-    assert is_edit(edit)
-    return edit
 
 
 def _numbers(packed: bytes) -> "array[int]":

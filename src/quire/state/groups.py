@@ -169,9 +169,8 @@ class Grouping:
 
     def copy(self) -> "Grouping":
         """An independent copy."""
-        copy = Grouping.__new__(Grouping)
-        copy.call, copy.reply, copy._reply_so_far = -1, self.reply, self._reply_so_far
-        copy._open = self._open.copy()
+        copy = Grouping()
+        copy.reply, copy._reply_so_far, copy._open = self.reply, self._reply_so_far, self._open.copy()
         return copy
 
     def packed(self) -> PackedGrouping:

@@ -325,7 +325,7 @@ def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a tool definition must be a mapping, not {type(tool).__name__}")
-        declared = [function for name in _DECLARED for function in single_definitions(tool.get(name, ()))]
+        declared = [inner for name in _DECLARED if name in tool for inner in single_definitions(tool[name])]
         built_in = {name: value for name, value in tool.items() if name not in _DECLARED}
         definitions += declared
         if built_in or not declared:

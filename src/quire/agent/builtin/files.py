@@ -39,7 +39,7 @@ _MAX_LISTED, _MAX_MATCHES = 500, 200
 _MAX_READ = 20_000
 """Characters of a file that one call shows."""
 
-_MAX_LINE, _MAX_MATCH, _MAX_PATTERN = 2_000, 300, 500
+_MAX_LINE, _MAX_MATCH, _MAX_PATTERN = 2_000, 300, 500  # characters of a line read, a line found, a pattern
 _LEAD = 80
 """Characters of a long line that are shown before a match."""
 
