@@ -90,9 +90,8 @@ class Agent:
         session = Session.open(store=MemoryStore()) if session is None else session
         self.session = checked_type(session, Session, "Agent(...): the first argument must be a Session")
         self.model = model_of(model, "Agent(model=…)")
-        self.limits = (
-            checked_type(limits, Limits | None, "Agent(limits=…) must be a Limits(requests=10)") or Limits()
-        )
+        checked_type(limits, Limits | None, "Agent(limits=…) must be a Limits(requests=10)")
+        self.limits = limits or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )

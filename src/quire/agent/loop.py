@@ -77,8 +77,8 @@ Question = Message | Decisions | None
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a turn ends, by why the model stopped; for any other finish the turn is done."""
 
-_ENDED = "the process ended while it ran"
-_FOREIGN = "no agent of this conversation has run it"
+_PROCESS_ENDED = "the process ended while it ran"
+_NOT_RUN_HERE = "no agent of this conversation has run it"
 _SUPERSEDED = "the user said something else first"
 
 _MAX_SENDS = 6
@@ -257,11 +257,11 @@ class Loop:
             if call is asking_call:
                 closed[call.id] = ToolResult(call.call_id, call.name, message.content, id=message.id)
             elif call.id in begun:
-                closed[call.id] = uncertain(call, _ENDED)
+                closed[call.id] = uncertain(call, _PROCESS_ENDED)
             elif call.id in self._verdicts or (asking_call is not None and self._can_wait(call)):
                 waiting.append(call)
             elif call.id in self._foreign:
-                closed[call.id] = uncertain(call, _FOREIGN)
+                closed[call.id] = uncertain(call, _NOT_RUN_HERE)
             else:
                 closed[call.id] = not_run(call, _SUPERSEDED)
         messages = [message] if asking_call is None else []
@@ -288,13 +288,13 @@ class Loop:
             tool, is_forgotten = self._speaker.tools.get(call.name), is_tombstone(call)
             may_run = progress != "begun" or (tool is not None and tool.is_idempotent)
             if progress in ("foreign", "approved") and not self._has_tool(call) and not is_forgotten:
-                closed.append((call, uncertain(call, _FOREIGN)))  # no agent here can run it
+                closed.append((call, uncertain(call, _NOT_RUN_HERE)))  # no agent here can run it
             elif may_run and not is_forgotten:
                 runnable.append(call)
                 if progress == "approved" and not self._needs_answer(call):
                     verdicts[call.id] = True
             elif progress == "begun":
-                closed.append((call, uncertain(call, _ENDED)))
+                closed.append((call, uncertain(call, _PROCESS_ENDED)))
             else:
                 closed.append((call, not_run(call, FORGOTTEN)))
         for item_id, decision in self._decisions_by_item(decisions, runnable).items():

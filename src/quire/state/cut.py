@@ -75,7 +75,7 @@ def keep_newest(
     counter: Counter,
     stays: Collection[str],
 ) -> Scroll:
-    """The newest turns of a list, as few as have `at_least` tokens together, and the items `stays`.
+    """The newest turns of a list, the fewest that have `at_least` tokens together, and the items `stays`.
 
     If they have more than `prefer`, the oldest of them is cut between groups, and its user message stays. The
     group at the cut stays unless the result then exceeds `at_most` tokens.

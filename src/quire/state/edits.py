@@ -140,7 +140,7 @@ def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
 
 
 def _check_author(view: View, edit: Edit) -> None:
-    """Refuse an edit of a model or a tool that undoes a person's edit or changes a system item."""
+    """Refuse an edit of an origin below a user's if it undoes a person's edit or changes a system item."""
     author, log, end = own_origin(edit), view.log, view.end
     if not is_below(author, "user") or isinstance(edit, Pin):
         return

@@ -130,7 +130,7 @@ def in_one_reply(items: Iterable[Item]) -> list[Item]:
 
 
 def index_of_call(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """The index in `calls`, the open calls with the id of a result, of the one that it answers; -1 for none.
+    """The index of the call that a result answers, or -1. `calls` are the open calls with its call id.
 
     `replies[i]` is the group head of `calls[i]`. Several calls share an id because some providers repeat ids
     in every reply, and a child may use the ids of its parent. A merged result answers a call of its own

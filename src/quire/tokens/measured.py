@@ -266,10 +266,10 @@ def _encoder_of(vocabulary: str) -> Callable[[str], list[int]]:
 # Tools. Definitions are read in the shape of any provider, and never validated.
 
 # The tokens that OpenAI's rewriting of a schema adds, by its published recipe.
-_PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
-_NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
+_PROPERTIES_TOKENS, _PROPERTY_TOKENS, _CHOICES_TOKENS, _CHOICE_TOKENS = 3, 3, -3, 3
+_NESTED_KEYS = ("properties", "items", "anyOf", "oneOf", "allOf")
 
-_DECLARED = ("function_declarations", "functionDeclarations")
+_LIST_KEYS = ("function_declarations", "functionDeclarations")  # of lists of functions for Gemini
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 
 
@@ -325,8 +325,8 @@ def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a tool definition must be a mapping, not {type(tool).__name__}")
-        declared = [inner for name in _DECLARED if name in tool for inner in single_definitions(tool[name])]
-        built_in = {name: value for name, value in tool.items() if name not in _DECLARED}
+        declared = [inner for name in _LIST_KEYS if name in tool for inner in single_definitions(tool[name])]
+        built_in = {name: value for name, value in tool.items() if name not in _LIST_KEYS}
         definitions += declared
         if built_in or not declared:
             definitions.append(built_in if declared else tool)
@@ -369,18 +369,18 @@ def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: b
 def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     properties = _mapping(schema.get("properties"))
     tokens = [_property_tokens(name, _mapping(properties[name]), measure) for name in properties]
-    return _PROPERTIES + sum(tokens) if tokens else 0
+    return _PROPERTIES_TOKENS + sum(tokens) if tokens else 0
 
 
 def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     """Tokens of one property; the recipe says nothing about schemas inside it, which count as JSON."""
     description = str(schema.get("description") or "").removesuffix(".")
-    tokens = _PROPERTY + measure(f"{name}:{schema.get('type', '')}:{description}")
+    tokens = _PROPERTY_TOKENS + measure(f"{name}:{schema.get('type', '')}:{description}")
     choices = schema.get("enum")
     if isinstance(choices, list | tuple) and choices:
         values = cast("Sequence[object]", choices)
-        tokens += _CHOICES + sum(_CHOICE + measure(str(value)) for value in values)
-    return tokens + sum(measure(_json(schema[key])) for key in _NESTED if key in schema)
+        tokens += _CHOICES_TOKENS + sum(_CHOICE_TOKENS + measure(str(value)) for value in values)
+    return tokens + sum(measure(_json(schema[key])) for key in _NESTED_KEYS if key in schema)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -395,7 +395,7 @@ WINDOW = 16
 LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
 """Factors outside this range come from requests with parts that were not counted, and are ignored."""
 
-_PRIOR = 500  # the weight in tokens of the first factor, 1.0
+_PRIOR_TOKENS = 500  # the weight in tokens of the first factor, 1.0
 
 
 class Calibrated:
@@ -439,7 +439,7 @@ class Calibrated:
         self.error = max(self._errors)
         if LEAST_FACTOR <= factor <= MOST_FACTOR:
             self._reports = [*self._reports, (factor, expected)][-WINDOW:]
-            self.factor = _weighted_median([(1.0, _PRIOR), *self._reports])
+            self.factor = _weighted_median([(1.0, _PRIOR_TOKENS), *self._reports])
 
 
 def _weighted_median(rows: Sequence[tuple[float, int]]) -> float:

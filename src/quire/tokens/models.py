@@ -167,7 +167,7 @@ def known_models() -> tuple[ModelFacts, ...]:
 
 
 def _rows_of(prefixes: Sequence[str] = (), models: Mapping[str, Any] = {}, **common: Any) -> list[ModelFacts]:
-    facts_by_prefix: dict[str, Any] = {prefix: {} for prefix in prefixes} | dict(models)
+    facts_by_prefix: dict[str, Any] = {**{prefix: {} for prefix in prefixes}, **models}
     rows = [{"prefix": prefix, **common, **own} for prefix, own in facts_by_prefix.items()]
     return msgspec.convert(rows, list[ModelFacts])
 

@@ -234,11 +234,9 @@ def _waiting_text(name: str, agent: Agent, reply: Reply) -> str:
             continue
         waits = f"{name} waits until a person approves the call {cut(call.call_id)} of {shown}"
         place = f"in the conversation {agent.session.place}"
-        then = (
-            f"It keeps waiting when {name} has its answer."
-            if questions
-            else f"A new task for {name} cancels the call."
-        )
+        then = f"A new task for {name} cancels the call."
+        if questions:
+            then = f"It keeps waiting when {name} has its answer."
         lines.append(f"{waits}, {place}. {then}")
     return "\n".join(lines)
 

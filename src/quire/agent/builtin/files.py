@@ -157,9 +157,8 @@ class _FileTools:
                 if entry.kind != "file" or not _matches(entry.names[len(names) :] or entry.names[-1:], files):
                     continue
                 try:
-                    lines = _lines_of(
-                        _text_of(read_bytes(entry.folder, entry.names, _MAX_BYTES), entry.names)
-                    )
+                    data = read_bytes(entry.folder, entry.names, _MAX_BYTES)
+                    lines = _lines_of(_text_of(data, entry.names))
                 except QuireError:  # not text, too large, a hard link, or removed
                     skipped += 1
                     continue
