@@ -90,9 +90,8 @@ class Agent:
         session = Session.open(store=MemoryStore()) if session is None else session
         self.session = checked_type(session, Session, "Agent(...): the first argument must be a Session")
         self.model = model_of(model, "Agent(model=…)")
-        self.limits = (
-            checked_type(limits, Limits | None, "Agent(limits=…) must be a Limits(requests=10)") or Limits()
-        )
+        checked_type(limits, Limits | None, "Agent(limits=…) must be a Limits(requests=10)")
+        self.limits = limits or Limits()
         self.speaker = speaker_of(
             named(name, "the name of an agent"), self.model, template, instructions, tools, handoffs, approver
         )
@@ -259,7 +258,7 @@ def while_busy_of(asking: Asking, default: WhileBusy, *, is_streamed: bool = Fal
     if mode not in get_args(WhileBusy):
         raise InvalidValue(f"while_busy must be one of {', '.join(get_args(WhileBusy))}, not {mode!r:.80}")
     if mode == "steer" and is_streamed:
-        raise InvalidValue("a message that steers a turn must not have a stream: use the verb without one")
+        raise InvalidValue("a message that steers a turn cannot be streamed: use `ask` or `send`")
     options = ", ".join(name for name, value in asking.items() if name != "while_busy" and value is not None)
     if mode == "steer" and options:
         raise InvalidValue(f"a message that steers a turn is answered as the turn is: leave out {options}")
@@ -284,9 +283,9 @@ async def _run_turn(turn: TurnTask, loop: Loop, question: Question, emit: Emit) 
             await shield(loop.store())
             raise
         turn.has_begun.set()
-        time = asyncio.timeout(loop.meter.seconds_left)
+        timeout = asyncio.timeout(loop.meter.seconds_left)
         try:
-            async with time:
+            async with timeout:
                 if turn.is_interrupted:  # before it had begun
                     raise asyncio.CancelledError
                 reply = await loop.finish()
@@ -295,7 +294,7 @@ async def _run_turn(turn: TurnTask, loop: Loop, question: Question, emit: Emit) 
         except BaseException as fault:
             await loop.close()
             await shield(loop.store())
-            if isinstance(fault, TimeoutError) and time.expired():
+            if isinstance(fault, TimeoutError) and timeout.expired():
                 return loop.reply("seconds")
             if isinstance(fault, asyncio.CancelledError) and turn.is_interrupted:
                 return loop.reply("interrupted")

@@ -18,13 +18,13 @@ _WRAPPER = "value"
 
 
 class AnswerType:
-    """The type of an answer. `schema` is the JSON schema that it must fit; `None` allows any text."""
+    """The type of an answer. `schema` is the JSON schema that the answer must fit; `None` allows any text."""
 
     def __init__(self, kind: Any) -> None:
         self.name = getattr(kind, "__name__", str(kind))
         self.schema: dict[str, Any] | None = None
         self._kind = kind
-        self._with_schema: tuple[Template, Template] | None = None
+        self._with_schema: tuple[Template, Template] | None = None  # a template, and the same with the schema
         if kind is str:
             return
         if isinstance(kind, Mapping):

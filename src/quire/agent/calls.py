@@ -102,7 +102,7 @@ def mark_caller_calls(items: Iterable[Item], names: Collection[str]) -> tuple[It
 def list_untrusted_in_calls(
     items: Iterable[Item], tools: Mapping[str, Tool], untrusted: Callable[[], Sequence[str]]
 ) -> tuple[Item, ...]:
-    """The items of a response. Calls of tools that need them get the ids of the request's untrusted items."""
+    """The items of a response. Calls of tools with `names_untrusted` list the request's untrusted items."""
     return tuple(
         replace(item, extras={**item.extras, UNTRUSTED: list(untrusted()[:_MAX_UNTRUSTED])})
         if isinstance(item, ToolCall) and (tool := tools.get(item.name)) is not None and tool.names_untrusted
@@ -118,10 +118,10 @@ def needs_person(tool: Tool | None, call: ToolCall) -> bool:
     """
     if is_run_by_caller(call):
         return True
-    if tool is not None and tool.approve == IF_UNTRUSTED and not call.extras.get(UNTRUSTED, True):
+    if tool is None or (tool.approve == IF_UNTRUSTED and not call.extras.get(UNTRUSTED, True)):
         return False
-    if tool is None or not tool.asks_person:
-        return tool is not None and tool.needs_approval(call.arguments)
+    if not tool.asks_person:
+        return tool.needs_approval(call.arguments)
     try:
         tool.signature.read(read_json(call.arguments))
     except Misfit:
@@ -164,6 +164,7 @@ class EndedCall(NamedTuple):
     following: tuple[Item, ...] = ()
     """Items to record after the result."""
     pooled: tuple[Note, ...] = ()
+    """Notes to keep in the pool."""
     outcome: Outcome | None = None
     """The outcome of the tool; `None` if there is no tool."""
 
@@ -316,15 +317,15 @@ class Batch:
         left = len(calls) if max_calls is None else max_calls
         for call in calls:
             if left == 0 and decisions.get(call.id, True) is True:
-                continue
+                continue  # beyond the limit, only refusals are taken
             tool = self._speaker.tools.get(call.name)
             if call.id in decisions:
                 verdict = _checked_verdict(decisions[call.id])
             else:
-                approver, is_foreign = self._speaker.approver, call.id in foreign
+                approver = self._speaker.approver
                 if approver is not None:
                     await self._turn.flush()  # a person may be asked
-                verdict = await approval_of(call, tool, approver, is_foreign=is_foreign)
+                verdict = await approval_of(call, tool, approver, is_foreign=call.id in foreign)
             if verdict is None:
                 self.waiting.append(call)
             if isinstance(verdict, str):
@@ -367,13 +368,13 @@ class Batch:
     async def _execute_one(self, call: ToolCall, room: Room) -> None:
         await self._emit(CallStarted(call))
         try:
-            result = await self._result(call, room)
+            result = await self._answer_call(call, room)
         except Conflict as conflict:  # another process answered it; the remaining calls still run
             self._conflict = conflict
         else:
             await self._emit(CallEnded(result))
 
-    async def _result(self, call: ToolCall, room: Room) -> ToolResult:
+    async def _answer_call(self, call: ToolCall, room: Room) -> ToolResult:
         speaker, why_not = self._speaker, self.refused.get(call.id)
         tool, next_speaker = speaker.tools.get(call.name), speaker.handoffs.get(call.name)
         if why_not is None and tool is not None:

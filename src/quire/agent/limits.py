@@ -48,15 +48,15 @@ class Meter:
         self.calls = 0
         self._limits = limits
         self._session = session
-        self._before = Spending()
-        self._began = 0.0
+        self._spent_before = Spending()
+        self._began_at = 0.0
         self._outer: Meter | None = None
         self._inner: list[Meter] = []
         self._token: Token[Meter | None] | None = None
         self._total: Spending | None = None  # once it has ended
 
     def __enter__(self) -> Self:
-        self._before, self._began = self._session.spending, monotonic()
+        self._spent_before, self._began_at = self._session.spending, monotonic()
         outer = _current.get()
         if outer is not None and outer._total is None:
             self._outer = outer
@@ -74,7 +74,7 @@ class Meter:
         """Tokens and USD, as far as prices are known."""
         if self._total is not None:
             return self._total
-        spent = self._session.spending.since(self._before)
+        spent = self._session.spending.since(self._spent_before)
         for inner in self._inner:
             spent += inner.spent
         return spent
@@ -84,7 +84,7 @@ class Meter:
         """Seconds until the limit; `None` if there is none."""
         if self._limits.seconds is None:
             return None
-        return self._limits.seconds - (monotonic() - self._began)
+        return self._limits.seconds - (monotonic() - self._began_at)
 
     @property
     def calls_left(self) -> int | None:
@@ -114,9 +114,10 @@ class Meter:
         Local models cost nothing.
         """
         is_local = getattr(model, "context", None) is not None
-        for name in self.spent.unknown if self._has_cost_limit and not is_local else ():
+        unpriced = next(iter(self.spent.unknown), None)
+        if unpriced is not None and self._has_cost_limit and not is_local:
             raise InvalidValue(
-                f"Limits.cost cannot be enforced: the price of {cut(name or model.name)!r} is not known; "
+                f"Limits.cost cannot be enforced: the price of {cut(unpriced or model.name)!r} is not known; "
                 "give it to the session, as in prices={name: Prices(input=3, output=15)}, or limit requests"
             )
 

@@ -77,8 +77,8 @@ Question = Message | Decisions | None
 _STOPS: Mapping[Finish, Stop] = {"length": "length", "refused": "refused"}
 """Why a turn ends, by why the model stopped; for any other finish the turn is done."""
 
-_ENDED = "the process ended while it ran"
-_FOREIGN = "no agent of this conversation has run it"
+_PROCESS_ENDED = "the process ended while it ran"
+_NOT_RUN_HERE = "no agent of this conversation has run it"
 _SUPERSEDED = "the user said something else first"
 
 _MAX_SENDS = 6
@@ -249,22 +249,22 @@ class Loop:
         except approved ones.
         """
         runnable = await self._runnable_calls({})
-        question = next((call for call in runnable if self._asks_user(call)), None)
+        asking_call = next((call for call in runnable if self._asks_user(call)), None)
         begun = {call.id for call, progress in self._session.calls.list_open() if progress == "begun"}
         waiting: list[ToolCall] = []
         closed: dict[str, Item] = {}
         for call in runnable:
-            if call is question:
+            if call is asking_call:
                 closed[call.id] = ToolResult(call.call_id, call.name, message.content, id=message.id)
             elif call.id in begun:
-                closed[call.id] = uncertain(call, _ENDED)
-            elif call.id in self._verdicts or (question is not None and self._can_wait(call)):
+                closed[call.id] = uncertain(call, _PROCESS_ENDED)
+            elif call.id in self._verdicts or (asking_call is not None and self._can_wait(call)):
                 waiting.append(call)
             elif call.id in self._foreign:
-                closed[call.id] = uncertain(call, _FOREIGN)
+                closed[call.id] = uncertain(call, _NOT_RUN_HERE)
             else:
                 closed[call.id] = not_run(call, _SUPERSEDED)
-        messages = [message] if question is None else []
+        messages = [message] if asking_call is None else []
         calls = [call for call in runnable if call.id in closed]
         recorded = await self._turn.answer(
             calls, *closed.values(), *messages, unless_running=True, stages=True
@@ -288,22 +288,22 @@ class Loop:
             tool, is_forgotten = self._speaker.tools.get(call.name), is_tombstone(call)
             may_run = progress != "begun" or (tool is not None and tool.is_idempotent)
             if progress in ("foreign", "approved") and not self._has_tool(call) and not is_forgotten:
-                closed.append((call, uncertain(call, _FOREIGN)))  # no agent here can run it
+                closed.append((call, uncertain(call, _NOT_RUN_HERE)))  # no agent here can run it
             elif may_run and not is_forgotten:
                 runnable.append(call)
                 if progress == "approved" and not self._needs_answer(call):
                     verdicts[call.id] = True
             elif progress == "begun":
-                closed.append((call, uncertain(call, _ENDED)))
+                closed.append((call, uncertain(call, _PROCESS_ENDED)))
             else:
                 closed.append((call, not_run(call, FORGOTTEN)))
-        for name, decision in self._decisions_by_item(decisions, runnable).items():
+        for item_id, decision in self._decisions_by_item(decisions, runnable).items():
             if isinstance(decision, ToolResult):
-                call = next(call for call in runnable if call.id == name)
+                call = next(call for call in runnable if call.id == item_id)
                 runnable.remove(call)
                 closed.append((call, decision))
             else:
-                verdicts[name] = decision
+                verdicts[item_id] = decision
         self._verdicts = verdicts
         for call, result in closed:
             self.items += await self._close_call(call, result)
@@ -453,13 +453,13 @@ class Loop:
             output=None if self._answer is None else self._answer.schema,
             max_tokens=(template.budget.reserve or None) if is_local else None,
         )
-        request = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
-        sent = self._turn.request_of(context, rendered)
-        assert sent is not None
-        async with hooked_request(hooks_of(self._session), request) as answered:
+        requesting = Requesting(self._session.place, model.wire, model.name, context.items, context.tools)
+        request = self._turn.request_of(context, rendered)
+        assert request is not None
+        async with hooked_request(hooks_of(self._session), requesting) as answered:
             answering = model.send(rendered, stream=self.emit is not no_reader, **terms)
             try:
-                await answering.on_send(partial(self._turn.keep, sent), terms)
+                await answering.on_send(partial(self._turn.keep, request), terms)
                 async for delta in answering.deltas():
                     if delta.kind != "call":  # calls are emitted when they run
                         await self.emit(
@@ -473,23 +473,23 @@ class Loop:
                 answered(received)
                 if received.items or received.usage is not None:
                     # Without its error: the fault itself is raised below.
-                    await shield(self._record(received._replace(error=None), sent))
+                    await shield(self._record(received._replace(error=None), request))
                 raise
             answered(answering.parsed)
-        recorded = await shield(self._record(answering.parsed, sent))
+        recorded = await shield(self._record(answering.parsed, request))
         if self.emit is not no_reader:
             await self._turn.flush()  # a stream shows only stored responses
         await self.emit(Recorded(recorded.items))
         return recorded
 
-    async def _record(self, parsed: Parsed, sent: Request) -> Parsed:
+    async def _record(self, parsed: Parsed, request: Request) -> Parsed:
         if self._speaker.caller_tools:
             parsed = parsed._replace(items=mark_caller_calls(parsed.items, self._speaker.caller_tools))
-        if sent.sent is not None:
-            shown, tools = sent.sent.context.items, self._speaker.tools
+        if request.sent is not None:
+            shown, tools = request.sent.context.items, self._speaker.tools
             untrusted = cache(partial(untrusted_in, shown))
             parsed = parsed._replace(items=list_untrusted_in_calls(parsed.items, tools, untrusted))
-        recorded = await self._turn.record(parsed, sent)
+        recorded = await self._turn.record(parsed, request)
         self.items += recorded.items
         return recorded
 

@@ -18,8 +18,10 @@ _Fault = TypeVar("_Fault", bound=BaseException)
 
 def has_acted(fault: BaseException | None) -> bool:
     """Whether an error, or one that caused it, is marked `has_acted`: side effects happened before it."""
-    if fault is None or getattr(fault, "has_acted", False) is True:
-        return fault is not None
+    if fault is None:
+        return False
+    if getattr(fault, "has_acted", False) is True:
+        return True
     causes = [fault.__cause__ or fault.__context__]
     if isinstance(fault, BaseExceptionGroup):
         causes += fault.exceptions  # pyright: ignore[reportUnknownMemberType]
@@ -60,9 +62,9 @@ def describe_calls_in(items: Sequence[Item]) -> str:
         counts.setdefault(call.name, Counter())[outcome] += 1
     if not counts:
         return ""
-    named = [
+    tools = [
         f"{cut(name)} ({', '.join(f'{number} {outcome}' for outcome, number in count.items())})"
         for name, count in counts.items()
     ]
-    more = f" and {len(named) - _MAX_TOOLS} more" if len(named) > _MAX_TOOLS else ""
-    return f"\nIt had called {', '.join(named[:_MAX_TOOLS])}{more}: look before you do it again."
+    more = f" and {len(tools) - _MAX_TOOLS} more" if len(tools) > _MAX_TOOLS else ""
+    return f"\nIt had called {', '.join(tools[:_MAX_TOOLS])}{more}: look before you do it again."

@@ -35,6 +35,7 @@ class Speaker(NamedTuple):
     template: Template
     tools: Mapping[str, Tool]
     definitions: tuple[Definition, ...]
+    """The definitions of `tools`, in their order, then of tools that the caller runs and of handoffs."""
     handoffs: "Mapping[str, Speaker]" = MappingProxyType({})
     """The agents that it may hand over to, by the names of the tools for it."""
     approver: Approver | None = None
@@ -72,14 +73,14 @@ def speaker_of(
         wishes = Wishes(scope=False)
         sections = (Instructions(instructions), wishes, History()) if instructions else (History(), wishes)
         template = Template(*sections, budget=budget_for(model), model=model.name)
-    listed = list(tools)
-    toolboxes = [one for one in listed if isinstance(one, Toolbox)]
+    all_tools = list(tools)
+    toolboxes = [entry for entry in all_tools if isinstance(entry, Toolbox)]
     if len(toolboxes) > 1:
         raise InvalidValue("Agent(tools=…) must have one Toolbox at most: put all tools into it")
     toolbox = toolboxes[0] if toolboxes else None
     if toolbox is not None:
-        listed.remove(toolbox)
-        listed += toolbox.all_tools
+        all_tools.remove(toolbox)
+        all_tools += toolbox.all_tools
         template = toolbox.in_template(template)
     speaker_by_tool: dict[str, Speaker] = {}
     definitions: list[Definition] = []
@@ -92,8 +93,8 @@ def speaker_of(
         speaker_by_tool[tool_name] = other
         description = f"Hand the conversation over to {other.name}."
         definitions.append({"name": tool_name, "description": description, "parameters": _NO_PARAMETERS})
-    own = tools_of([*listed, *definitions])
-    speaker = Speaker(name, model, template, own.tools, own.definitions, speaker_by_tool, approver)
+    toolset = tools_of([*all_tools, *definitions])
+    speaker = Speaker(name, model, template, toolset.tools, toolset.definitions, speaker_by_tool, approver)
     return speaker._replace(caller_tools=_caller_tools(speaker), toolbox=toolbox)
 
 
@@ -101,14 +102,14 @@ def with_caller_tools(speaker: Speaker, tools: Sequence[Definition], verb: str) 
     """A speaker with more tools that the caller runs; its handoffs have them too."""
     for definition in checked_type(tools, Sequence, f"{verb}: tools must be a list of definitions"):
         checked_type(definition, Mapping, f"{verb}: the tools that the caller runs must be definitions")
-    own = tools_of([*speaker.tools.values(), *speaker.definitions[len(speaker.tools) :], *tools])
+    toolset = tools_of([*speaker.tools.values(), *speaker.definitions[len(speaker.tools) :], *tools])
     handoffs = {name: with_caller_tools(other, tools, verb) for name, other in speaker.handoffs.items()}
-    more = speaker._replace(definitions=own.definitions, handoffs=handoffs)
-    return more._replace(caller_tools=_caller_tools(more))
+    speaker = speaker._replace(definitions=toolset.definitions, handoffs=handoffs)
+    return speaker._replace(caller_tools=_caller_tools(speaker))
 
 
 def _caller_tools(speaker: Speaker) -> frozenset[str]:
-    names = {one.name for one in read_tools(speaker.definitions)}
+    names = {tool.name for tool in read_tools(speaker.definitions)}
     return frozenset(names.difference(speaker.tools, speaker.handoffs))
 
 

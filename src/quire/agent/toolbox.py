@@ -32,10 +32,10 @@ _MAX_FOUND, _MAX_FOUND_FIRST = 3, 8
 """Tools that one search finds at most, and that the first message of a conversation finds at most."""
 
 _IDLE_ITEMS = 500
-"""After so many items a tool that was not used may leave; at multiples, so that several leave at once."""
+"""Tools that the last 500 to 1,000 items did not use leave together, at every 500th item."""
 
 _LINE_LENGTHS = (100, 60, 30, 0)
-"""Characters of a description in the catalogue: the first that fits."""
+"""Characters of a description in the catalogue, tried in this order until the catalogue fits."""
 
 _CATALOGUE_SHARE = 2
 """The catalogue takes at most the toolbox's tokens divided by this."""
@@ -66,16 +66,16 @@ class Toolbox:
         self.tokens = whole(tokens, "the tokens of a toolbox", least=1)
         self.tools, self.definitions = tools_of(tools)
         definitions = single_definitions(self.definitions)
-        read = sorted((read_definition(one) for one in definitions), key=itemgetter(0))
-        self._described = {name: (description, schema) for name, description, schema in read}
-        self._costs = {read_definition(one)[0]: _cost(one) for one in definitions}
+        by_name = sorted(map(read_definition, definitions), key=itemgetter(0))
+        self._described = {name: (description, schema) for name, description, schema in by_name}
+        self._tokens_of = {read_definition(one)[0]: _tool_tokens(one) for one in definitions}
         self.catalogue, self._free_tokens = "", self.tokens
-        if sum(self._costs.values()) > self.tokens:
+        if sum(self._tokens_of.values()) > self.tokens:
             self.catalogue = self._catalogue()
-            self._free_tokens -= _cost_of_text(self.catalogue) + _cost(self.search_tool.definition)
-            largest = max(self._costs, key=self._costs.__getitem__)
-            if self._costs[largest] > self._free_tokens:
-                least = self.tokens - self._free_tokens + self._costs[largest]
+            self._free_tokens -= _text_tokens(self.catalogue) + _tool_tokens(self.search_tool.definition)
+            largest = max(self._tokens_of, key=self._tokens_of.__getitem__)
+            if self._tokens_of[largest] > self._free_tokens:
+                least = self.tokens - self._free_tokens + self._tokens_of[largest]
                 raise InvalidLimit(f"a toolbox with the tool {largest!r} must have at least {least:,} tokens")
 
     def __repr__(self) -> str:
@@ -114,28 +114,28 @@ class Toolbox:
         """The names of the tools that match a query, the best first, as many as fit together."""
         named = [name for name in dict.fromkeys(_NAMES.findall(query)) if name in self._described]
         hits = (hit.leaf.key for hit in self._index.search(Question.of(query, 0.0), limit=limit).hits)
-        found = list(dict.fromkeys((*named, *hits)))[: max(limit, len(named))]
-        return self._fitting(found, tokens)
+        names = list(dict.fromkeys((*named, *hits)))[: max(limit, len(named))]
+        return self._fitting(names, tokens)
 
     def select(
         self, definitions: Sequence[Definition], view: View, *, defers: bool = False
     ) -> tuple[Definition, ...]:
-        """Those of an agent's definitions that the next request of a transcript shows.
+        """The definitions that the next request of a transcript shows, out of those of an agent.
 
         If the provider `defers` definitions, those that a search found are marked: the result of the search
         loads them, and the cached beginning stays valid.
         """
         if not self.catalogue:
             return tuple(definitions)
-        first = self._first_found(view, defers)
-        shown = self._fitting(dict.fromkeys((*self._recently_used(view), *first)))
-        chosen: list[Definition] = []
-        for one in single_definitions(definitions):
-            name = read_definition(one)[0]
+        first_found = self._first_found(view, defers)
+        shown = self._fitting(dict.fromkeys((*self._recently_used(view), *first_found)))
+        selected: list[Definition] = []
+        for definition in single_definitions(definitions):
+            name = read_definition(definition)[0]
             if name in shown or name not in self._described:
-                is_found = defers and name in self._described and name not in first
-                chosen.append({**one, "defer_loading": True} if is_found else one)
-        return tuple(chosen)
+                is_deferred = defers and name in self._described and name not in first_found
+                selected.append({**definition, "defer_loading": True} if is_deferred else definition)
+        return tuple(selected)
 
     def in_template(self, template: Template) -> Template:
         """The template with the catalogue after the static sections at its beginning."""
@@ -177,7 +177,7 @@ class Toolbox:
     def _fitting(self, names: Iterable[str], tokens: int | None = None) -> list[str]:
         """The first of some tools, as many as fit."""
         ordered, limit = list(names), self._free_tokens if tokens is None else tokens
-        totals = accumulate(self._costs[name] for name in ordered)
+        totals = accumulate(self._tokens_of[name] for name in ordered)
         return [name for name, total in zip(ordered, totals, strict=True) if total <= limit]
 
     def _line(self, name: str, length: int) -> str:
@@ -190,7 +190,7 @@ class Toolbox:
         for length in _LINE_LENGTHS:
             lines = "\n".join(self._line(name, length) for name in self._described)
             text = f"{_INTRODUCTION}\n{element('tools', lines)}"
-            if _cost_of_text(text) <= self.tokens // _CATALOGUE_SHARE:
+            if _text_tokens(text) <= self.tokens // _CATALOGUE_SHARE:
                 return text
         return f"{len(self._described):,} more tools can be called once `{FIND}` has found them."
 
@@ -201,17 +201,17 @@ class Toolbox:
         return index
 
 
-def _cost(definition: Definition) -> int:
+def _tool_tokens(definition: Definition) -> int:
     return schema_tokens([definition], counter_for(DEFAULT_MODEL))
 
 
-def _cost_of_text(text: str) -> int:
+def _text_tokens(text: str) -> int:
     return counter_for(DEFAULT_MODEL).count(Message("system", text))
 
 
 def _leaf(name: str, description: str, schema: Mapping[str, Any]) -> Leaf:
     """A tool as a document of the index: its name, its description, and the names of its parameters."""
-    words = f"{name}\n"
+    heading = f"{name}\n"
     parameters = " ".join(schema.get("properties", ()))
     return Leaf(
         source=KNOWLEDGE,
@@ -223,6 +223,6 @@ def _leaf(name: str, description: str, schema: Mapping[str, Any]) -> Leaf:
         kind="document",
         at=0.0,
         speaker="",
-        text=f"{words}{name}\n{description}\n{parameters}",
-        name_length=len(words),
+        text=f"{heading}{name}\n{description}\n{parameters}",
+        name_length=len(heading),
     )

@@ -32,8 +32,8 @@ steers the turn: the next request of the turn shows it, and the reply answers bo
 _MAX_QUEUED = 32
 """Deltas in the queue of a stream; when it is full, the model waits for the reader."""
 
-_POLL = 0.01
-"""Seconds between polls of a turn of another event loop, which cannot be awaited here."""
+_POLL_SECONDS = 0.01
+"""The pause between polls of a turn of another event loop, which cannot be awaited here."""
 
 
 async def no_reader(_: Delta) -> None:
@@ -85,7 +85,7 @@ class TurnTask:
         self.has_begun.set()  # wakes an interruption that waits for a turn that failed to begin
 
     async def stream(self, work: Callable[[Emit], Coroutine[Any, Any, Reply]]) -> AsyncGenerator[Delta, None]:
-        """The deltas of the work, `Done` last. Closing the generator cancels the work, and waits for it."""
+        """The deltas of the work, `TurnEnded` last. Closing the generator cancels the work, and waits."""
         deltas: asyncio.Queue[Delta | None] = asyncio.Queue()
         room = asyncio.Semaphore(_MAX_QUEUED)
 
@@ -125,7 +125,7 @@ class TurnTask:
         if task is not None and self._loop is asyncio.get_running_loop():
             await asyncio.wait([task])
         while not self.is_over:
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_SECONDS)
         if isinstance(self._reply, Reply):
             return self._reply
         raise self._reply or TurnBusy("the event loop of the turn was closed")
@@ -141,7 +141,7 @@ class TurnTask:
         elif not self.is_over:
             asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
             while not is_within and not self.is_over:
-                await asyncio.sleep(_POLL)
+                await asyncio.sleep(_POLL_SECONDS)
 
     def _cancel(self) -> None:
         self.is_interrupted = True

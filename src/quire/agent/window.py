@@ -88,7 +88,8 @@ def _next_window(sent: int, exceeded: WindowExceeded) -> int:
     over, limit = exceeded.over, exceeded.limit
     tokens = (sent - over) * _MARGIN if 0 < over < sent else sent * _RETRY_FRACTION
     if limit:
-        tokens = min(tokens, sent * limit / (limit + over if over else max(limit, sent)) * _MARGIN)
+        counted = limit + over if over else max(limit, sent)  # the request, by the model's count
+        tokens = min(tokens, sent * limit / counted * _MARGIN)
     return max(int(tokens), int(sent * _MIN_FRACTION), 1)
 
 
@@ -101,7 +102,7 @@ _OUTPUTS_SHARE = 2
 """All outputs of one reply take at most the available tokens divided by this."""
 
 _MIN_OUTPUT = 64
-"""Tokens that every output may take; the line about the rest takes as many."""
+"""Tokens that every output may take; the line that says what was left out may take as many again."""
 
 _BYTES_PER_CHARACTER = 4  # at most; no counter counts more tokens than bytes
 
@@ -128,7 +129,7 @@ async def make_room(session: Session, template: Template, model: AnyModel, over:
     """Move required tool results to the pool until `over` tokens are free; False if none can be moved."""
     view, counter = session.view(), _counter(template, model)
     results = sum(isinstance(item, ToolResult) for item in view)
-    room = HistoryRoom(max(_protected(view, counter) - over - over // 8, 0), counter)
+    room = HistoryRoom(max(_protected_tokens(view, counter) - over - over // 8, 0), counter)
     moving = Offload(larger_than=_MIN_OUTPUT, keep=results, ceiling=0)
     compactions = parts_of(session).compactions
     return bool(await compactions.make_room(*compactions.latest_view(), room, moving))
@@ -156,7 +157,7 @@ def _own_pins(view: View) -> list[Pin]:
     return [edit for edit in edits if isinstance(edit, Pin) and edit.agent_id == MODEL]
 
 
-def _protected(view: View, counter: Counter) -> int:
+def _protected_tokens(view: View, counter: Counter) -> int:
     """The tokens of the items that a history must show."""
     shown = map(view.shown_at, set(protected_positions(view)))
     return counter.total(sum(counter.count(item) for item in shown if item is not None))

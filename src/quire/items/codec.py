@@ -130,10 +130,11 @@ def _read_known(kind: type[Known], raw: dict[str, Any]) -> Item:
 def _is_newer(value: Any, annotation: Any) -> bool:
     """Whether a field has a part of an unknown kind, or a struct with an unknown field."""
     structs = _structs_in(annotation)
-    rows = cast("list[object]", value if isinstance(value, list) else [value])
-    for part in (cast("dict[str, Any]", row) for row in rows if structs and isinstance(row, dict)):
-        names = [kind.__struct_fields__ for kind in structs if kind.__struct_config__.tag == part.get("part")]
-        if not names or not part.keys() <= {"part", *names[0]}:
+    values = cast("list[object]", value if isinstance(value, list) else [value])
+    parts = [cast("dict[str, Any]", inner) for inner in values if isinstance(inner, dict)]
+    for part in parts if structs else []:
+        kinds = [kind for kind in structs if kind.__struct_config__.tag == part.get("part")]
+        if not kinds or not part.keys() <= {"part", *kinds[0].__struct_fields__}:
             return True
     return False
 

@@ -64,7 +64,7 @@ def frame(tag: str, content: str, **attributes: str | None) -> str:
 
 
 def element(tag: str, content: str) -> str:
-    """Return a frame around content that consists of frames, which is not escaped again."""
+    """Return a frame around content that is made of frames already; it is not escaped again."""
     return f"{opening(tag)}\n{content}\n{closing(tag)}"
 
 

@@ -240,10 +240,10 @@ class _WithContent:
 class Message(_WithContent, Record, frozen=True, tag="message"):
     """A message of the system, the developer, the user or the assistant.
 
-    `state` holds provider blocks behind the text, such as citations or the name of a speaker. `wording` is
-    the text as it is spoken or displayed, `address` the recipient of a direct message, and `interrupted`
-    marks a message that was cut off; these three are never sent to a model. All items of one response of a
-    model share a `reply_id`.
+    `state` holds provider blocks that belong to the text, such as citations or the name of a speaker.
+    `wording` is the text as it is spoken or displayed, `address` the recipient of a direct message, and
+    `interrupted` marks a message that was cut off; these three are never sent to a model. All items of one
+    response of a model share a `reply_id`.
     """
 
     role: Role
@@ -455,19 +455,19 @@ _KIND_ORIGINS: dict[type, Origin] = {
 
 
 def usual_origin(item: Item) -> Origin:
-    """The origin of an item by its kind and role. A message between agents is a model's."""
+    """The origin that the kind and role of an item imply. A message between agents is a model's."""
     if isinstance(item, Message):
         return _ROLE_ORIGINS[item.role] if item.address is None else "model"
     return _KIND_ORIGINS.get(type(item), "model")
 
 
 def own_origin(item: Item) -> Origin:
-    """The origin of an item by itself, whatever the origins of its sources are."""
+    """The recorded origin of an item, or its usual one. Items that it was made from do not count here."""
     return item.origin or usual_origin(item)
 
 
 def checked_origin(origin: str) -> Origin:
-    """The name, if it is that of an origin; otherwise `InvalidValue`."""
+    """Return the name if it is that of an origin, or raise `InvalidValue`."""
     for known in ORIGINS:
         if known == origin:
             return known

@@ -38,12 +38,12 @@ MAX_TEXT = 32 * 1024 * 1024
 MAX_DEPTH = 100
 """How deep dictionaries and lists of a free value may be nested."""
 
-_WITHOUT_VALUES = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
-"""How the messages of msgspec begin that contain types and numbers, and no value of the caller."""
+_HARMLESS_BEGINNINGS = ("Expected", "Object missing", "JSON is malformed", "Input data was truncated")
+"""Messages of msgspec that begin so quote types and numbers, but no value of the caller."""
 
 _NOT_ALLOWED = "not one of the allowed values"
-_NO_CONTENT = ("Expected `str | array`", "Object missing required field `part`")
-"""How msgspec refuses a content that is a number, an object, or a list of some provider's parts."""
+_CONTENT_REFUSALS = ("Expected `str | array`", "Object missing required field `part`")
+"""How msgspec's messages begin if a content is a number, an object, or a list of some provider's parts."""
 
 _BYTES = "$bytes"
 _CONSTANTS = frozenset((int, float, bool, type(None)))
@@ -102,9 +102,10 @@ def freeze(value: Any, depth: int = MAX_DEPTH) -> Any:
         return text if text.isascii() else replace_surrogates(text)
     kind = cast("type[object]", type(value))
     if kind is dict:
-        data = _bytes_in(value)
-        if data is not None or not value:
-            return NOTHING if data is None else data
+        if not value:
+            return NOTHING
+        if (data := _bytes_in(value)) is not None:
+            return data
         return FrozenDict(zip(map(freeze, value), _frozen_values(value.values(), depth), strict=True))
     if kind is list:
         return FrozenList(_frozen_values(value, depth))
@@ -196,12 +197,12 @@ class OptionsMeta(msgspec.StructMeta):
 
 
 def wrong_arguments(kind: type[msgspec.Struct], named: Iterable[str], fault: TypeError) -> WrongType:
-    """The error for a struct that was called with wrong arguments: it says which the struct has."""
-    own, what = kind.__struct_fields__, f"{kind.__name__}(...)"
-    wrong = next((name for name in named if name not in own), None)
+    """The error for a struct that was called with wrong arguments; it lists the fields of the struct."""
+    fields, constructor = kind.__struct_fields__, f"{kind.__name__}(...)"
+    unknown = next((name for name in named if name not in fields), None)
     is_positional = str(fault).startswith("Extra positional")
-    error = f"its arguments are given by name: {', '.join(own)}" if is_positional else fault
-    return WrongType(no_option(what, wrong, own) if wrong else f"{what}: {error}")
+    error = f"its arguments are given by name: {', '.join(fields)}" if is_positional else fault
+    return WrongType(no_option(constructor, unknown, fields) if unknown else f"{constructor}: {error}")
 
 
 def prepared(kind: type[S]) -> type[S]:
@@ -233,7 +234,7 @@ def check_fields(struct: msgspec.Struct) -> None:
         allowed = next((get_args(field.type) for field in fields if place == f".{field.name}"), ())
         if text == _NOT_ALLOWED and allowed and all(isinstance(value, str) for value in allowed):
             text = f"not one of {', '.join(allowed)}"
-        elif place.startswith(".content") and text.startswith(_NO_CONTENT):
+        elif place.startswith(".content") and text.startswith(_CONTENT_REFUSALS):
             text = "it is a text, or a list of texts and of Image(…), Audio(…) and File(…)"
         error = InvalidValue if _has_type(values, kind) else WrongType
         raise error(f"{kind.__name__}{place}: {text}") from None
@@ -282,6 +283,6 @@ def without_content(fault: Exception) -> tuple[str, str]:
     is_own = isinstance(fault, QuireError) or isinstance(fault.__cause__, QuireError)
     if text.startswith("Object contains unknown field"):
         text = "Object contains an unknown field"
-    elif not is_own and not text.startswith(_WITHOUT_VALUES):
+    elif not is_own and not text.startswith(_HARMLESS_BEGINNINGS):
         text = _NOT_ALLOWED
     return text, place.partition("`")[0]

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar, overload
 
 import msgspec
 
-from quire.items import Edit, Item
+from quire.items import Item
 from quire.state.edits import edited
 from quire.state.groups import Grouping, PackedGrouping, is_edit
 from quire.state.log import EDIT, PAGE, IndexKind, Log, Segment
@@ -33,11 +33,11 @@ _ZERO = array("q", (0,)).tobytes()
 """The totals of a counter that has counted no page: 0 tokens before the first."""
 
 MAX_ITEMS, MAX_PAGES = 4 * PAGE, 8
-"""A cache keeps at least so many items and pages, at most twice as many. A longer read is not cached."""
+"""The sizes of the caches of items and of pages, see `RecentCache`. A read of more items is not cached."""
 
 
 class RecentCache(Generic[V]):
-    """A cache of the most recently used values, by number: at least `size`, and at most twice as many.
+    """A cache of the most recently used values, by number. It keeps `size` of them, or up to twice as many.
 
     It has two generations: when `new` is full it becomes `old`, and what was `old` is dropped.
     """
@@ -49,10 +49,10 @@ class RecentCache(Generic[V]):
 
     def get(self, number: int) -> V | None:
         """The value of a number, if it is in the cache."""
-        found = self.new.get(number)
-        if found is None and (found := self.old.get(number)) is not None:
-            self.put(number, found)
-        return found
+        value = self.new.get(number)
+        if value is None and (value := self.old.get(number)) is not None:
+            self.put(number, value)
+        return value
 
     def put(self, number: int, value: V) -> V:
         """Keep a value."""
@@ -67,7 +67,7 @@ class RecentCache(Generic[V]):
 
 
 class PackedShape(msgspec.Struct, array_like=True, frozen=True):
-    """A shape as numbers: four for each run, and the tokens of the runs by counter."""
+    """A shape as numbers: the four fields of each run, and the tokens of each run by counter."""
 
     tail: int = 0
     runs: bytes = b""
@@ -77,7 +77,7 @@ class PackedShape(msgspec.Struct, array_like=True, frozen=True):
 class Page(msgspec.Struct, array_like=True, frozen=True):
     """Facts about up to 1,024 consecutive items: ids, heads of groups, user messages, tokens by counter.
 
-    `shape` and `grouping` are those before the first item; a shape of too many runs is left out.
+    `shape` and `grouping` are those before the first item; `shape` is None if it has too many runs.
     """
 
     ids: list[str]
@@ -93,9 +93,9 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
     By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
     before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
-    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`;
+    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`; `highest`,
     `detached_members` and `late_sums` are as in `Segment`. `sizes` are the tokens of the items that every
-    request shows.
+    request shows. `shape` and `grouping` are those at `end`.
     """
 
     start: int
@@ -145,7 +145,7 @@ class Archive(Segment):
         self.indexes["late"] = _numbers(outline.late)
         self.detached_members = outline.detached_members
         members = self.detached_members.items()
-        self.detached = sorted((position, head) for head, found in members for position in found)
+        self.detached = sorted((position, head) for head, positions in members for position in positions)
         self.late_sums = {key: array("q", sums) for key, sums in outline.late_sums.items()}
         self.totals = {key: array("q", total) for key, total in outline.totals.items()}
         self._loader = loader
@@ -168,43 +168,39 @@ class Archive(Segment):
     def read(self, positions: Sequence[int]) -> list[Item]:
         """The items at some positions; those that are not cached are loaded in one call."""
         new, old = self._recent_items.new, self._recent_items.old
-        found = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
-        missing = [position for position in positions if position not in found]
+        items = {p: item for p in positions if (item := new.get(p) or old.get(p)) is not None}
+        missing = [position for position in positions if position not in items]
         if missing:
-            found.update(zip(missing, self._loader.items(missing), strict=True))
-        if len(found) <= MAX_ITEMS and not found.keys() <= new.keys():
-            self._recent_items.update(found)
-        return [found[position] for position in positions]
+            items.update(zip(missing, self._loader.items(missing), strict=True))
+        if len(items) <= MAX_ITEMS and not items.keys() <= new.keys():
+            self._recent_items.update(items)
+        return [items[position] for position in positions]
 
     def load(self, positions: Sequence[int]) -> None:
         if len(positions) <= MAX_ITEMS:
             self.read(positions)
 
     def _read_heads(self, positions: Sequence[int]) -> list[int]:
-        return [self._head_at(position) for position in positions]
-
-    def _head_at(self, position: int) -> int:
-        number = position // PAGE
-        return self._opened(number).heads[position - self._start_of(number)]
+        return [self._opened(p // PAGE).heads[p - self._start_of(p // PAGE)] for p in positions]
 
     def ids(self, start: int, stop: int) -> list[str]:
         return [self.id_at(offset) for offset in range(start, stop)]
 
     def counts_between(self, key: str, start: int, stop: int) -> Sequence[int]:
-        found: list[int] = []
+        tokens: list[int] = []
         for offset in range(start, stop):
             number = (self.start + offset) // PAGE
             counts, within = self.counts(key, number), self.start + offset - self._start_of(number)
             if within >= len(counts):
                 break
-            found.append(counts[within])
-        return found
+            tokens.append(counts[within])
+        return tokens
 
     def cached_counts(self) -> int:
         first, last = self.outline.first_page, (self.outline.end - 1) // PAGE
-        ends = {key: first + len(totals) - 1 for key, totals in self.totals.items()}
-        in_last = sum(len(self.counts(key, number)) for key, number in ends.items() if number == last)
-        return PAGE * sum(number - first for number in ends.values()) + in_last
+        uncounted = {key: first + len(totals) - 1 for key, totals in self.totals.items()}  # the first page
+        in_last = sum(len(self.counts(key, number)) for key, number in uncounted.items() if number == last)
+        return PAGE * sum(number - first for number in uncounted.values()) + in_last
 
     def find(self, item_id: str, end: int) -> int | None:
         lows, highs = self.outline.lows, self.outline.highs
@@ -247,26 +243,25 @@ class Archive(Segment):
 
     def _count_page(self, counter: Counter, index: int) -> "array[int]":
         number = self.outline.first_page + index
-        counts, stop = self.counts(counter.key, number), self._start_of(number + 1)
-        missing = self._start_of(number) + len(counts), stop
-        if missing[0] < stop:
+        counts = self.counts(counter.key, number)
+        missing = range(self._start_of(number) + len(counts), self._start_of(number + 1))
+        if missing:
             # A new array, because another thread may count the same page.
-            counts = counts + array("I", map(counter.count, self._loader.items(range(*missing))))
+            counts = counts + array("I", map(counter.count, self._loader.items(missing)))
             self._counts[counter.key, number] = counts
         return counts
 
     def counts(self, key: str, number: int) -> "array[int]":
         """The tokens of the items of a page, as far as they were counted."""
-        found = self._counts.get((key, number))
-        if found is None:
-            start, stop = self._start_of(number), self._start_of(number + 1)
-            if start == stop:
-                return array("I")
-            opened = self._opened(number)
-            if key not in opened.counts:
-                opened.counts[key] = _numbers(opened.page.counts.get(key, b""))[: stop - start]
-            found = opened.counts[key]
-        return found
+        if (key, number) in self._counts:
+            return self._counts[key, number]
+        start, stop = self._start_of(number), self._start_of(number + 1)
+        if start == stop:
+            return array("I")
+        opened = self._opened(number)
+        if key not in opened.counts:
+            opened.counts[key] = _numbers(opened.page.counts.get(key, b""))[: stop - start]
+        return opened.counts[key]
 
     def _sums(self, key: str, number: int) -> "array[int]":
         """The running sums within a page."""
@@ -321,7 +316,9 @@ class Archive(Segment):
         edits = self.positions("edits", start, self._start_of(number + 1))
         self.load(edits)
         for position in edits:
-            shape = edited(View(log, shape, position, ()), _edit_at(log, position))
+            edit = log.item(position)
+            assert is_edit(edit)
+            shape = edited(View(log, shape, position, ()), edit)
             shapes.append((position + 1, shape))
         return shapes
 
@@ -379,8 +376,8 @@ def archived(
         log.tokens(start, end, counter)
     first = start // PAGE
     if previous is not None:  # pages that some counter in use has not counted are made again
-        counted = (len(array("q", previous.totals.get(key, _ZERO))) - 1 for key in counters)
-        first = min([previous.end // PAGE, *(previous.first_page + pages for pages in counted)])
+        counted_pages = (len(array("q", previous.totals.get(key, _ZERO))) - 1 for key in counters)
+        first = min([previous.end // PAGE, *(previous.first_page + pages for pages in counted_pages)])
     numbers = range(first, -(-end // PAGE) if end > start else first)
     keys = {*counters, *(previous.totals if previous else ())}
     pages = {number: _page_of(log, number, start, end, keys) for number in numbers}
@@ -433,9 +430,9 @@ def _counts(pieces: Iterable[tuple[Segment, int, int]], key: str) -> "array[int]
     """The tokens of each item, up to the first that was not counted."""
     counts = array("I")
     for segment, a, b in pieces:
-        found = segment.counts_between(key, a, b)
-        counts.extend(found)
-        if len(found) < b - a:
+        counted = segment.counts_between(key, a, b)
+        counts.extend(counted)
+        if len(counted) < b - a:
             break
     return counts
 
@@ -504,12 +501,6 @@ def unpacked_shape(packed: PackedShape) -> Shape:
         for leaf in shape.leaves():
             leaf.sums[key] = list(accumulate(islice(counts, len(leaf.parts)), initial=0))
     return shape
-
-
-def _edit_at(log: Log, position: int) -> Edit:
-    edit = log.item(position)
-    assert is_edit(edit)
-    return edit
 
 
 def _numbers(packed: bytes) -> "array[int]":

@@ -67,29 +67,25 @@ def newest(
 
 
 def keep_newest(
-    content: View | Sequence[Item],
+    items: Sequence[Item],
     at_least: int,
     prefer: int,
     at_most: int,
     *,
     counter: Counter,
-    stays: Collection[str] | None = None,
+    stays: Collection[str],
 ) -> Scroll:
-    """The fewest newest turns that have at least `at_least` tokens.
+    """The newest turns of a list, the fewest that have `at_least` tokens together, and the items `stays`.
 
     If they have more than `prefer`, the oldest of them is cut between groups, and its user message stays. The
-    group at the cut stays if the result has at most `at_most` tokens.
+    group at the cut stays unless the result then exceeds `at_most` tokens.
     """
-    view = content if isinstance(content, View) else view_of_list(content)
-    cut = _cut_of(view, stays, keeps_question=True)
+    cut = _cut_of(view_of_list(items), stays, keeps_question=True)
     return cut.scroll(cut.place_newest(at_least, prefer, at_most, counter))
 
 
-def newest_since(
-    content: View | Sequence[Item], item_id: str, stays: Collection[str] | None = None
-) -> Scroll | None:
-    """What is shown if the cut is before an item, as in an earlier turn; None without that item."""
-    view = content if isinstance(content, View) else view_of_list(content)
+def newest_since(view: View, item_id: str, stays: Collection[str] | None = None) -> Scroll | None:
+    """What is shown if the cut is before an item, as it was in an earlier turn; None if that item is gone."""
     position = view.log.find(item_id, view.end)
     return None if position is None else _cut_of(view, stays, keeps_question=True).scroll(position)
 
@@ -119,8 +115,8 @@ def _cut_of(view: View, stays: Collection[str] | None = None, *, keeps_question:
     if stays is None:
         return _Cut(view, protected_positions(view), keeps_question)
     log, end = view.log, view.end
-    kept = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or is_structural(item))
-    heads = {log.head(position) for position in (*kept, *view.open_calls())}
+    protected = (p for p, item in enumerate(log.items(0, end)) if item.id in stays or is_structural(item))
+    heads = {log.head(position) for position in (*protected, *view.open_calls())}
     return _Cut(view, (position for head in heads for position in log.group(head, end)), keeps_question)
 
 
@@ -136,23 +132,23 @@ class _Cut:
         self._keeps_question = keeps_question
         shown = (view.index_of(p) for p in self._protected if view.run_at(p) is not None)
         summaries = (view.index_of(run.start) - 1 for run in view.shape.summaries())
-        self._stays = sorted((*shown, *summaries))  # indexes in the view
+        self._protected_indexes = sorted((*shown, *summaries))  # in the view
 
     def place(self, tokens: int, counter: Counter, closely: bool = False) -> int:
         """The first position before which enough tokens can be left out."""
-        view, end, sums = self._view, self._view.end, _Sums(self._view, self._stays, counter)
+        view, end, sums = self._view, self._view.end, _Sums(self._view, self._protected_indexes, counter)
         surplus = sums.total - largest_sum(tokens, counter)
         first = sums.first_after(surplus)
         turns = (p for p in self._log.positions("users", first, end) if view.run_at(p) is not None)
-        inside = range(first if closely else max(first, self._log.last_user(end) or 0), end + 1)
-        for position in inside if closely else chain(turns, inside):
+        in_last_turn = range(max(first, self._log.last_user(end) or 0), end + 1)
+        for position in range(first, end + 1) if closely else chain(turns, in_last_turn):
             if sums.left_out(position, self._held_before(position)) >= surplus:
                 return position
         raise self._irreducible(tokens, sums)
 
     def place_newest(self, at_least: int, prefer: int, at_most: int, counter: Counter) -> int:
         """The position of the cut of `keep_newest`."""
-        log, end, sums = self._log, self._view.end, _Sums(self._view, self._stays, counter)
+        log, end, sums = self._log, self._view.end, _Sums(self._view, self._protected_indexes, counter)
         # Protected items alone may have more than `at_least`.
         first = min(sums.first_after(sums.total - at_least), end)
 
@@ -162,17 +158,17 @@ class _Cut:
         turn = log.last_user(first)
         if turn is not None and self._view.run_at(turn) is not None and shown(turn) <= prefer:
             return turn
-        if 0 < first <= end and shown(group := log.head(first - 1)) <= at_most:
-            return group
+        if first > 0 and shown(log.head(first - 1)) <= at_most:
+            return log.head(first - 1)
         for position in range(first, end + 1):
             if shown(position) <= at_most:
                 return position
         raise self._irreducible(at_most, sums)
 
     def _irreducible(self, tokens: int, sums: "_Sums") -> Irreducible:
-        parts = tuple(self._view[index].id for index in self._stays)
+        parts = tuple(self._view[index].id for index in self._protected_indexes)
         return Irreducible(
-            f"{sums.staying:,} tokens must stay, and there is room for {tokens:,}: "
+            f"{sums.protected:,} tokens must stay, and there is room for {tokens:,}: "
             f"{len(parts)} items are instructions, summaries, pins, pending calls or the message to answer",
             parts,
         )
@@ -180,8 +176,9 @@ class _Cut:
     def scroll(self, position: int) -> Scroll:
         """What stays if the cut is before a position."""
         start = self._view.index_of(position)
-        kept = sorted((*self._stays[: bisect_left(self._stays, start)], *self._held_before(position)))
-        return Scroll(tuple(self._view[index] for index in kept), self._view, start)
+        protected = self._protected_indexes[: bisect_left(self._protected_indexes, start)]
+        before = sorted((*protected, *self._held_before(position)))
+        return Scroll(tuple(self._view[index] for index in before), self._view, start)
 
     def spans(self, position: int) -> tuple[Span, ...]:
         """The spans that are left out if the cut is before a position."""
@@ -216,12 +213,12 @@ class _Cut:
 class _Sums:
     """The tokens of a view: all, the protected ones, and those that a cut at a position leaves out."""
 
-    def __init__(self, view: View, stays: Sequence[int], counter: Counter) -> None:
-        self._view, self._stays = view, stays
+    def __init__(self, view: View, protected_indexes: Sequence[int], counter: Counter) -> None:
+        self._view, self._protected_indexes = view, protected_indexes
         self._before = partial(view.counted_before, counter=counter)
-        self._staying = list(accumulate(map(self._size, stays), initial=0))
+        self._protected_sums = list(accumulate(map(self._size, protected_indexes), initial=0))
         self.total = view.counted(counter)
-        self.staying = counter.total(self._staying[-1])
+        self.protected = counter.total(self._protected_sums[-1])
 
     def _size(self, index: int) -> int:
         return self._before(index + 1) - self._before(index)
@@ -229,7 +226,7 @@ class _Sums:
     def unprotected_before(self, position: int) -> int:
         """The tokens of the unprotected items before a position."""
         index = self._view.index_of(position)
-        return self._before(index) - self._staying[bisect_left(self._stays, index)]
+        return self._before(index) - self._protected_sums[bisect_left(self._protected_indexes, index)]
 
     def first_after(self, amount: int) -> int:
         """The first position with at least `amount` unprotected tokens before it, or the end plus one.

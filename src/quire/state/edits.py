@@ -70,7 +70,7 @@ def _restated(view: View, edits: Mapping[int, Mask | Distrust]) -> Shape:
     """The shape with stubs for masked items, and quotations for distrusted messages.
 
     `edits` are by position. The stub of a hidden or pinned item is shown once the item is no longer hidden or
-    pinned. The last of several masks of an item applies, and a mask comes before a `Distrust`.
+    pinned. Of several masks of an item the last applies, and a mask applies instead of a `Distrust`.
     """
     runs: dict[int, Run] = {}
     log = view.log
@@ -89,7 +89,7 @@ def _restated(view: View, edits: Mapping[int, Mask | Distrust]) -> Shape:
 
 
 def _replaced_summaries(view: View, edit: Hide | Summary, area: Sequence[Interval]) -> list[Run]:
-    """The summaries of which an edit covers everything; a new summary must cover all of another or nothing.
+    """The runs of the summaries that an edit covers wholly. A new summary must not cover a part of another.
 
     If two summaries together could replace a third, undoing one would show the third beside the other.
     """
@@ -140,7 +140,7 @@ def _group_area(view: View, heads: Iterable[int]) -> list[Interval]:
 
 
 def _check_author(view: View, edit: Edit) -> None:
-    """Refuse an edit with an origin below a person's that undoes a person's edit or touches a system item."""
+    """Refuse an edit of an origin below a user's if it undoes a person's edit or changes a system item."""
     author, log, end = own_origin(edit), view.log, view.end
     if not is_below(author, "user") or isinstance(edit, Pin):
         return

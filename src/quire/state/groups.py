@@ -130,7 +130,7 @@ def in_one_reply(items: Iterable[Item]) -> list[Item]:
 
 
 def index_of_call(calls: Sequence[ToolCall], result: ToolResult, replies: Sequence[int] = ()) -> int:
-    """The index of the open call that a result answers, of several with its call id; -1 for none.
+    """The index of the call that a result answers, or -1. `calls` are the open calls with its call id.
 
     `replies[i]` is the group head of `calls[i]`. Several calls share an id because some providers repeat ids
     in every reply, and a child may use the ids of its parent. A merged result answers a call of its own
@@ -149,40 +149,40 @@ def index_of_call(calls: Sequence[ToolCall], result: ToolResult, replies: Sequen
 
 
 class PackedGrouping(msgspec.Struct, array_like=True, frozen=True):
-    """A grouping without items: `waiting` has the positions of open calls and the heads of their groups."""
+    """A `Grouping` without items: `waiting` has the positions of open calls and the heads of their groups."""
 
     reply: int
-    end: ReplySoFar | None
+    reply_so_far: ReplySoFar | None
     waiting: list[tuple[int, int]]
 
 
 class Grouping:
     """The state at the end of a sequence that decides the group of the next item."""
 
-    __slots__ = ("_end", "_open", "call", "reply")
+    __slots__ = ("_open", "_reply_so_far", "call", "reply")
 
     def __init__(self) -> None:
         self.reply = -1  # the head of the reply that the next output may join, or -1
         self.call = -1  # the position of the call that the last result answered, or -1
-        self._end: ReplySoFar | None = None  # the state of that reply
+        self._reply_so_far: ReplySoFar | None = None  # the state of that reply
         self._open: dict[str, tuple[OpenCall, ...]] = {}  # by call id
 
     def copy(self) -> "Grouping":
         """An independent copy."""
-        copy = Grouping.__new__(Grouping)
-        copy.call, copy.reply, copy._end, copy._open = -1, self.reply, self._end, self._open.copy()
+        copy = Grouping()
+        copy.reply, copy._reply_so_far, copy._open = self.reply, self._reply_so_far, self._open.copy()
         return copy
 
     def packed(self) -> PackedGrouping:
         """The state without items."""
         waiting = sorted((position, head) for calls in self._open.values() for position, head, _ in calls)
-        return PackedGrouping(self.reply, self._end, waiting)
+        return PackedGrouping(self.reply, self._reply_so_far, waiting)
 
     @classmethod
     def unpacked(cls, packed: PackedGrouping, item: Callable[[int], Item]) -> "Grouping":
         """The grouping that was packed; `item` returns the item at a position."""
         grouping = cls()
-        grouping.reply, grouping._end = packed.reply, packed.end
+        grouping.reply, grouping._reply_so_far = packed.reply, packed.reply_so_far
         for position, head in packed.waiting:
             call = item(position)
             assert isinstance(call, ToolCall)
@@ -209,10 +209,10 @@ class Grouping:
 
     def _join(self, output: Output, position: int) -> int:
         """The head of the reply of an output."""
-        end = self._end if self.reply >= 0 else None
-        if end is None or not end.takes(output):
-            self.reply, end = position, None
-        self._end = with_output(output, end)
+        before = self._reply_so_far if self.reply >= 0 else None
+        if before is None or not before.takes(output):
+            self.reply, before = position, None
+        self._reply_so_far = with_output(output, before)
         return self.reply
 
     def _answer(self, result: ToolResult, position: int) -> int:
@@ -224,7 +224,10 @@ class Grouping:
         rest = waiting if index < 0 else (*waiting[:index], *waiting[index + 1 :])
         if rest:
             self._open[result.call_id] = rest
-        self.call, head, _ = (-1, position, None) if index < 0 else waiting[index]
+        if index < 0:
+            self.call = -1
+            return position
+        self.call, head, _ = waiting[index]
         return head
 
 
@@ -234,7 +237,7 @@ class Answers:
     __slots__ = ("_grouping", "call_of", "heads")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
-        self.call_of: dict[int, int] = {}  # by the index of a result: that of its call
+        self.call_of: dict[int, int] = {}  # the index of a call, by that of its result
         self.heads: list[int] = []  # for each item, the index of the first of its group
         self._grouping = Grouping()
         for item in items:

@@ -28,14 +28,15 @@ def laid_out(view: View) -> Iterator[Stretch]:
     covers = [area for _, area in view.edits_in_force.covers]
     covered = united(interval for area in covers for interval in area)
     borders = {position for area in covers for interval in area for position in interval}
-    apart = {p for p in view.log.positions("edits", 0, view.end) if not contains(covered, p)}
+    uncovered_edits = {p for p in view.log.positions("edits", 0, view.end) if not contains(covered, p)}
     at = 0
     for run in [*view.runs(), Run(view.end, view.end)]:
         while at < run.start:
             start, at = at, at + 1
-            while at < run.start and start not in apart and at not in apart and at not in borders:
+            is_single = start in uncovered_edits
+            while at < run.start and not is_single and at not in uncovered_edits and at not in borders:
                 at += 1
-            yield Stretch("edit" if start in apart else "fold", start, at)
+            yield Stretch("edit" if is_single else "fold", start, at)
         if run.by >= 0 and run.start == run.stop:
             yield Stretch("summary", run.by, run.by + 1)
         yield from (Stretch("item", position, position + 1) for position in range(run.start, run.stop))
@@ -61,21 +62,21 @@ class Pair(NamedTuple):
 
 
 def side_by_side(left: View, right: View) -> Iterator[Pair]:
-    """Compare two views row by row: items in both share a row, and between these are those of one view."""
-    ours, theirs = _keys(left), _keys(right)
-    where = {item_id: index for index, (item_id, _) in enumerate(theirs)}
-    at = other_at = 0
-    for index, (item_id, mask) in enumerate(ours):
-        other = where.get(item_id, -1)
-        if other >= other_at:
-            yield from _apart(range(at, index), range(other_at, other))
-            yield Pair("same" if theirs[other][1] == mask else "changed", index, other)
-            at, other_at = index + 1, other + 1
-    yield from _apart(range(at, len(ours)), range(other_at, len(theirs)))
+    """Compare two views row by row. Items in both share a row; items of one view only come in between."""
+    left_keys, right_keys = _keys(left), _keys(right)
+    right_indexes = {item_id: index for index, (item_id, _) in enumerate(right_keys)}
+    next_left = next_right = 0
+    for index, (item_id, mask) in enumerate(left_keys):
+        other = right_indexes.get(item_id, -1)
+        if other >= next_right:
+            yield from _apart(range(next_left, index), range(next_right, other))
+            yield Pair("same" if right_keys[other][1] == mask else "changed", index, other)
+            next_left, next_right = index + 1, other + 1
+    yield from _apart(range(next_left, len(left_keys)), range(next_right, len(right_keys)))
 
 
 def _apart(left: Sequence[int], right: Sequence[int]) -> Iterator[Pair]:
-    return (Pair("apart", one, other) for one, other in zip_longest(left, right))
+    return (Pair("apart", *indexes) for indexes in zip_longest(left, right))
 
 
 def _keys(view: View) -> list[tuple[str, str]]:

@@ -57,9 +57,9 @@ class Segment:
         "items",
         "late_sums",
         "memos",
+        "page_groupings",
         "start",
         "sums",
-        "tips",
     )
 
     is_lazy = False
@@ -80,7 +80,7 @@ class Segment:
         self.late_sums: dict[str, array[int]] = {}  # by counter: what the late results before each one add
         self.counters: dict[str, Counter] = {}  # the counters in use
         self._shapes: list[tuple[int, Shape]] = []  # by revision: the shape after each edit
-        self.tips: dict[int, Grouping] = {}  # the groupings at the first positions of pages
+        self.page_groupings: dict[int, Grouping] = {}  # the groupings at the first positions of pages
         self.memos: dict[Hashable, Any] = {}  # what readers of views keep, see `keep_memo`
 
     def copy_until(self, end: int) -> "Segment | None":
@@ -99,7 +99,7 @@ class Segment:
         copy.sums = {key: sums[: length + 1] for key, sums in self.sums.copy().items()}
         copy.counters = self.counters.copy()
         copy._shapes = [entry for entry in self._shapes if entry[0] <= end]
-        copy.tips = {position: tip for position, tip in self.tips.items() if position <= end}
+        copy.page_groupings = {p: grouping for p, grouping in self.page_groupings.items() if p <= end}
         return copy
 
     def record(self, item: Item, head: int, *, is_late: bool = False) -> None:
@@ -167,10 +167,10 @@ class Segment:
             self.counters[counter.key] = counter
         known = len(sums)
         if known <= stop:
-            new = map(counter.count, self._items[known - 1 : stop])
-            more = array("q", accumulate(new, initial=sums[known - 1]))[1:]
+            counts = map(counter.count, self._items[known - 1 : stop])
+            new_sums = array("q", accumulate(counts, initial=sums[known - 1]))[1:]
             # Two threads may be here at once: both write the same numbers to the same places.
-            sums[known : known + len(more)] = more
+            sums[known : known + len(new_sums)] = new_sums
         return sums[stop] - sums[start]
 
     def late_tokens(self, counter: Late, start: int, stop: int) -> int:
@@ -180,9 +180,9 @@ class Segment:
         if first < last and known <= last:
             new = late[known - 1 : last]
             self.load(new)
-            sizes = (counter.count(self.items[position - self.start]) for position in new)
-            more = array("q", accumulate(sizes, initial=sums[known - 1]))[1:]
-            sums[known : known + len(more)] = more  # as in `tokens`
+            counts = (counter.count(self.items[position - self.start]) for position in new)
+            new_sums = array("q", accumulate(counts, initial=sums[known - 1]))[1:]
+            sums[known : known + len(new_sums)] = new_sums  # as in `tokens`
         return sums[last] - sums[first] if first < last else 0
 
     def cached_counts(self) -> int:
@@ -207,9 +207,9 @@ class Segment:
 
     def grouping_before(self, end: int, _log: "Log") -> tuple[int, Grouping] | None:
         """The last position up to `end` with a known grouping, and that grouping."""
-        tip = self.tips.get(end // PAGE * PAGE)
-        if tip is not None:
-            return end // PAGE * PAGE, tip.copy()
+        page_start = end // PAGE * PAGE
+        if page_start in self.page_groupings:
+            return page_start, self.page_groupings[page_start].copy()
         return None if self.start else (0, Grouping())
 
 
@@ -395,13 +395,13 @@ class Log:
 
     def last_user(self, end: int) -> int | None:
         """The position of the last message of the user before `end`."""
-        found = (s.last_user(s.start + stop) for s, _, stop in self._back_from(end))
-        return next((position for position in found if position is not None), None)
+        positions = (s.last_user(s.start + stop) for s, _, stop in self._back_from(end))
+        return next((position for position in positions if position is not None), None)
 
     def shape_at(self, revision: int) -> Shape:
         """The shape at a revision."""
-        found = (s.shape_at(s.start + stop, self) for s, _, stop in self._back_from(revision))
-        return next((shape for shape in found if shape is not None), Shape())
+        shapes = (s.shape_at(s.start + stop, self) for s, _, stop in self._back_from(revision))
+        return next((shape for shape in shapes if shape is not None), Shape())
 
     def grouping_at(self, revision: int) -> Grouping:
         """The grouping at a revision."""

@@ -37,7 +37,7 @@ logger = logging.getLogger("quire.state")
 TASK: Final = "quire.task"
 """The key of `extras` that marks the task of a brief, which no user of the parent wrote."""
 
-_TRAFFIC = (ToolCall, ToolResult)
+_CALLS_AND_RESULTS = (ToolCall, ToolResult)
 
 
 def brief(instructions: str, task: str | None = None, agent_id: str | None = None) -> Transcript:
@@ -82,7 +82,7 @@ def _start_of_turns(view: View, turns: int) -> int:
 
 
 def _outside(view: View, start: int, tools: Collection[str] | None) -> list[Interval]:
-    """The area of what is shown before `start`, except instructions, and of groups with other tools.
+    """The area to hide: what is shown before `start`, except setup, and groups with tools not in `tools`.
 
     A summary that also covers part of a later turn stays.
     """
@@ -93,7 +93,7 @@ def _outside(view: View, start: int, tools: Collection[str] | None) -> list[Inte
     heads = {head for head in log.detached_members(start, end) if head < start}
     if tools is not None:
         later = enumerate(log.items(start, end), start)
-        calls = ((position, item) for position, item in later if isinstance(item, _TRAFFIC))
+        calls = ((position, item) for position, item in later if isinstance(item, _CALLS_AND_RESULTS))
         heads.update(log.head(position) for position, item in calls if item.name not in tools)
     shown = (head for head in heads if view.run_at(head) is not None)
     groups = singles(p for head in shown for p in log.group(head, end))
@@ -110,7 +110,7 @@ def merge_all(parent: Transcript, child: Transcript, agent_id: str | None = None
     that only closed a call. An edit that the parent refuses is skipped with a warning.
     """
     since = _fork_point(parent, child)
-    marks = _marks(child, since)
+    marks = _merge_marks(child, since)
     own = (item for item in _own_items(parent, child, since) if TASK not in item.extras)
     new = [_merged(item, agent_id, marks[item.id]) for item in own if not _is_setup(item)]
     parent.extend(new)
@@ -152,7 +152,7 @@ class SummaryPlan(NamedTuple):
         return Summary(text, id=self.summary_id, agent_id=self.agent_id) if text.strip() else None
 
     def was_carried_out_in(self, parent: Transcript) -> bool:
-        """Whether the parent has a summary of these items, or of the first of them."""
+        """Whether the parent has a summary of these items, or of the first few of them."""
         return any(_summary_id(item) in parent for item in self.items)
 
 
@@ -214,10 +214,10 @@ def _is_setup(item: Item) -> bool:
     return isinstance(item, ConfigChange) or is_instruction(item)
 
 
-def _marks(child: Transcript, since: int) -> dict[str, str]:
-    """The marks of the child's own items: for each the id of the first own item of its group.
+def _merge_marks(child: Transcript, since: int) -> dict[str, str]:
+    """Merge marks by item id: for each own item of the child, the id of the first own item of its group.
 
-    A result of a call that is not the child's own has the id of that call, so that it still answers it.
+    A result of a call that is not the child's own has the id of that call, so that it still answers the call.
     """
     view = child.view
     marks: dict[str, str] = {}

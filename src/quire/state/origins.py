@@ -29,7 +29,7 @@ def origin_of(view: View | None, item: Item) -> Origin:
     """The origin of an item, with those of its sources in a view, as far as the view has them."""
     if view is None:
         return derived_origin(item, (), has_others=bool(source_ids(item)))
-    known = _Known.of(view)
+    known = _KnownOrigins.of(view)
     position = view.log.find(item.id, view.end)
     if position is None or view.log.item(position).created_at != item.created_at:
         return known.derived(view, item)
@@ -42,9 +42,10 @@ def source_ids(item: Item) -> list[str]:
 
 
 def derived_origin(item: Item, sources: Iterable[Origin], *, has_others: bool) -> Origin:
-    """The law: the lowest of an item's own origin, those of its sources, and that of others elsewhere.
+    """The lowest of an item's own origin and those of its sources.
 
-    If nothing names the origin of the others, whoever recorded the item's origin knew its sources.
+    With `has_others`, other sources are elsewhere. Their origin is in `ELSEWHERE`, otherwise the one recorded
+    with the item, as whoever recorded that knew the sources, and otherwise `external`.
     """
     others: Origin = item.extras.get(ELSEWHERE) or item.origin or "external"
     return lowest((own_origin(item), *sources, *((others,) if has_others else ())))
@@ -60,7 +61,7 @@ def distrusted(view: View) -> set[str]:
     return {edit.target for edit in view.edits_in_force.edits.values() if isinstance(edit, Distrust)}
 
 
-class _Known:
+class _KnownOrigins:
     """The origins at positions of a log, valid until the next edit."""
 
     def __init__(self, view: View) -> None:
@@ -68,14 +69,14 @@ class _Known:
         self._origins: dict[int, Origin] = {}
 
     @staticmethod
-    def of(view: View) -> "_Known":
+    def of(view: View) -> "_KnownOrigins":
         """The origins known for the edits of a view."""
-        key = (_Known, len(view.log.positions("edits", 0, view.end)))
-        found = memos(view).get(key)
-        if not isinstance(found, _Known):
-            found = _Known(view)
-            keep_memo(view, key, found)
-        return found
+        key = (_KnownOrigins, len(view.log.positions("edits", 0, view.end)))
+        known = memos(view).get(key)
+        if not isinstance(known, _KnownOrigins):
+            known = _KnownOrigins(view)
+            keep_memo(view, key, known)
+        return known
 
     def at(self, view: View, position: int) -> Origin:
         """The origin of the item at a position."""
@@ -93,9 +94,9 @@ class _Known:
             return "external"
         area = view.log.area(item, view.end) if isinstance(item, Summary) else ()
         covered = (p for start, stop in area for p in range(start, stop) if view.log.head(p) != EDIT)
-        named = [view.log.find(name, view.end) for name in source_ids(item)]
-        origins: set[Origin] = {self.at(view, p) for p in chain(covered, named) if p is not None}
-        return derived_origin(item, origins, has_others=None in named)
+        sources = [view.log.find(source_id, view.end) for source_id in source_ids(item)]
+        origins: set[Origin] = {self.at(view, p) for p in chain(covered, sources) if p is not None}
+        return derived_origin(item, origins, has_others=None in sources)
 
 
 def as_imported(items: Iterable[Item]) -> list[Item]:

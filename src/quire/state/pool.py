@@ -10,7 +10,7 @@ from quire.tokens import whole
 
 
 class Inherit(Enum):
-    """The default of a limit: that of the parent. `None` means unbounded."""
+    """The default of the limit of a forked pool. A number or `None` (unbounded) replaces it."""
 
     LIMIT = "the limit of the parent"
 
@@ -84,10 +84,11 @@ class Pool:
 
     def catalogue(self) -> str:
         """A list of all notes for a model to choose from: a line per note, with its key and description."""
-        return "\n".join(
-            f"- [{one_line(key).replace(']', ')')}] {escape(_line(note.description))}".rstrip()
-            for key, note in self._notes.items()
-        )
+        lines: list[str] = []
+        for key, note in self._notes.items():
+            description = " ".join((note.description or "").split())  # one line imitates no other entry
+            lines.append(f"- [{one_line(key).replace(']', ')')}] {escape(description)}".rstrip())
+        return "\n".join(lines)
 
     def fork(self, limit: int | Inherit | None = Inherit.LIMIT) -> "Pool":
         """An independent pool with the same notes; a smaller limit keeps the newest."""
@@ -96,11 +97,6 @@ class Pool:
         while not isinstance(limit, Inherit | None) and len(child._notes) > limit:
             child._notes.popitem(last=False)
         return child
-
-
-def _line(text: str | None) -> str:
-    """A text on one line, so that it cannot imitate another entry."""
-    return " ".join((text or "").split())
 
 
 def _key_of(note: Note) -> str:

@@ -12,7 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple, cast
 
 Interval = tuple[int, int]
-"""Positions from the first to before the second."""
+"""A start and a stop: the positions from the start to before the stop."""
 
 _MAX_PARTS = 16
 """The most parts of a node."""

@@ -37,12 +37,12 @@ class Transcript:
     One writer at a time may append; any thread may read views and forks.
     """
 
-    __slots__ = ("_end", "_grouping", "_log", "_owned", "_segment", "_shape")
+    __slots__ = ("_end", "_grouping", "_log", "_owns_segment", "_segment", "_shape")
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self._segment = Segment(0)
         self._log = Log((self._segment,))
-        self._owned = True  # whether this transcript may append to the last segment
+        self._owns_segment = True  # whether this transcript may append to the last segment
         self._end = 0
         self._shape = _EMPTY
         self._grouping = Grouping()
@@ -52,7 +52,7 @@ class Transcript:
     def resume(cls, log: Log, tip: Tip) -> "Transcript":
         """A transcript over an existing log, to which it never writes."""
         transcript = cls.__new__(cls)
-        transcript._segment, transcript._log, transcript._owned = log.segments[-1], log, False
+        transcript._segment, transcript._log, transcript._owns_segment = log.segments[-1], log, False
         transcript._end, transcript._shape, transcript._grouping = tip
         return transcript
 
@@ -111,9 +111,9 @@ class Transcript:
         kind = type(item)
         if kind not in KINDS:
             raise WrongType(f"a transcript takes items, not {kind.__name__}")
-        if not self._owned:
+        if not self._owns_segment:
             self._log = self._log.forked_at(self._end)
-            self._segment, self._owned = self._log.segments[-1], True
+            self._segment, self._owns_segment = self._log.segments[-1], True
         segment = self._segment
         if item.id <= segment.highest and self._log.find(item.id, self._end) is not None:
             raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
@@ -125,7 +125,7 @@ class Transcript:
         segment.record(item, head, is_late=is_late)
         self._end += 1
         if not self._end % PAGE:
-            segment.tips[self._end] = self._grouping.copy()
+            segment.page_groupings[self._end] = self._grouping.copy()
 
     def _append_edit(self, edit: Edit) -> None:
         self._shape = edited(self.view, edit)
@@ -135,7 +135,7 @@ class Transcript:
         if self._grouping.reply >= 0 and self._shape.run_at(self._grouping.reply, self._end) is None:
             self._grouping.reply = -1  # nothing joins a reply that is not shown
         if not self._end % PAGE:
-            self._segment.tips[self._end] = self._grouping.copy()
+            self._segment.page_groupings[self._end] = self._grouping.copy()
 
     def extend(self, items: Iterable[Item]) -> None:
         """Record several items, all or none."""
@@ -145,7 +145,7 @@ class Transcript:
                 self.append(item)
         except BaseException:
             # Forks and views may share the segment, so the new items stay in it, out of reach.
-            self._owned = self._owned and self._end == before.end
+            self._owns_segment = self._owns_segment and self._end == before.end
             self._end, self._shape, self._grouping = before
             raise
 

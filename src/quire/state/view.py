@@ -21,7 +21,7 @@ from quire.tokens import AsSent, Counter, Late, checked_counter, whole
 
 _RUNS_AT_ONCE = 256
 _FIRST_AT_ONCE, _MAX_AT_ONCE = 16, 256
-"""How many items a reader from the end loads together: few at first, as most readers stop at one of these."""
+"""How many items a reader from the end loads together: few at first, as most stop early."""
 
 
 class Fate(NamedTuple):
@@ -60,7 +60,7 @@ class EditsInForce:
     def __init__(
         self, log: Log, end: int, undoing: int | None = None, before: "EditsInForce | None" = None
     ) -> None:
-        """`undoing` is the position of one more edit to undo; `before` is the one of an earlier revision."""
+        """`undoing` is the position of one more edit to undo, `before` the edits of an earlier revision."""
         self.end = end
         self.undone = set[int]() if undoing is None else {undoing}
         new = _edits(log, 0 if before is None else before.end, end)
@@ -167,9 +167,9 @@ class View(ItemRow):
     def _loaded(self, runs: Iterable[Run]) -> Iterator[Run]:
         """The runs one by one; their items are loaded for many runs at once."""
         rest = iter(runs)
-        while some := list(islice(rest, _RUNS_AT_ONCE)):
-            self.log.load(some)
-            yield from some
+        while batch := list(islice(rest, _RUNS_AT_ONCE)):
+            self.log.load(batch)
+            yield from batch
 
     def runs(self) -> list[Run]:
         """The runs that are shown, the tail included."""
@@ -213,8 +213,8 @@ class View(ItemRow):
 
     def last_position(self) -> int | None:
         """The position of the last shown item that is not a summary."""
-        last = (run for index in range(len(self) - 1, -1, -1) for _, run in self._runs_from(index))
-        return next((run.stop - 1 for run in last if run.stop > run.start), None)
+        runs = (run for index in range(len(self) - 1, -1, -1) for _, run in self._runs_from(index))
+        return next((run.stop - 1 for run in runs if run.stop > run.start), None)
 
     def _runs_from(self, index: int) -> Iterator[tuple[int, Run]]:
         """The runs that show an index and all after it, each with the index of its first item."""
@@ -455,8 +455,8 @@ class Scroll(ItemRow):
         return self.stable_length + len(self.after)
 
     def __iter__(self) -> Iterator[Item]:
-        middle = () if self.view is None else self.view[self.start :] if self.start else self.view
-        return chain(self.before, middle, self.after)
+        view: Sequence[Item] = () if self.view is None else self.view
+        return chain(self.before, view[self.start :] if self.start else view, self.after)
 
     @property
     def stable_length(self) -> int:
@@ -485,10 +485,10 @@ class Scroll(ItemRow):
 
     def _slice(self, start: int, stop: int) -> list[Item]:
         before, stable = len(self.before), self.stable_length
-        found = list(self.before[start:stop])
+        items = list(self.before[start:stop])
         if self.view is not None and stop > before:
             offset = self.start - before
-            found += self.view[max(start, before) + offset : min(stop, stable) + offset]
+            items += self.view[max(start, before) + offset : min(stop, stable) + offset]
         if stop > stable:
-            found += self.after[max(start - stable, 0) : stop - stable]
-        return found
+            items += self.after[max(start - stable, 0) : stop - stable]
+        return items

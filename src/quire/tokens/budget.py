@@ -19,7 +19,7 @@ class Share(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """The tokens of one section: `minimum` if it asks for that much, then by `weight` up to `maximum`."""
+    """What a section gets if it asks for that much: `minimum` tokens, then more by `weight`, to `maximum`."""
 
     minimum: int = 0
     maximum: int | None = None
@@ -32,14 +32,14 @@ class Share(
             raise InvalidLimit(f"Share.minimum {self.minimum:,} must not exceed maximum {self.maximum:,}")
 
 
-class _Window(msgspec.Struct, frozen=True):
+class _Window(msgspec.Struct, frozen=True):  # a class of its own: only `window` may be positional
     window: int
 
 
 class Budget(
     _Window, metaclass=OptionsMeta, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The window of a model, the `reserve` of it for the answer, and the shares of sections."""
+    """The `window` of a model in tokens, the `reserve` of it for the answer, and the shares of sections."""
 
     reserve: int = 0
     shares: Mapping[str, Share] = freeze({})
@@ -67,20 +67,20 @@ class Budget(
         return self.window - self.reserve
 
 
-_OPEN = Share()
+_DEFAULT_SHARE = Share()
 
 
 def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, Share]) -> dict[str, int]:
-    """Tokens for each name: minimums first, in order as far as they go, then by weight up to the maximums."""
+    """Divide tokens among the names: minimums in order, then by weight, up to each request and maximum."""
     ceilings: dict[str, int] = {}
     granted: dict[str, int] = {}
     left = available
     for name, wanted in requests.items():
-        share = shares.get(name, _OPEN)
+        share = shares.get(name, _DEFAULT_SHARE)
         ceilings[name] = min(wanted, available if share.maximum is None else share.maximum)
         granted[name] = min(ceilings[name], share.minimum, left)
         left -= granted[name]
-    weights = {name: shares.get(name, _OPEN).weight for name in ceilings}
+    weights = {name: shares.get(name, _DEFAULT_SHARE).weight for name in ceilings}
     open_names: list[str] = [
         name for name, ceiling in ceilings.items() if granted[name] < ceiling and weights[name] > 0
     ]
@@ -95,7 +95,7 @@ def share_out(available: int, requests: Mapping[str, int], shares: Mapping[str, 
 
 
 def _parts(left: int, weights: list[int]) -> list[int]:
-    """Whole numbers in proportion to the weights that add up to `left` exactly."""
+    """Divide `left` into whole numbers in proportion to the weights; they add up to `left` exactly."""
     edges, passed, total = [0], 0, sum(weights)
     for weight in weights:
         passed += weight

@@ -71,7 +71,7 @@ def largest_sum(tokens: int, counter: Counter) -> int:
 
 
 def whole(value: Any, what: str, least: int = -MAX_COUNT) -> int:
-    """The value, or an error that names it if it is not a whole number of at least `least`."""
+    """Return a whole number of at least `least`. Any other value raises an error that calls it `what`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise WrongType(f"{what} must be a whole number, not {type(value).__name__}")
     if value < least:
@@ -82,7 +82,7 @@ def whole(value: Any, what: str, least: int = -MAX_COUNT) -> int:
 
 
 def number(value: Any, what: str, least: float) -> float:
-    """The value, or an error that names it if it is not a number of at least `least`."""
+    """Return a number of at least `least`. Any other value raises an error that calls it `what`."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise WrongType(f"{what} must be a number, not {type(value).__name__}")
     if not least <= value <= MAX_COUNT:  # so that NaN fails too
@@ -91,7 +91,7 @@ def number(value: Any, what: str, least: float) -> float:
 
 
 def named(value: Any, what: str) -> str:
-    """The value, or an error that names it if it is not a text or is empty."""
+    """Return a text that is not empty. Any other value raises an error that calls it `what`."""
     if not isinstance(value, str):
         raise WrongType(f"{what} must be a text, not {type(value).__name__}")
     if not value:

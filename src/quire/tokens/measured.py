@@ -77,8 +77,8 @@ def described(part: Image | Audio | File, problem: str | None = None) -> str:
     url = None if part.url is None or part.url.startswith("data:") else part.url
     if isinstance(part, Audio):
         length = f"{part.seconds:g} s" if part.seconds else None
-        said = (part.transcript or "").strip()
-        return said or empty_frame("audio", length=length, url=url, problem=problem)
+        transcript = (part.transcript or "").strip()
+        return transcript or empty_frame("audio", length=length, url=url, problem=problem)
     if isinstance(part, File):
         return empty_frame("file", name=part.name, url=url, problem=problem)
     return empty_frame("image", url=url, problem=problem)
@@ -93,7 +93,7 @@ def framed(tag: str, parts: Sequence[Part], **attributes: str | None) -> Content
 
 
 def _in_frame(part: Part) -> Part:
-    """A part escaped for a frame, with its transcript: a recording may be shown as that."""
+    """Escape a part for a frame: a text, and the transcript that may be shown in place of a recording."""
     if isinstance(part, str):
         return escape(part)
     if isinstance(part, Audio) and part.transcript:
@@ -259,22 +259,22 @@ def _count(vocabulary: str, text: str) -> int:
 def _encoder_of(vocabulary: str) -> Callable[[str], list[int]]:
     from splintr import Tokenizer
 
-    # `encode` would read <|endoftext|> in a user's text as the control token, and count one token for seven.
+    # `encode` would read <|endoftext|> in a user's text as a control token: one token instead of seven.
     return Tokenizer.from_pretrained(vocabulary).encode_ordinary
 
 
 # Tools. Definitions are read in the shape of any provider, and never validated.
 
 # The tokens that OpenAI's rewriting of a schema adds, by its published recipe.
-_PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
-_NESTED = ("properties", "items", "anyOf", "oneOf", "allOf")
+_PROPERTIES_TOKENS, _PROPERTY_TOKENS, _CHOICES_TOKENS, _CHOICE_TOKENS = 3, 3, -3, 3
+_NESTED_KEYS = ("properties", "items", "anyOf", "oneOf", "allOf")
 
-_DECLARED = ("function_declarations", "functionDeclarations")
+_LIST_KEYS = ("function_declarations", "functionDeclarations")  # of lists of functions for Gemini
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 
 
 def schema_tokens(tools: Sequence[Definition], counter: Counter) -> int:
-    """Tokens that tool definitions add to a request; of their JSON if the counter has no `count_tools`."""
+    """Tokens that tool definitions add to a request. A counter without `count_tools` counts their JSON."""
     if hasattr(checked_counter(counter), "count_tools"):
         return int(cast(Any, counter).count_tools(tools))
     texts = [_json(tool) for tool in single_definitions(tools)]
@@ -289,8 +289,8 @@ def placeholder_tokens(call: ToolCall | ToolResult, count: Callable[[Item], int]
 class Late(Tally):
     """Counts the tokens that a late result adds: a placeholder in its place, and the frame around it.
 
-    A result is late if it arrived after the model had moved on. The caller knows which are; other items
-    count 0.
+    A result is late if it arrived after the model had moved on. Every result counts as late here, so the
+    caller passes only those that are. Items of other kinds count 0.
     """
 
     def count(self, item: Item) -> int:
@@ -298,8 +298,8 @@ class Late(Tally):
         if not isinstance(item, ToolResult):
             return 0
         late = Message("user", late_result(item.name, item.parts), id="late", created_at=0.0)
-        more = super().count(late) - super().count(item)
-        return placeholder_tokens(item, super().count) + max(more, 0)
+        frame_tokens = super().count(late) - super().count(item)
+        return placeholder_tokens(item, super().count) + max(frame_tokens, 0)
 
 
 class AsSent(Tally):
@@ -311,24 +311,25 @@ class AsSent(Tally):
 
 
 def answer_tokens(schema: Mapping[str, Any] | None, counter: Counter) -> int:
-    """Tokens of the JSON of an output schema, which a request adds."""
+    """Tokens that an output schema adds to a request as JSON; 0 without a schema."""
     if not schema:
         return 0
     return checked_counter(counter).count(Message(role="system", content=_json(schema)))
 
 
 def single_definitions(tools: Iterable[Definition]) -> list[Definition]:
-    """One definition per tool: an entry for Gemini may hold many functions, and tools of its own."""
+    """One definition per tool: an entry for Gemini may hold many functions, and built-in tools too."""
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools must be a list of definitions, not {type(cast(object, tools)).__name__}")
     definitions: list[Definition] = []
     for tool in tools:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"a tool definition must be a mapping, not {type(tool).__name__}")
-        lists = [tool[name] for name in _DECLARED if name in tool]
-        declared = [definition for inner in lists for definition in single_definitions(inner)]
-        own = {name: value for name, value in tool.items() if name not in _DECLARED} if declared else tool
-        definitions += [*declared, own] if own or not declared else declared
+        declared = [inner for name in _LIST_KEYS if name in tool for inner in single_definitions(tool[name])]
+        built_in = {name: value for name, value in tool.items() if name not in _LIST_KEYS}
+        definitions += declared
+        if built_in or not declared:
+            definitions.append(built_in if declared else tool)
     return definitions
 
 
@@ -337,14 +338,14 @@ def is_native(tool: Definition) -> bool:
     if tool.keys().isdisjoint(("name", "function", "custom", "parameters", "description")):
         return bool(tool) and tool.get("type") not in ("function", "custom")
     if tool.get("type") == "custom":
-        # To Anthropic a function, which has a schema; to OpenAI a tool that takes any text.
+        # For Anthropic it is a function, which has a schema; for OpenAI a tool that takes any text.
         return not any(key in tool for key in ("function", "parameters", "input_schema"))
     return tool.get("type") not in (None, "function")
 
 
 def read_definition(tool: Definition) -> tuple[str, str, Mapping[str, Any]]:
     """The name, the description and the schema of a definition; the last two may be empty."""
-    if is_native(tool):  # there may be several MCP servers, all of one type
+    if is_native(tool):  # several MCP servers have one type, and differ by label
         own = _mapping(tool.get("custom")) or tool
         name = own.get("name") or tool.get("server_label") or tool.get("type") or next(iter(tool))
         return str(name), str(own.get("description") or ""), {}
@@ -368,18 +369,18 @@ def _definition_tokens(tool: Definition, measure: Callable[[str], int], typed: b
 def _typed_tokens(schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     properties = _mapping(schema.get("properties"))
     tokens = [_property_tokens(name, _mapping(properties[name]), measure) for name in properties]
-    return _PROPERTIES + sum(tokens) if tokens else 0
+    return _PROPERTIES_TOKENS + sum(tokens) if tokens else 0
 
 
 def _property_tokens(name: str, schema: Mapping[str, Any], measure: Callable[[str], int]) -> int:
     """Tokens of one property; the recipe says nothing about schemas inside it, which count as JSON."""
     description = str(schema.get("description") or "").removesuffix(".")
-    tokens = _PROPERTY + measure(f"{name}:{schema.get('type', '')}:{description}")
+    tokens = _PROPERTY_TOKENS + measure(f"{name}:{schema.get('type', '')}:{description}")
     choices = schema.get("enum")
     if isinstance(choices, list | tuple) and choices:
         values = cast("Sequence[object]", choices)
-        tokens += _CHOICES + sum(_CHOICE + measure(str(value)) for value in values)
-    return tokens + sum(measure(_json(schema[key])) for key in _NESTED if key in schema)
+        tokens += _CHOICES_TOKENS + sum(_CHOICE_TOKENS + measure(str(value)) for value in values)
+    return tokens + sum(measure(_json(schema[key])) for key in _NESTED_KEYS if key in schema)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -394,7 +395,7 @@ WINDOW = 16
 LEAST_FACTOR, MOST_FACTOR = 0.25, 4.0
 """Factors outside this range come from requests with parts that were not counted, and are ignored."""
 
-_PRIOR = 500  # the weight in tokens of the first factor, 1.0
+_PRIOR_TOKENS = 500  # the weight in tokens of the first factor, 1.0
 
 
 class Calibrated:
@@ -438,7 +439,7 @@ class Calibrated:
         self.error = max(self._errors)
         if LEAST_FACTOR <= factor <= MOST_FACTOR:
             self._reports = [*self._reports, (factor, expected)][-WINDOW:]
-            self.factor = _weighted_median([(1.0, _PRIOR), *self._reports])
+            self.factor = _weighted_median([(1.0, _PRIOR_TOKENS), *self._reports])
 
 
 def _weighted_median(rows: Sequence[tuple[float, int]]) -> float:

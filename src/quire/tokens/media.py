@@ -62,7 +62,7 @@ class _Patches(msgspec.Struct, frozen=True, tag_field="formula", tag="patches"):
         if _pieces(width, height, self.patch) > limits.patches:
             scale = sqrt(self.patch**2 * limits.patches / (width * height))
             across, down = width * scale / self.patch, height * scale / self.patch
-            scale *= min(floor(across) / across, floor(down) / down) or 1.0  # one side has whole patches only
+            scale *= min(floor(across) / across, floor(down) / down) or 1.0  # whole patches fill a side
             width, height = width * scale, height * scale
         return round(min(_pieces(width, height, self.patch), limits.patches) * self.factor)
 
@@ -158,7 +158,7 @@ _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height from the header of a PNG, GIF, WebP or JPEG; None if there is none."""
+    """Width and height from the header of a PNG, GIF, WebP or JPEG; None if the data has no such header."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR" and len(data) >= 24:
         size = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
     elif data.startswith((b"GIF87a", b"GIF89a")) and len(data) >= 10:

@@ -71,9 +71,9 @@ class Prices(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_u
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The most images of a request (`count`), bytes of one in base64, and pixels of its longer side (`side`).
+    """The limits of a request: images (`count`), base64 `bytes` of each, and pixels of its longer `side`.
 
-    If a request has more than `many` images, the limit of the side is `many_side`.
+    If a request has more than `many` images, the limit of the longer side is `many_side`.
     """
 
     count: int | None = None
@@ -87,10 +87,10 @@ class ImageLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class ModelFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The facts of models whose names begin with `prefix`; None means unknown.
 
-    `window` includes the answer where the provider counts it. `cache_minimum` is the shortest prefix that is
-    cached, for at least `cache_seconds`. A prompt longer than `flat_until` costs more than `prices`; None
-    means no such step. Text is counted exactly with a `vocabulary`, otherwise estimated with `scale`;
-    `framing` and `media` name rows of `models.toml`, which explains the features.
+    `window` includes the answer where the provider counts it; `output` is the longest answer. `cache_minimum`
+    is the shortest prefix that is cached, for at least `cache_seconds`. A prompt longer than `flat_until`
+    costs more than `prices`; None means no such step. Text is counted exactly with a `vocabulary`, otherwise
+    estimated with `scale`; `framing` and `media` name rows of `models.toml`, which explains the features.
     """
 
     prefix: str
@@ -167,24 +167,25 @@ def known_models() -> tuple[ModelFacts, ...]:
 
 
 def _rows_of(prefixes: Sequence[str] = (), models: Mapping[str, Any] = {}, **common: Any) -> list[ModelFacts]:
-    own: dict[str, Any] = {**{prefix: {} for prefix in prefixes}, **models}
-    return [msgspec.convert({"prefix": name, **common, **own[name]}, ModelFacts) for name in own]
+    facts_by_prefix: dict[str, Any] = {**{prefix: {} for prefix in prefixes}, **models}
+    rows = [{"prefix": prefix, **common, **own} for prefix, own in facts_by_prefix.items()]
+    return msgspec.convert(rows, list[ModelFacts])
 
 
 # Names
 
 # Where a name may begin: after a region or vendor that ends with a dot, and after the names of some hosts.
-# Databricks accepts few roles, so only its models of these vendors have their facts.
+# Databricks accepts few roles, so only its models of these vendors get facts.
 _START = re.compile(r"(?:^|\.)(?:labs-|xiaomi-|databricks-(?=claude|(?:meta-)?llama|qwen))?")
 _PROVIDER = re.compile("^(?:openai|anthropic|gemini):")
 
 
 def bare_name(model: str) -> str:
-    """The name in lower case, without `provider:`, `vendor/`, `region.vendor.` or `ft:`, and without tags."""
+    """The name in lower case, without `provider:`, `vendor/`, `region.`, `ft:` and tags if a row matches."""
     name = named(model, "the name of a model").strip().lower()
     named(name, "the name of a model")  # spaces alone are empty too
-    last = _PROVIDER.sub("", name.rpartition("/")[2])
-    for piece in last.split(":"):
+    without_vendor = _PROVIDER.sub("", name.rpartition("/")[2])
+    for piece in without_vendor.split(":"):
         for start in reversed([match.end() for match in _START.finditer(piece)]):
             bare = piece[start:].strip()
             if _longest_match(bare) is not UNKNOWN:
@@ -201,5 +202,5 @@ def _longest_match(name: str) -> ModelFacts:
 
 def _begins(name: str, prefix: str) -> bool:
     """Whether a name begins with a prefix that does not end inside a number: gemini-10 is not gemini-1."""
-    inside = prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit()
-    return name.startswith(prefix) and not inside
+    ends_inside_number = prefix[-1:].isdigit() and name[len(prefix) : len(prefix) + 1].isdigit()
+    return name.startswith(prefix) and not ends_inside_number

@@ -53,16 +53,16 @@ class _ContextTools:
 
     def context_room(self, session: Session) -> str:
         """See how much room your context has left, and which results of your calls take most of it."""
-        lines = [_room(session)]
+        lines = [_room_line(session)]
         results = nlargest(_MAX_LISTED, self._droppable(session), key=lambda pair: pair[1])
         if results:
             lines.append("The largest results that you can drop, by handle:")
         view = session.view()
-        lines += (f"{number_handle(view, one.id)} {_call(view, one)}: {n:,} tokens" for one, n in results)
+        for result, tokens in results:
+            lines.append(f"{number_handle(view, result.id)} {_call_line(view, result)}: {tokens:,} tokens")
         pinned = _group_tokens(view, pins_of_model(view), self._counter)
-        return "\n".join(
-            (*lines, f"What you have pinned and noted takes {pinned:,} of {self._max_pinned:,} tokens.")
-        )
+        lines.append(f"What you have pinned and noted takes {pinned:,} of {self._max_pinned:,} tokens.")
+        return "\n".join(lines)
 
     async def drop_results(self, handles: _Handles, session: Session) -> str:
         """Drop results of your calls that you no longer need. Drop several at once: each call has a cost.
@@ -166,7 +166,7 @@ class _ContextTools:
         return self._counter.count(item) - self._counter.count(replace(item, content=mask.stub))
 
 
-def _room(session: Session) -> str:
+def _room_line(session: Session) -> str:
     if not len(session.receipts):
         return "Nothing was sent yet."
     sent = session.receipts[-1]
@@ -187,7 +187,7 @@ def _new_mask(view: View, item: Item) -> Mask:
     return Mask(item.id, f"[You dropped this. `{READ_BACK['name']}` reads it: {handle}]", agent_id=MODEL)
 
 
-def _call(view: View, result: ToolResult) -> str:
+def _call_line(view: View, result: ToolResult) -> str:
     """The call of a result, on one short line."""
     group = view.log.group(view.log.head(view.position(result.id)), view.end)
     calls = (item for item in map(view.log.item, group) if isinstance(item, ToolCall))

@@ -30,10 +30,10 @@ CREW = "crew"
 """The transcript of sub-agents, which no model sees."""
 
 _ROLE = "role"
-_MAX_TASKS, _MAX_CALL = 20, 2_000
+_MAX_TASKS, _MAX_CALL = 20, 2_000  # tasks at once; characters of the arguments of a call that waits
 _MORE = "\n[it goes on at the character {}]"
 _MAX_TEXT = 8 * 1_000_000
-"""Characters of an item that `read_work` shows: all."""
+"""Characters of the longest item that `read_work` shows whole."""
 
 
 class Role(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
@@ -66,10 +66,10 @@ def delegating_tools(*roles: Role, timeout: float | None = 600.0) -> list[Tool]:
     delegation = Delegation(roles, timeout)
     listed = "".join(f"\n- {role.name}: {role.description}" for role in roles)
     description = f"Give an agent a task, and wait for its answer. Roles:{listed}"
-    several = f"Give tasks to several agents at once, and wait for all answers. Roles:{listed}"
+    parallel_description = f"Give tasks to several agents at once, and wait for all answers. Roles:{listed}"
     tools = [
         tool(delegation.delegate, description=description),
-        tool(delegation.delegate_in_parallel, description=several),
+        tool(delegation.delegate_in_parallel, description=parallel_description),
         tool(delegation.read_work, idempotent=True),
     ]
     for each in tools:
@@ -195,12 +195,12 @@ def _brief(task: str, session: Session) -> Message:
 async def _answer(name: str, agent: Agent, brief: Message, timeout: float | None, pointer: str) -> str:
     """Ask a sub-agent; the answer of one that did not finish lists the tools that it called."""
     before = agent.session.view().revision
-    time = asyncio.timeout(timeout)
+    timer = asyncio.timeout(timeout)
     try:
-        async with time:
+        async with timer:
             reply = await agent.ask(brief)
     except TimeoutError:
-        if not time.expired():
+        if not timer.expired():
             raise
         words = f"{name} did not finish in {timeout:g} seconds, and was stopped."
         return words + describe_calls_in(_items_since(agent.session, before))
@@ -234,11 +234,9 @@ def _waiting_text(name: str, agent: Agent, reply: Reply) -> str:
             continue
         waits = f"{name} waits until a person approves the call {cut(call.call_id)} of {shown}"
         place = f"in the conversation {agent.session.place}"
-        then = (
-            f"It keeps waiting when {name} has its answer."
-            if questions
-            else f"A new task for {name} cancels the call."
-        )
+        then = f"A new task for {name} cancels the call."
+        if questions:
+            then = f"It keeps waiting when {name} has its answer."
         lines.append(f"{waits}, {place}. {then}")
     return "\n".join(lines)
 

@@ -39,7 +39,7 @@ _MAX_LISTED, _MAX_MATCHES = 500, 200
 _MAX_READ = 20_000
 """Characters of a file that one call shows."""
 
-_MAX_LINE, _MAX_MATCH, _MAX_PATTERN = 2_000, 300, 500
+_MAX_LINE, _MAX_MATCH, _MAX_PATTERN = 2_000, 300, 500  # characters of a line read, a line found, a pattern
 _LEAD = 80
 """Characters of a long line that are shown before a match."""
 
@@ -157,9 +157,8 @@ class _FileTools:
                 if entry.kind != "file" or not _matches(entry.names[len(names) :] or entry.names[-1:], files):
                     continue
                 try:
-                    lines = _lines_of(
-                        _text_of(read_bytes(entry.folder, entry.names, _MAX_BYTES), entry.names)
-                    )
+                    data = read_bytes(entry.folder, entry.names, _MAX_BYTES)
+                    lines = _lines_of(_text_of(data, entry.names))
                 except QuireError:  # not text, too large, a hard link, or removed
                     skipped += 1
                     continue

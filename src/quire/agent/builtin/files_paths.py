@@ -30,18 +30,18 @@ Visibility = Literal["all", "agent", "scope", "conversation"]
 Kind = Literal["file", "folder", "link", "special"]
 
 MAX_DEPTH: Final = 40
-"""Folders in a path at most: in a walk, each one needs an open descriptor."""
+"""The most folders in a path: a walk keeps a descriptor open for each of them."""
 
 MAX_SECONDS: Final = 10.0
-"""How long a walk takes at most, and how long a change waits for another one."""
+"""The longest time that a walk takes, or that a change waits for another change."""
 
 _MAX_ENTRIES = 20_000
-"""Files and folders that a walk visits at most."""
+"""The most files and folders that a walk visits."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_POLL = 0.01  # seconds
+_POLL_SECONDS = 0.01
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 _UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _ROOT = "the folder of the file tools"  # errors do not show its path
@@ -137,7 +137,7 @@ class Folders:
                         raise QuireError(
                             f"these files stay locked after {MAX_SECONDS:g} s: try again"
                         ) from None
-                    time.sleep(_POLL)
+                    time.sleep(_POLL_SECONDS)
             yield root  # closing it releases the lock
 
     def _names(self, session: Session | None) -> tuple[str, ...]:
@@ -250,21 +250,21 @@ class Walk:
 
     def __init__(self) -> None:
         self._until = time.monotonic() + MAX_SECONDS
-        self._seen = self._unread = 0
-        self._stopped = ""
+        self._visited_count = self._unread_count = 0
+        self._stop_reason = ""
 
     def through(self, folder: int, parent: tuple[str, ...] = ()) -> Generator[Entry]:
         """All entries of an open folder: each one, then those below it."""
-        with os.scandir(folder) as found:
-            some = islice(found, _MAX_ENTRIES - self._seen + 1)
-            kinds: dict[str, Kind] = {entry.name: _kind_of(entry) for entry in some}
+        with os.scandir(folder) as scanned:
+            entries = islice(scanned, _MAX_ENTRIES - self._visited_count + 1)
+            kinds: dict[str, Kind] = {entry.name: _kind_of(entry) for entry in entries}
         for name in sorted(kinds):
-            self._seen += 1
-            if self._seen > _MAX_ENTRIES:
-                self._stopped = f"only {_MAX_ENTRIES:,} files and folders were visited"
+            self._visited_count += 1
+            if self._visited_count > _MAX_ENTRIES:
+                self._stop_reason = f"only {_MAX_ENTRIES:,} files and folders were visited"
             elif time.monotonic() > self._until:
-                self._stopped = f"stopped after {MAX_SECONDS:g} s"
-            if self._stopped:
+                self._stop_reason = f"stopped after {MAX_SECONDS:g} s"
+            if self._stop_reason:
                 return
             names = (*parent, name)
             yield Entry(names, kinds[name], folder)
@@ -273,10 +273,10 @@ class Walk:
 
     def left_out(self) -> Iterator[str]:
         """Describe the entries that were not visited."""
-        if self._stopped:
-            yield f"{self._stopped}: name a folder below"
-        if self._unread:
-            yield f"folders not visited (not readable, or more than {MAX_DEPTH} deep): {self._unread:,}"
+        if self._stop_reason:
+            yield f"{self._stop_reason}: name a folder below"
+        if self._unread_count:
+            yield f"folders not visited (not readable, or more than {MAX_DEPTH} deep): {self._unread_count:,}"
 
     def _below(self, folder: int, names: tuple[str, ...]) -> Generator[Entry]:
         child = -1
@@ -284,7 +284,7 @@ class Walk:
             with suppress(OSError):  # removed, replaced by a link, or not readable
                 child = os.open(names[-1], _FOLDER, dir_fd=folder)
         if child < 0:
-            self._unread += 1
+            self._unread_count += 1
             return
         try:
             yield from self.through(child, names)

@@ -134,6 +134,6 @@ def _with_ids(quote: Quote) -> Quote:
 
 
 def _short_list(ids: Iterable[str]) -> str:
-    first, *rest = [*ids] or [""]
-    more = len(rest) + 1 - _MAX_IDS
-    return ", ".join([first, *rest[: _MAX_IDS - 1]]) + (f" and {more} more" if more > 0 else "")
+    all_ids = list(ids)
+    more = len(all_ids) - _MAX_IDS
+    return ", ".join(all_ids[:_MAX_IDS]) + (f" and {more} more" if more > 0 else "")

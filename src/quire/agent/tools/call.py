@@ -84,7 +84,8 @@ class _Call:
         try:
             await asyncio.wait((task,), timeout=self._tool.timeout)
         except asyncio.CancelledError as fault:
-            if not task.done() and not (await self._stop(task) and self._is_completed(task)):
+            has_completed = task.done() or (await self._stop(task) and self._is_completed(task))
+            if not has_completed:
                 raise
             cancelled = fault
         is_timed_out = not task.done()

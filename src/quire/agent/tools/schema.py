@@ -84,8 +84,8 @@ class Fields:
         """The schema of an object with these fields; `descriptions` by name replace others."""
         properties: Json = {}
         definitions: Json = {}
-        for name, one in self._types.items():
-            properties[name] = dict(one.schema)
+        for name, field_type in self._types.items():
+            properties[name] = dict(field_type.schema)
             if described := (descriptions or {}).get(name):
                 properties[name]["description"] = described
             if name in self._defaults:
@@ -109,9 +109,9 @@ class Fields:
                 known = ", ".join(self._types) or "none"
                 raise Misfit(f"there is no {noun} {cut(str(name))!r}; there is {known}")
         read = dict(self._defaults)
-        for name, one in self._types.items():
+        for name, field_type in self._types.items():
             if name in values:
-                read[name] = one.read(values[name], name)
+                read[name] = field_type.read(values[name], name)
             elif name not in read:
                 raise Misfit(f"the {noun} {name!r} is missing")
         return read
@@ -157,19 +157,19 @@ class _Type(NamedTuple):
             return
         if "$ref" in schema:
             schema = self.schema["$defs"][schema["$ref"].removeprefix(_REFERENCE)]
-        others = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+        others = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
         if len(others) == 1:  # an optional value
             self._refuse_unknown(value, others[0], path)
         elif _is_array(value):
             for index, inner in enumerate(value):
                 self._refuse_unknown(inner, schema.get("items"), f"{path}[{index}]")
         elif _is_object(value):
-            known, more = schema.get("properties", {}), schema.get("additionalProperties")
+            known, additional = schema.get("properties", {}), schema.get("additionalProperties")
             for name, inner in value.items():
-                if name not in known and more is False:
-                    there = ", ".join(known)
-                    raise Misfit(_with_path(path, f"there is no field {cut(str(name))!r}; there is {there}"))
-                self._refuse_unknown(inner, known.get(name, more), f"{path}.{name}")
+                if name not in known and additional is False:
+                    error = f"there is no field {cut(str(name))!r}; there is {', '.join(known)}"
+                    raise Misfit(_with_path(path, error))
+                self._refuse_unknown(inner, known.get(name, additional), f"{path}.{name}")
 
 
 def _decode_text(text: str) -> Any:
@@ -316,9 +316,10 @@ class _SchemaWriter:
                 written[key] = self._write(written[key])
         for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
             if key in written:
-                written[key] = [self._write(one) for one in written[key]]
+                written[key] = [self._write(choice) for choice in written[key]]
         if written.get("prefixItems"):  # some providers want `items` of every array
-            written["items"] = {"anyOf": [*{json.dumps(one): one for one in written["prefixItems"]}.values()]}
+            different = {json.dumps(choice): choice for choice in written["prefixItems"]}
+            written["items"] = {"anyOf": list(different.values())}
         elif written.get("type") == "array":
             written.setdefault("items", {})
         elif written.get("type") == "object" and "properties" not in written:
@@ -396,16 +397,16 @@ def _decode_json(text: str) -> Any:
     except json.JSONDecodeError as fault:
         at = fault.pos
         before, after = text[max(at - _MAX_EXCERPT, 0) : at], text[at : at + _MAX_EXCERPT]
-        what = f"{fault.msg[:1].lower()}{fault.msg[1:]} at line {fault.lineno}, column {fault.colno}"
+        error = f"{fault.msg[:1].lower()}{fault.msg[1:]} at line {fault.lineno}, column {fault.colno}"
         place = f"here: {before}⟨here⟩{after}" if after else f"at the end of {before!r}"
-        raise Misfit(f"the arguments are not JSON: {what}, {place}") from None
+        raise Misfit(f"the arguments are not JSON: {error}, {place}") from None
     except Misfit:
         raise
     except (RecursionError, ValueError) as fault:  # a number of thousands of digits
         raise Misfit(f"the arguments are not JSON: {cut(str(fault))}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> Json:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> Json:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -413,9 +414,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> Json:
     return fields
 
 
-def _no_number(word: str) -> Any:
+def _refuse_constant(word: str) -> Any:
     raise Misfit(f"the arguments are not JSON: {word} is not a JSON number")
 
 
 # Accepts line breaks inside texts, which are unambiguous. Made once: making it takes longer than reading.
-_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_constant=_no_number)
+_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique_fields, parse_constant=_refuse_constant)

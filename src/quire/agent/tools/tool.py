@@ -34,8 +34,8 @@ from quire.state import Pool
 from quire.tokens import Definition, named, number, whole
 
 Approve = bool | Literal["if_untrusted"] | Callable[[Mapping[str, Any]], bool]
-"""Which calls a person has to approve: all, those for whose arguments a function returns true, or those of
-requests that show untrusted content since the user's last message."""
+"""Which calls a person has to approve: with `True` all, with a function those for whose arguments it returns
+true, with "if_untrusted" those of requests that show untrusted content since the user's last message."""
 
 IF_UNTRUSTED = "if_untrusted"
 
@@ -46,7 +46,7 @@ _REFUSED_KINDS = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POS
 
 
 class Signature:
-    """The parameters of a function: those that a model fills in, and those that the engine injects.
+    """The parameters of a function: those that a model fills in, and those that Quire injects.
 
     `returns` is the return annotation, or None. Arguments that a `functools.partial` sets by name are hidden
     from the model.
@@ -89,7 +89,7 @@ class Signature:
         return self._fields.read(arguments, noun="argument")
 
     def inject(self, session: Session | None = None, allowance: Allowance | None = None) -> Json:
-        """The arguments that the engine injects. The pool is a copy: a tool changes it by returning notes."""
+        """The arguments that Quire injects. The pool is a copy: a tool changes it by returning notes."""
         values: Json = {}
         for name, (kind, default) in self._injected.items():
             value: Any = allowance if kind is Allowance else session
@@ -246,9 +246,10 @@ def tools_of(values: Iterable[Tool | Callable[..., Any] | Definition]) -> Toolse
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"tools must be a list, not {type(cast(object, values)).__name__}")
-    arguments: list[Any] = list(values)
-    definitions: list[Definition] = [one for one in arguments if isinstance(one, Mapping)]
-    tools = [one if isinstance(one, Tool) else Tool(one) for one in arguments if not isinstance(one, Mapping)]
+    entries: list[Any] = list(values)
+    definitions: list[Definition] = [entry for entry in entries if isinstance(entry, Mapping)]
+    functions = [entry for entry in entries if not isinstance(entry, Mapping)]
+    tools = [entry if isinstance(entry, Tool) else Tool(entry) for entry in functions]
     all_definitions = (*(one.definition for one in tools), *definitions)
     names: set[str] = set()
     for one in read_tools(all_definitions):
@@ -268,7 +269,7 @@ def _unwrap(function: Any) -> Any:
 
 
 def _injected_type(hint: Any) -> type | None:
-    """The type of a parameter that the engine injects, if it is one."""
+    """The type of a parameter that Quire injects; None if a model fills the parameter in."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     others = [member for member in members if member is not NoneType]
