@@ -15,7 +15,7 @@ import msgspec
 from quire.errors import Conflict, MissingExtra
 from quire.integrations.mirror import escaped
 from quire.items import Note, new_id, now
-from quire.session import Session as Kept
+from quire.session import Session as QuireSession
 from quire.session.session import Options
 from quire.stores import Place, Store, place_at
 
@@ -42,7 +42,7 @@ _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 _STALE = "the session was written to since it was read: get it again"
 
 _MAX_OPEN = 1_000
-"""How many conversations are kept open."""
+"""How many conversations stay open."""
 
 
 class QuireSessionService(BaseSessionService):  # type: ignore[misc]
@@ -170,8 +170,9 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         sessions: list[Session] = []
         for user in users:
             for name in self._store.conversations(prefix + escaped(user)):
-                if "/" not in name and (found := self._read(app, user, unquote(name), with_events=False)):
-                    sessions.append(found)
+                session = None if "/" in name else self._read(app, user, unquote(name), with_events=False)
+                if session is not None:
+                    sessions.append(session)
         return sorted(sessions, key=lambda session: session.last_update_time)
 
     def _delete(self, place: Place) -> None:
@@ -188,13 +189,13 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         return {prefix: Place(scope, name) for prefix, name in names.items()}
 
     def _open(self, place: Place) -> "_Log":
-        return _Log(Kept.open(str(place), store=self._store, **self._options))
+        return _Log(QuireSession.open(str(place), store=self._store, **self._options))
 
 
 class _Log:
     """The notes of one session, or of the state of an app or a user."""
 
-    def __init__(self, session: Kept) -> None:
+    def __init__(self, session: QuireSession) -> None:
         self.session, self.lock = session, Lock()
 
     def read(self, start: int = 0) -> list[Any]:
@@ -231,7 +232,7 @@ def _delta(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unshared_event(bodies: list[Any], shared: dict[str, list[Any]]) -> dict[str, Any] | None:
-    """The last event that changes shared state, if that change is not stored in all of the shared state."""
+    """The last event that changes the state of the app or the user, unless its changes are stored there."""
     for body in reversed(bodies):
         if prefixes := [prefix for prefix in shared if _with_prefix(_delta(body), prefix)]:
             stored = [{note.description for note in shared[prefix]} for prefix in prefixes]

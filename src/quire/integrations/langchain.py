@@ -54,8 +54,8 @@ except ImportError as fault:
 __all__ = ["QuireMiddleware"]
 
 _ROLES: dict[str, Role] = {"human": "user", "system": "system"}
-_MEDIA = {"image": Image, "audio": Audio, "file": File}
-_OTHER = "[blocks that only the provider reads]"
+_MEDIA_BY_TYPE = {"image": Image, "audio": Audio, "file": File}
+_UNREAD_BLOCKS = "[blocks that only the provider reads]"
 _MIN_RESULT = 64  # tokens that every result of a tool may take
 
 
@@ -73,15 +73,15 @@ class MessageCodec:
             is_error = message.status == "error"
             return [ToolResult(message.tool_call_id, message.name or "tool", content, is_error=is_error)]
         texts = [Message(_role_of(message), content)] if content else []
-        other = [Message(_role_of(message), _OTHER)] if message.content and not content else []
+        other = [Message(_role_of(message), _UNREAD_BLOCKS)] if message.content and not content else []
         if not isinstance(message, AIMessage):
             return texts or other
         thoughts = [Reasoning(block["reasoning"]) for block in _blocks_of(message) if block.get("reasoning")]
         calls = [
             ToolCall(call["id"] or "", call["name"], json.dumps(call["args"])) for call in message.tool_calls
         ]
-        for bad in message.invalid_tool_calls:
-            calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
+        for call in message.invalid_tool_calls:
+            calls.append(ToolCall(call["id"] or "", call["name"] or "", call["args"] or ""))
         return in_one_reply([*thoughts, *texts, *calls] or other)
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
@@ -115,8 +115,8 @@ class MessageCodec:
         if not isinstance(message, AIMessage):
             return [_role_of(message), message.content]
         calls = [[call["id"], call["name"], call["args"]] for call in message.tool_calls]
-        bad = [[call["id"], call["name"], call["args"]] for call in message.invalid_tool_calls]
-        return ["assistant", message.content, calls, bad]
+        invalid = [[call["id"], call["name"], call["args"]] for call in message.invalid_tool_calls]
+        return ["assistant", message.content, calls, invalid]
 
 
 def _role_of(message: AnyMessage) -> Role:
@@ -138,7 +138,7 @@ def _blocks_of(message: AnyMessage) -> list[dict[str, Any]]:
 def _content_of(message: AnyMessage) -> Content:
     parts: list[Part] = []
     for block in _blocks_of(message):
-        kind = _MEDIA.get(block["type"])
+        kind = _MEDIA_BY_TYPE.get(block["type"])
         if block["type"] == "text":
             parts.append(block["text"])
         elif kind and (url := block.get("url")):
@@ -180,7 +180,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
     `template` may be the size of the window in tokens. The conversation is named by the run's `thread_id`; an
-    agent that runs inside another has a conversation below it. A `scope` may be a function of the run's
+    agent that runs inside another has its own, below that one. A `scope` may be a function of the run's
     config. Put this middleware last, so that no other one changes the request after it.
     """
 

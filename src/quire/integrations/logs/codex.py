@@ -60,7 +60,7 @@ def read_codex(records: list[Record]) -> Log:
         elif payload.get("type") == "thread_rolled_back":
             starts, count = [], payload.get("num_turns")
             if isinstance(count, int) and count > 0:
-                starts = [at for at, entry in enumerate(entries) if _is_by_user(entry.message)][-count:]
+                starts = [index for index, entry in enumerate(entries) if _is_by_user(entry.message)][-count:]
             start = starts[0] if starts else len(entries)
             left_out["rolled back"] += len(entries) - start
             del entries[start:]
@@ -93,7 +93,7 @@ _EVENTS = {"user": "user_message", "assistant": "agent_message"}
 
 def write_codex(items: Sequence[Item], target: Target) -> Written:
     """A session for `codex resume`; instructions at the start become those of the session."""
-    conversation, lost = conversation_of(items, "openai-responses", target)
+    conversation, downgrades = conversation_of(items, "openai-responses", target)
     session, windows = target.session_id, conversation.windows
     time = timestamp(next((entry.time for window in windows for entry in window.entries), None))
     meta: Json = {"id": session, "timestamp": time, "cwd": target.folder, "originator": "quire"}
@@ -123,7 +123,7 @@ def write_codex(items: Sequence[Item], target: Target) -> Written:
     folder, moment_in_name = started_at[:10].replace("-", "/"), started_at[:19].replace(":", "-")
     name = f"{folder}/rollout-{moment_in_name}-{session}.jsonl"
     hint = f"put it at ~/.codex/sessions/{name}, then run: codex resume {session}"
-    return Written(lines, lost, hint, has_lines=True)
+    return Written(lines, downgrades, hint, has_lines=True)
 
 
 def _line(time: str, kind: str, payload: Json) -> Json:

@@ -55,7 +55,7 @@ WRITTEN = (OWN, *PROVIDERS, *(name for name, known in FORMATS.items() if known.w
 def read_log(values: Sequence[Any], format: str | None = None) -> Log | None:
     """Read the conversations of a log. `values` has the JSON value of each line, or that of a whole file.
 
-    Without `format` it is recognised by the values. Returns None if the format is not recognised.
+    Without `format`, the values tell the format. Returns None if no format is recognised.
     """
     records = records_in(values)
     candidates = FORMATS if format is None else {format: FORMATS[format]}
