@@ -167,13 +167,10 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         prefix = f"{self._scope}/{escaped(app)}/"
         scopes = [name for name in self._store.scopes() if name.startswith(prefix)]
         users = [unquote(name.removeprefix(prefix)) for name in scopes] if user_id is None else [user_id]
-        sessions: list[Session] = []
-        for user in users:
-            for name in self._store.conversations(prefix + escaped(user)):
-                session = None if "/" in name else self._read(app, user, unquote(name), with_events=False)
-                if session is not None:
-                    sessions.append(session)
-        return sorted(sessions, key=lambda session: session.last_update_time)
+        rows = [(user, name) for user in users for name in self._store.conversations(prefix + escaped(user))]
+        names = [(user, unquote(name)) for user, name in rows if "/" not in name]
+        sessions = [self._read(app, user, name, with_events=False) for user, name in names]
+        return sorted(filter(None, sessions), key=lambda session: session.last_update_time)
 
     def _delete(self, place: Place) -> None:
         for name in self._store.conversations(place.scope):

@@ -138,8 +138,8 @@ class Sandbox:
                 snapshot: Any = session.feed_start(text)
                 while getattr(snapshot, "function_name", _STOP) != _STOP:
                     snapshot = snapshot.resume_not_handled()  # a request for stubs of a module
-            except MontyTypingError as found:
-                return found.display()
+            except MontyTypingError as error:
+                return error.display()
             except MontyError as error:
                 raise _fault_of(error, code, ahead=1) from None
             return "[]"
@@ -252,11 +252,11 @@ def _with_ending(code: str) -> str:
 
 def _uses_of_own_functions(tree: ast.Module) -> Iterator[ast.Name]:
     """The places where a program uses its own async functions, whose calls are counted too."""
-    own, pending = async_functions(tree), list[ast.AST]([tree])
+    own_names, pending = async_functions(tree), list[ast.AST]([tree])
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id in own:
+            if node.id in own_names:
                 yield node
         elif not isinstance(node, ast.JoinedStr):  # nodes inside have no positions in the text
             pending += ast.iter_child_nodes(node)
@@ -317,7 +317,7 @@ class _Printed:
 
 @dataclass
 class _Run:
-    """A program in its worker, with the host calls that are running."""
+    """A program in its worker; `running` has the host calls that are running, by their ids in Monty."""
 
     worker: Worker
     code: str
@@ -327,7 +327,7 @@ class _Run:
     running: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
     raised: set[str] = field(default_factory=set)
     """Messages of errors that host functions raised, which the program may end with."""
-    calls: int = 0
+    call_count: int = 0
 
     async def drive(self, begin: "Callable[[MontySession], Any]") -> Any:
         """Run from the beginning to the answer."""
@@ -383,8 +383,8 @@ class _Run:
             return await self._os_call(snapshot, name)
         if name != _HOST:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        self.calls += 1
-        if self.calls > self.bounds.calls:
+        self.call_count += 1
+        if self.call_count > self.bounds.calls:
             raise ProgramFault("limit", f"the program called more than {self.bounds.calls} functions")
         match snapshot.args:
             case (str(name), str(text)):
@@ -436,8 +436,8 @@ def _check_awaited(unawaited: Mapping[str, int], code: str) -> None:
     """Raise a fault if a program called a function and never awaited the call."""
     for name, count in unawaited.items():
         if count > 0:
-            nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name) and node.id == name)
-            lines = {node.lineno for node in nodes}
+            names = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name))
+            lines = {node.lineno for node in names if node.id == name}
             line = lines.pop() if len(lines) == 1 else None
             times = f"{count} times" if count > 1 else "once"
             text = f"`{name}` was called and never awaited, {times}, which does nothing. Await each call"
@@ -463,8 +463,8 @@ def _result(task: asyncio.Task[Any]) -> Any:
         return _error_from(error)
     try:
         return {"return_value": encodable(msgspec.to_builtins(task.result()))}
-    except (TypeError, ValueError, RecursionError) as wrong:
-        return _error("TypeError", f"the result of the function is not a plain value: {wrong}")
+    except (TypeError, ValueError, RecursionError) as fault:
+        return _error("TypeError", f"the result of the function is not a plain value: {fault}")
 
 
 # Errors
@@ -517,8 +517,8 @@ def _fault_of(
         return ProgramFault("limit", f"the program was stopped: {reason}")
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ProgramFault("raised", str(error))
-    ours = () if ahead else (_PRELUDE_FILE,)
-    lines = [frame.line - ahead for frame in error.traceback() if frame.filename not in ours]
+    own_files = () if ahead else (_PRELUDE_FILE,)
+    lines = [frame.line - ahead for frame in error.traceback() if frame.filename not in own_files]
     last = code.count("\n") + 1
     name, message = str(error.display("type-msg")).partition(":")[0], error.display("msg")
     kind: Kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
@@ -545,5 +545,5 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
     if name in ("SyntaxError", "IndentationError"):
         return "syntax"
     attribute = _NO_ATTRIBUTE.match(message)
-    is_pythons = attribute and hasattr(getattr(builtins, attribute[1], None), attribute[2])
-    return "missing" if is_pythons or _MISSING_WORDS.search(message) else "raised"
+    is_in_python = attribute and hasattr(getattr(builtins, attribute[1], None), attribute[2])
+    return "missing" if is_in_python or _MISSING_WORDS.search(message) else "raised"

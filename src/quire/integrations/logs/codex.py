@@ -30,7 +30,6 @@ _LINE_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "co
 _OWN_FIELDS = ("internal_chat_message_metadata_passthrough", "metadata")
 """Fields that Codex adds to items but does not send."""
 
-
 # Reading
 
 

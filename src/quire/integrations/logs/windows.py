@@ -117,9 +117,8 @@ def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
         elif isinstance(item, ToolResult) and isinstance(turn_by_id[item.id], Message):
             downgrades.append(Downgrade(item.id, "text_moved", "the model had gone on without this result"))
     added = [item.id.removesuffix("/result") for item in turns if item.id not in recorded_ids]
-    return turns, downgrades + [
-        Downgrade(own_id, "result_added", "the call has no result") for own_id in added
-    ]
+    downgrades += [Downgrade(own_id, "result_added", "the call has no result") for own_id in added]
+    return turns, downgrades
 
 
 def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[Conversation, list[Downgrade]]:
@@ -135,9 +134,8 @@ def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[C
     leading_ids, ids, windows = {item.id for item in leading}, set[str](), list[Window]()
     downgrades = _mask_downgrades(items, view) if target.whole else []
     if wire == "anthropic":
-        downgrades += [
-            Downgrade(item.id, "instructions_left_out", "the program has its own") for item in leading
-        ]
+        reason = "the program has its own"
+        downgrades += [Downgrade(item.id, "instructions_left_out", reason) for item in leading]
     for shown, replacing in item_windows(items) if target.whole else [ItemWindow(view)]:
         turns, changed = turns_of([item for item in shown if item.id not in leading_ids])
         rendered = provider_for(wire).render(turns, model=model)
