@@ -265,7 +265,7 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
             elif strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                raise InvalidValue("the strategy of prune must be keep_latest or delete")
+                raise InvalidValue(f"prune's strategy must be keep_latest or delete, not {strategy!r}")
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to one that does not exist yet."""

@@ -79,7 +79,7 @@ class QuireConversationStore(ConversationStore):
         return (await self._do(self._conversations.history, entry_id, 1))[0]
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to one, or the last `limit`; a conversation is read once for all its entries."""
+        """The entries up to `head_id`, or the last `limit` of them; usually one read per conversation."""
         return [] if head_id is None else await self._do(self._conversations.history, head_id, limit)
 
     async def _do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -167,7 +167,7 @@ class _Conversations:
                 positions.update((id, self._find(id)) for id in [*tip_ids, *parents] if id not in positions)
             except UnknownId:
                 raise ConversationConflict(conversation) from None
-            others = {at.conversation for at in positions.values()} - {conversation, *state.uses, *tokens}
+            others = {end.conversation for end in positions.values()} - {conversation, *state.uses, *tokens}
             if others:  # first protect the shared entries from deletion, then find them again
                 tokens.update((other, self._share(other, conversation)) for other in others)
                 continue
@@ -186,14 +186,14 @@ class _Conversations:
         if content is None:
             return _State(version)
         record = None if content["record"] is None else _records.validate_json(content["record"])
-        tips = {entry_id: _Position(*at) for entry_id, at in content["tips"].items()}
+        tips = {entry_id: _Position(*fields) for entry_id, fields in content["tips"].items()}
         self._remember(tips)
         return _State(version, record, tips, content["uses"], tuple(content["users"]), is_erased=False)
 
     def _append(self, conversation: str, state: _State, notes: Sequence[Note] = ()) -> bool:
         """Append notes and a changed state; False if another process has written meanwhile."""
         record = None if state.record is None else _records.dump_json(state.record).decode()
-        tips = {entry_id: list(at) for entry_id, at in state.tips.items()}
+        tips = {entry_id: list(position) for entry_id, position in state.tips.items()}
         last = Note({"record": record, "tips": tips, "uses": dict(state.uses), "users": list(state.users)})
         rows = [Entry(MESSAGES, JSON.encode_item(note)) for note in notes]
         rows.append(Entry(RECORD, JSON.encode_item(last)))
@@ -239,17 +239,17 @@ class _Conversations:
         """The entries up to one, the oldest first."""
         history, limit = list[Note](), sys.maxsize if limit is None else limit
         notes: dict[_Position, Note] = {}
-        at: _Position | None = self._find(head_id)
-        while at is not None and len(history) < limit:
-            if at not in notes:
+        position: _Position | None = self._find(head_id)
+        while position is not None and (missing_count := limit - len(history)) > 0:
+            if position not in notes:
                 # Usually there is at most one record between two entries of a history.
-                notes = self._entries(at.conversation, after=at.version - 2 * (limit - len(history)))
+                notes = self._entries(position.conversation, after=position.version - 2 * missing_count)
                 self._remember({note.id: place for place, note in notes.items()})
-            if at not in notes:
+            if position not in notes:
                 raise UnknownId(f"an entry of the history of {cut(head_id)!r} is no longer in the store")
-            history.append(notes[at])
-            above = notes[at].content["above"]
-            at = None if above is None else _Position(*above)
+            history.append(notes[position])
+            above = notes[position].content["above"]
+            position = None if above is None else _Position(*above)
         history.reverse()
         texts = [note.content["message"] for note in history]
         messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
@@ -267,9 +267,9 @@ class _Conversations:
             if note.id == entry_id and note.content is not None:
                 return cached
         for conversation in self.store.conversations(self._scope):
-            for at, note in self._entries(conversation).items():
+            for position, note in self._entries(conversation).items():
                 if note.id == entry_id:
-                    return at
+                    return position
         raise UnknownId(f"no entry {cut(entry_id)!r} is in the store")
 
     def _entries(self, conversation: str, after: int = 0) -> dict[_Position, Note]:

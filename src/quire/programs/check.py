@@ -39,22 +39,22 @@ _Fault = tuple[int, Kind, str]
 
 async def check(code: str, task: Task) -> None:
     """Raise a `ProgramFault` if the program has a fault that can be found without running it."""
-    known = _names_of(task)
-    await COMPUTING.do(_check_tree, code, known)
+    names = _names_of(task)
+    await COMPUTING.do(_check_tree, code, names)
     diagnostics = await shared_sandbox().diagnose(code, task.checker_stubs)
     tree = parse(code)
-    faults = [diagnostic for diagnostic in diagnostics if _is_fault(diagnostic, tree, known)]
+    faults = [diagnostic for diagnostic in diagnostics if _is_fault(diagnostic, tree, names)]
     if faults:
-        texts = [at_line(code, fault.line, _explained(fault, known)) for fault in faults[:_MAX_SHOWN]]
+        texts = [at_line(code, fault.line, _explained(fault, names)) for fault in faults[:_MAX_SHOWN]]
         texts += ["and more"] if len(faults) > _MAX_SHOWN else []
         raise ProgramFault(_kind(faults[0], texts[0]), "\n".join(texts), faults[0].line)
 
 
-def _check_tree(code: str, known: "_TaskNames") -> None:
+def _check_tree(code: str, names: "_TaskNames") -> None:
     """Raise the first fault that the syntax tree shows."""
     tree = parse(code)
     answer_of(tree)  # raises if the program has no answer
-    first_fault = min((*_name_faults(tree, known), *_unawaited(tree, known.functions)), default=None)
+    first_fault = min((*_name_faults(tree, names), *_unawaited(tree, names.functions)), default=None)
     if first_fault is not None:
         line, kind, text = first_fault
         raise ProgramFault(kind, at_line(code, line, text), line)
@@ -74,25 +74,24 @@ class _TaskNames(NamedTuple):
 def _names_of(task: Task) -> _TaskNames:
     functions = [*task.tools, *task.models]
     others = [name for name in task.names if name not in functions]
-    return _TaskNames(
-        functions, others, frozenset(names_in(task.checker_stubs)).difference(functions, others)
-    )
+    types = frozenset(names_in(task.checker_stubs)).difference(functions, others)
+    return _TaskNames(functions, others, types)
 
 
-def _name_faults(tree: ast.Module, known: _TaskNames) -> Iterator[_Fault]:
+def _name_faults(tree: ast.Module, names: _TaskNames) -> Iterator[_Fault]:
     """Definitions that hide a tool, names of the sandbox, and types that a program uses at run time."""
     bound, used = [*bindings(tree)], [*_lookups(tree)]
-    defined = {"Any", *known.functions, *known.variables, *(name for _, name in bound)}
+    defined = {"Any", *names.functions, *names.variables, *(name for _, name in bound)}
     for line, name in bound:
-        if name in known.functions:  # its results would look like results of the tool
+        if name in names.functions:  # its results would look like results of the tool
             yield line, "names", f"`{name}` exists already; do not define it"
     for line, name in (*bound, *used):
         if name.startswith(RESERVED):
             yield line, "names", f"`{name}` is a name of the sandbox; choose one without `{RESERVED}`"
     for line, name in used:
-        if name in _DYNAMIC and name not in known.variables:
+        if name in _DYNAMIC and name not in names.variables:
             yield line, "names", f"`{name}` is not allowed: write the code itself"
-        elif name in known.types and name not in defined:
+        elif name in names.types and name not in defined:
             yield line, "names", f"`{name}` is a type for annotations only: write a plain value, as a dict"
 
 
@@ -159,10 +158,10 @@ _EMPTY = ("list[Unknown]", 'Literal[""]')
 _ASSIGNED = re.compile(r"`([^`]*)` is not")
 
 
-def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _TaskNames) -> bool:
+def _is_fault(diagnostic: Diagnostic, tree: ast.Module, names: _TaskNames) -> bool:
     match diagnostic.rule:
         case "invalid-argument-type":
-            return _is_wrong_argument(diagnostic.message, known)
+            return _is_wrong_argument(diagnostic.message, names)
         case "invalid-assignment":
             return diagnostic.line in _answer_lines(tree) and not _may_fit(diagnostic.message)
         case "invalid-key":  # a program may add keys to a record, and compute keys
@@ -171,7 +170,7 @@ def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _TaskNames) -> bo
             return not is_added and "can only be subscripted" not in diagnostic.message
         case "unresolved-attribute":  # only of records, where the program means a key
             first_words = {re.split(r"\W", text)[0] for text in re.findall(r"`([^`]*)`", diagnostic.message)}
-            return bool(first_words & known.types - {"Any"})
+            return bool(first_words & names.types - {"Any"})
         case "unresolved-reference":
             unknown = _UNKNOWN_NAME.search(diagnostic.message)
             return unknown is None or unknown[1] not in _NOT_IN_STUBS
@@ -179,12 +178,12 @@ def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _TaskNames) -> bo
             return diagnostic.rule not in _IGNORED and "__future__" not in diagnostic.message
 
 
-def _is_wrong_argument(message: str, known: _TaskNames) -> bool:
+def _is_wrong_argument(message: str, names: _TaskNames) -> bool:
     field = re.search(r"on TypedDict `(\w+)`: value of type `([^`]*)`", message)
     if field is not None:
-        return field[1] in known.types and _CONVERTED.search(field[2]) is None
+        return field[1] in names.types and _CONVERTED.search(field[2]) is None
     called = re.search(r"Argument to (?:async )?function `(\w+)`", message)
-    if called is None or called[1] not in known.functions:
+    if called is None or called[1] not in names.functions:
         return False
     types = re.search(r"Expected `([^`]*)`, found `([^`]*)`", message)
     if types is None:
@@ -221,13 +220,13 @@ def _kind(diagnostic: Diagnostic, text: str) -> Kind:
     return kinds.get(diagnostic.rule, "types")
 
 
-def _explained(diagnostic: Diagnostic, known: _TaskNames) -> str:
+def _explained(diagnostic: Diagnostic, names: _TaskNames) -> str:
     unknown = _UNKNOWN_NAME.search(diagnostic.message)
     if unknown is None:
         return diagnostic.message
     if hasattr(builtins, unknown[1]):
         return f"there is no `{unknown[1]}`: {_PART_OF_PYTHON}"
-    names = [*known.functions, *known.variables]
-    near = difflib.get_close_matches(unknown[1], names, 1)
+    choices = [*names.functions, *names.variables]
+    near = difflib.get_close_matches(unknown[1], choices, 1)
     hint = f"did you mean `{near[0]}`? " if near else ""
-    return f"there is no `{unknown[1]}`: {hint}there are {', '.join(names[:_MAX_NAMES]) or 'no names'}"
+    return f"there is no `{unknown[1]}`: {hint}there are {', '.join(choices[:_MAX_NAMES]) or 'no names'}"

@@ -51,7 +51,7 @@ NOTICE = "The program passed the checks, and is run."
 _MAX_SHOWN = 4_000
 """Characters of an input, of printed text, and of the report of calls."""
 
-_MAX_CALL = 300
+_MAX_CALL = 300  # characters of the arguments, and of the result
 
 _INCOMPLETE: Mapping[Finish, str] = {
     "length": "it was cut off at the limit of output tokens",

@@ -141,14 +141,14 @@ class Calls:
             self._fatal = self._fatal or error
             raise
 
-    def _begin(self) -> list[Item]:
+    def _begin_entry(self) -> list[Item]:
         self._entries.append([])
         return self._entries[-1]
 
     async def _call(self, tool: Tool, /, *args: Any, **kwargs: Any) -> Any:
         arguments_by_name = by_name(tool.definition["parameters"], args, kwargs)
         call = ToolCall(f"call_{new_id()}", tool.name, as_text(arguments_by_name), agent_id=PROGRAM)
-        arguments, entry = validated(tool, arguments_by_name), self._begin()
+        arguments, entry = validated(tool, arguments_by_name), self._begin_entry()
         if past := take_match(self._replays, tool.name, arguments):
             entry += (*await self._write(call, past.result_for(call)), *past.nested)
         else:
@@ -182,10 +182,10 @@ class Calls:
                     await execute_call(self._session, past.call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
-                await shield(self._close(past, entry))
+                await shield(self._record_stop(past, entry))
             raise
 
-    async def _close(self, past: PastCall, entry: list[Item]) -> None:
+    async def _record_stop(self, past: PastCall, entry: list[Item]) -> None:
         """Record that a call was stopped."""
         past.error = RuntimeError(past.result.text)
         if past.has_effect:
@@ -212,7 +212,7 @@ class Calls:
         prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
             raise TypeError("the prompt for a model must be a text")
-        entry = self._begin()
+        entry = self._begin_entry()
         # A prompt may contain whatever the program has read, so it is untrusted.
         question = Message("user", prompt, origin="external")
         name, recorded = await begin(self._session, INTERMEDIATE, question)

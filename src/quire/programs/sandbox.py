@@ -136,7 +136,7 @@ class Sandbox:
         def findings(session: "MontySession") -> str:
             try:
                 snapshot: Any = session.feed_start(text)
-                while getattr(snapshot, "function_name", _STOP) != _STOP:
+                while getattr(snapshot, "function_name", _STOP_FUNCTION) != _STOP_FUNCTION:
                     snapshot = snapshot.resume_not_handled()  # a request for stubs of a module
             except MontyTypingError as error:
                 return error.display()
@@ -176,9 +176,9 @@ def _limits(bounds: Bounds) -> Any:
 # The text for Monty
 
 _PRELUDE_FILE = "<python-input-0>"
-_STOP = "quire_stop"
-_LAST = "_quire_last"
-_HOST = "_quire_host"
+_STOP_FUNCTION = "quire_stop"
+_LAST_VARIABLE = "_quire_last"
+_HOST_FUNCTION = "_quire_host"
 _PRELUDE_DEPTH = 4
 """Nested calls of the prelude on top of those of a program."""
 
@@ -245,9 +245,9 @@ def _with_ending(code: str) -> str:
     """The program with an ending that returns its answer as JSON, and the calls that were not awaited."""
     tree = parse(code)
     last = answer_of(tree)
-    wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST} = (", ")")]
+    wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST_VARIABLE} = (", ")")]
     wraps += ((node, f'_quire_counted("{node.id}", ', ")") for node in _uses_of_own_functions(tree))
-    return wrap(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST)
+    return wrap(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST_VARIABLE)
 
 
 def _uses_of_own_functions(tree: ast.Module) -> Iterator[ast.Name]:
@@ -267,15 +267,15 @@ def _with_output_type(code: str) -> str:
     tree = parse(code)
     last = answer_of(tree)
     if last is not None:
-        return f"{_STOP}()\n{wrap(code, [(last, f'{_LAST}: Output = (', ')')])}"
+        return f"{_STOP_FUNCTION}()\n{wrap(code, [(last, f'{_LAST_VARIABLE}: Output = (', ')')])}"
     annotated = [node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
     is_declared = any(isinstance(target, ast.Name) and target.id == "output" for target in annotated)
-    return f"{_STOP}()\n{code}" if is_declared else f"output: Output; {_STOP}()\n{code}"
+    return f"{_STOP_FUNCTION}()\n{code}" if is_declared else f"output: Output; {_STOP_FUNCTION}()\n{code}"
 
 
 def _exporting(stubs: str) -> str:
     """The stubs with `__all__`: without it, names with an underscore are private."""
-    return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP]}\n"
+    return f"{stubs}\ndef {_STOP_FUNCTION}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP_FUNCTION]}\n"
 
 
 def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,7 +381,7 @@ class _Run:
         name = str(snapshot.function_name)
         if snapshot.is_os_function:
             return await self._os_call(snapshot, name)
-        if name != _HOST:
+        if name != _HOST_FUNCTION:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
         self.call_count += 1
         if self.call_count > self.bounds.calls:
@@ -390,7 +390,7 @@ class _Run:
             case (str(name), str(text)):
                 pass
             case _:
-                raise ProgramFault("names", f"`{_HOST}` is a name of the sandbox")
+                raise ProgramFault("names", f"`{_HOST_FUNCTION}` is a name of the sandbox")
         if len(text) > self.bounds.answer:
             reason = f"larger than {self.bounds.answer} characters"
             raise ProgramFault("limit", f"the arguments of a function are too large: {reason}")

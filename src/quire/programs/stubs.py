@@ -272,8 +272,7 @@ def _properties(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _required(schema: Mapping[str, Any]) -> Sequence[str]:
-    names: Sequence[str] = schema.get("required", ())
-    return names
+    return cast("Sequence[str]", schema.get("required", ()))
 
 
 def _encodable(text: str) -> str:

@@ -121,13 +121,11 @@ def write_claude_code(items: Sequence[Item], target: Target) -> Written:
             writer.add_boundary(window)
         for index, entry in enumerate(window.entries):
             writer.add(entry, is_summary=bool(number and index == 0))
-    downgrades += [Downgrade(own_id, "call_left_out", _UNANSWERED) for own_id in writer.open_calls.values()]
+    reason = "Claude Code leaves out a call without a result when it resumes"
+    downgrades += [Downgrade(own_id, "call_left_out", reason) for own_id in writer.open_calls.values()]
     project, session = sub("[^A-Za-z0-9]", "-", target.folder), target.session_id
     hint = f"put it at ~/.claude/projects/{project}/{session}.jsonl, then run: claude --resume {session}"
     return Written(writer.lines, downgrades, hint, has_lines=True)
-
-
-_UNANSWERED = "Claude Code leaves out a call without a result when it resumes"
 
 
 class _Lines:

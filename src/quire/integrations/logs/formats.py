@@ -48,7 +48,7 @@ OWN = "items"
 WITH_LOG = (OWN, "claude-code", "codex")
 """The formats that can hold everything recorded, not only the items that are shown."""
 
-WRITTEN = (OWN, *PROVIDERS, *(name for name, known in FORMATS.items() if known.write is not None), "markdown")
+WRITTEN = (OWN, *PROVIDERS, *(name for name, row in FORMATS.items() if row.write is not None), "markdown")
 """The formats in which a conversation can be written."""
 
 
@@ -72,7 +72,7 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
     if format == OWN:
         return Written(msgspec.json.decode(JSON.encode(items)))
     if not any(is_output(item) or is_user_message(item) for item in items):
-        raise InvalidValue("nobody has said anything in it yet")
+        raise InvalidValue("the conversation has no message of a user or a model yet")
     writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
     items = without_sealed(items, WIRES.get(format, ""))
     return _payload(items, format, target) if writer is None else writer(items, target)

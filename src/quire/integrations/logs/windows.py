@@ -87,7 +87,8 @@ def _cuts(log: Transcript, items: Sequence[Item]) -> list[tuple[int, int]]:
             shown = {item.id for item in log.at(revision)}
             backwards = (index for index in reversed(range(revision)) if not is_edit(items[index]))
             cut = next((index + 1 for index in backwards if items[index].id not in shown), 0)
-            cuts = [earlier for earlier in cuts if earlier[0] < cut] + ([(cut, revision)] if cut else [])
+            cuts = [earlier for earlier in cuts if earlier[0] < cut]  # others are undone or repeated
+            cuts += [(cut, revision)] if cut else []
     return cuts
 
 
@@ -124,8 +125,8 @@ def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
 def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[Conversation, list[Downgrade]]:
     """Items as messages of a wire with ids and times, and the downgrades for what the messages cannot hold.
 
-    With `target.whole` it has everything recorded, in windows; otherwise the items that are shown, in one
-    window. Instructions at the start are in the head. On Anthropic's wire they are left out, because its
+    With `target.whole`, all that was recorded is written, in windows; otherwise the items that are shown, in
+    one window. Instructions at the start are in the head. On Anthropic's wire they are left out, because its
     program has its own.
     """
     model, view = target.model or model_in(items, wire), list(Transcript(items).view)
@@ -137,18 +138,19 @@ def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[C
         reason = "the program has its own"
         downgrades += [Downgrade(item.id, "instructions_left_out", reason) for item in leading]
     for shown, replacing in item_windows(items) if target.whole else [ItemWindow(view)]:
-        turns, changed = turns_of([item for item in shown if item.id not in leading_ids])
+        turns, turn_downgrades = turns_of([item for item in shown if item.id not in leading_ids])
         rendered = provider_for(wire).render(turns, model=model)
         pairs = list(_with_items(wire, rendered.shared, turns))
         replacing_ids = {item.id for item in shown[:replacing]}
         is_later = (item is not None and item.id not in replacing_ids for _, item in pairs)
-        count = next((index for index, later in enumerate(is_later) if later), len(pairs))
+        replacing_count = next((index for index, later in enumerate(is_later) if later), len(pairs))
         time, entries = items[0].created_at, list[Entry]()
         for message, item in pairs:
             time = item.created_at if item else time
             entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
-        windows.append(Window(entries, count if replacing_ids else 0))
-        downgrades += changed + [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
+        windows.append(Window(entries, replacing_count if replacing_ids else 0))
+        downgrades += turn_downgrades
+        downgrades += [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
         if entries and _texts(entries[0].message) == [BEGIN]:
             downgrades.append(Downgrade(None, "turn_added", "the first message must be one of the user"))
     text = "\n\n".join(_instructions(item, roles) for item in leading)
