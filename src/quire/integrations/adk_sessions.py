@@ -122,7 +122,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         bodies = [note.content for note in notes]
         places = self._shared_places(app, user)
         shared = {prefix: self._log(place).read() for prefix, place in places.items()}
-        if event := _unshared_event(bodies, shared):  # the session is new, or its process was killed
+        if event := _unshared_event(bodies, shared):  # the session is new, or a process was killed here
             self._share(app, user, event)
             return self._read(app, user, name, with_events=with_events)
         own_state = _merged(_with_prefix(_delta(body), "") for body in bodies)

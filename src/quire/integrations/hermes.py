@@ -191,7 +191,8 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
 
     def _mirror_for(self, room: int) -> Mirror[Chat]:
         """The mirror of the session, for requests of at most `room` tokens unless there is a template."""
-        template = self._arguments[1] or Template(History(), budget=Budget(window=max(room, 1)))
+        _, own_template, _ = self._arguments
+        template = own_template or Template(History(), budget=Budget(window=max(room, 1)))
         if self._mirrors.template is None or self._mirrors.template.budget != template.budget:
             self._mirrors.refit(template)
         return self._mirror()

@@ -123,9 +123,7 @@ def _role_of(message: AnyMessage) -> Role:
     try:
         return "assistant" if isinstance(message, AIMessage) else _ROLES[message.type]
     except KeyError:
-        raise InvalidValue(
-            f"a message of LangChain is of the type {message.type}, which has no role"
-        ) from None
+        raise InvalidValue(f"a message of LangChain has the type {message.type}, which has no role") from None
 
 
 def _blocks_of(message: AnyMessage) -> list[dict[str, Any]]:
@@ -275,7 +273,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         fields = config.get("configurable", {})
         if "thread_id" not in fields:
             raise InvalidValue('the run has no conversation: give it {"configurable": {"thread_id": …}}')
-        outer, _, _step = str(fields.get("checkpoint_ns", "")).rpartition("|")
+        outer = str(fields.get("checkpoint_ns", "")).rpartition("|")[0]  # the agents around this one
         return self._mirrors.of(str(fields["thread_id"]), *([outer] if outer else []), run=config)
 
     def _fit_options(self, request: ModelRequest[Any]) -> dict[str, Any]:
@@ -290,7 +288,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _shortened(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> tuple[ToolMessage | Command[Any], list[Note]]:
-        """A result for the state, and the notes that keep the text that was cut out of it."""
+        """A result for the state, and the notes that hold its whole text if it was shortened."""
         name = request.tool_call["name"]
         text = _content_of(result) if isinstance(result, ToolMessage) else None
         if name == READ_BACK["name"] or not isinstance(text, str) or not isinstance(result, ToolMessage):

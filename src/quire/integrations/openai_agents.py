@@ -213,6 +213,7 @@ class QuireSession(RunHooks[Any]):
             return [*items, *sent[len(expected) :]]
         if sent[:saved_count] != items[:saved_count]:
             return None
+        # The SDK may have changed the ids and statuses of unsaved items.
         is_alike = [*map(_bare, sent[: len(items)])] == [*map(_bare, items)]
         return [*items[:saved_count], *sent[saved_count:]] if is_alike else None
 

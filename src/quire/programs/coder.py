@@ -142,7 +142,7 @@ class Coder:
             ready = await _write_programs(attempts)
             if not ready:
                 raise ProgramFailed(task.name, _reports(attempts))
-            code = ready[0][1].strip("\n")
+            _, code, _ = ready[0]
             if path is not None:
                 await save_program(path, task, writer, code, estimate(code, task))
         return KeptProgram(task, code, estimate(code, task), path, self._runner)

@@ -57,19 +57,19 @@ def read_codex(records: list[Record]) -> Log:
             replacing = [Entry(_codex_item(fields_in(item)), None, time) for item in items]
             windows.append(Window(replacing, len(replacing)))
         elif payload.get("type") == "thread_rolled_back":
-            starts, count = [], payload.get("num_turns")
-            if isinstance(count, int) and count > 0:
-                starts = [index for index, entry in enumerate(entries) if _is_by_user(entry.message)][-count:]
-            start = starts[0] if starts else len(entries)
-            left_out["rolled back"] += len(entries) - start
-            del entries[start:]
+            count = payload.get("num_turns")
+            starts = [index for index, entry in enumerate(entries) if _is_by_user(entry.message)]
+            if starts and isinstance(count, int) and count > 0:
+                start = starts[-count:][0]
+                left_out["rolled back"] += len(entries) - start
+                del entries[start:]
         else:
             last = fields_in(fields_in(payload.get("info")).get("last_token_usage"))
             if usage := usage_from("openai-responses", last):
                 used.append(Used(text_in(head.get("model")), usage, time))
             left_out[f"of type {payload.get('type') if kind == 'response_item' else kind}"] += 1
     conversation = Conversation("openai-responses", windows, head, used=used)
-    return Log("codex", "a log of Codex", [conversation] if windows[-1].entries else [], +left_out)
+    return Log("codex", "a log of Codex", [conversation] if windows[-1].entries else [], left_out)
 
 
 def _codex_item(payload: Json) -> Json:

@@ -73,7 +73,8 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
         return Written(msgspec.json.decode(JSON.encode(items)))
     if not any(is_output(item) or is_user_message(item) for item in items):
         raise InvalidValue("the conversation has no message of a user or a model yet")
-    writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
+    own_writer = FORMATS[format].write if format in FORMATS else None
+    writer = write_markdown if format == "markdown" else own_writer
     items = without_sealed(items, WIRES.get(format, ""))
     return _payload(items, format, target) if writer is None else writer(items, target)
 
