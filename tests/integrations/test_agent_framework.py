@@ -20,7 +20,7 @@ from agent_framework import (
 )
 
 from quire.integrations.agent_framework import QuireHistory
-from quire.items import Message as Said, ToolCall, ToolResult
+from quire.items import Message as QuireMessage, ToolCall, ToolResult
 from quire.providers import check
 from tests.integrations.killed import die, run_killed
 
@@ -119,7 +119,7 @@ def test_a_run_with_a_tool_is_kept_once(tmp_path: Path) -> None:
     client = Scripted([("look", '{"order": "A1"}'), "It is open.", "Yes."])
     talk(history, client, "Is A1 open?", "Really?")
     kinds = [type(item) for item in history.session("s-1").view()]
-    assert kinds == [Said, ToolCall, ToolResult, Said, Said, Said]
+    assert kinds == [QuireMessage, ToolCall, ToolResult, QuireMessage, QuireMessage, QuireMessage]
     assert [len(one) for one in client.sent] == [1, 3, 5]
     assert history.session("s-1").spending.usage.cache_read == 180
     assert len(history.session("s-1").receipts) == 3

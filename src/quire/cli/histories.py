@@ -6,7 +6,7 @@ from quire.cli.phrases import listed
 from quire.cli.terminal import note, read_bytes, write_json, write_lines
 from quire.errors import QuireError, cut
 from quire.integrations.logs.histories import OWN, History, has_lines, histories_in
-from quire.integrations.logs.repair import READ
+from quire.integrations.logs.repair import READ_FIELDS
 from quire.providers import Downgrade, entries_in, fields_in
 
 _MAX_FIELDS = 20
@@ -51,7 +51,7 @@ def note_downgrades(history: History, downgrades: tuple[Downgrade, ...], remark:
 
 def unwritten(history: History, source: str, to: str) -> str | None:
     """A sentence about the fields that are not written, such as settings."""
-    read = READ.get(source, set())
+    read = READ_FIELDS.get(source, set())
     fields = {name: value for name, value in fields_in(history.payload).items() if name not in read}
     config = fields_in(fields.pop("config", None)) if source == "gemini" else {}
     fields |= {f"config.{name}": value for name, value in config.items() if name not in read}

@@ -15,7 +15,7 @@ import msgspec
 from quire.errors import Conflict, MissingExtra
 from quire.integrations.mirror import escaped
 from quire.items import Note, new_id, now
-from quire.session import Session as Kept
+from quire.session import Session as QuireSession
 from quire.session.session import Options
 from quire.stores import Place, Store, place_at
 
@@ -42,7 +42,7 @@ _PREFIXES = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
 _STALE = "the session was written to since it was read: get it again"
 
 _MAX_OPEN = 1_000
-"""How many conversations are kept open."""
+"""How many conversations stay open."""
 
 
 class QuireSessionService(BaseSessionService):  # type: ignore[misc]
@@ -122,7 +122,7 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         bodies = [note.content for note in notes]
         places = self._shared_places(app, user)
         shared = {prefix: self._log(place).read() for prefix, place in places.items()}
-        if event := _unshared_event(bodies, shared):  # the session is new, or its process was killed
+        if event := _unshared_event(bodies, shared):  # the session is new, or a process was killed here
             self._share(app, user, event)
             return self._read(app, user, name, with_events=with_events)
         own_state = _merged(_with_prefix(_delta(body), "") for body in bodies)
@@ -167,12 +167,10 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         prefix = f"{self._scope}/{escaped(app)}/"
         scopes = [name for name in self._store.scopes() if name.startswith(prefix)]
         users = [unquote(name.removeprefix(prefix)) for name in scopes] if user_id is None else [user_id]
-        sessions: list[Session] = []
-        for user in users:
-            for name in self._store.conversations(prefix + escaped(user)):
-                if "/" not in name and (found := self._read(app, user, unquote(name), with_events=False)):
-                    sessions.append(found)
-        return sorted(sessions, key=lambda session: session.last_update_time)
+        rows = [(user, name) for user in users for name in self._store.conversations(prefix + escaped(user))]
+        names = [(user, unquote(name)) for user, name in rows if "/" not in name]
+        sessions = [self._read(app, user, name, with_events=False) for user, name in names]
+        return sorted(filter(None, sessions), key=lambda session: session.last_update_time)
 
     def _delete(self, place: Place) -> None:
         for name in self._store.conversations(place.scope):
@@ -188,13 +186,13 @@ class QuireSessionService(BaseSessionService):  # type: ignore[misc]
         return {prefix: Place(scope, name) for prefix, name in names.items()}
 
     def _open(self, place: Place) -> "_Log":
-        return _Log(Kept.open(str(place), store=self._store, **self._options))
+        return _Log(QuireSession.open(str(place), store=self._store, **self._options))
 
 
 class _Log:
     """The notes of one session, or of the state of an app or a user."""
 
-    def __init__(self, session: Kept) -> None:
+    def __init__(self, session: QuireSession) -> None:
         self.session, self.lock = session, Lock()
 
     def read(self, start: int = 0) -> list[Any]:
@@ -231,7 +229,7 @@ def _delta(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unshared_event(bodies: list[Any], shared: dict[str, list[Any]]) -> dict[str, Any] | None:
-    """The last event that changes shared state, if that change is not stored in all of the shared state."""
+    """The last event that changes the state of the app or the user, unless its changes are stored there."""
     for body in reversed(bodies):
         if prefixes := [prefix for prefix in shared if _with_prefix(_delta(body), prefix)]:
             stored = [{note.description for note in shared[prefix]} for prefix in prefixes]

@@ -17,7 +17,7 @@ from quire.compactors import READ_BACK
 from quire.context import Template
 from quire.errors import InvalidValue, MissingExtra
 from quire.integrations.mirror import Mirror, MirrorOptions, Mirrors, address_of, parts_for_model
-from quire.items import Image, Item, Message as Said, Part, Reasoning, ToolCall, ToolResult
+from quire.items import Image, Item, Message as QuireMessage, Part, Reasoning, ToolCall, ToolResult
 from quire.providers import media_type
 from quire.session import Session
 from quire.state import in_one_reply, is_output
@@ -117,11 +117,11 @@ class QuireHistory(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Record the messages of a run. What the middleware has recorded is not recorded again."""
+        """Record the messages of a run that the middleware has not recorded already."""
         mirror = self._mirror(session_id)
         before = self._loaded[mirror] if mirror in self._loaded else await self.get_messages(session_id)
         self._loaded[mirror] = [*before, *messages]
-        _tools.set(_tool_names(self._loaded[mirror]))
+        _tools_by_call.set(_tool_names(self._loaded[mirror]))
         await mirror.afollow(self._loaded[mirror])
 
     async def fit(self, context: ChatContext) -> None:
@@ -132,7 +132,7 @@ class QuireHistory(HistoryProvider):
         options = context.options or {}
         texts = [str(options.get("instructions") or ""), *(message.text for message in before)]
         tools = [_definition(tool) for tool in options.get("tools") or () if isinstance(tool, FunctionTool)]
-        _tools.set(_tool_names(messages))
+        _tools_by_call.set(_tool_names(messages))
         shown = await mirror.afit(
             messages, instructions="\n".join(filter(None, texts)), tools=tools, model=_model_name(context)
         )
@@ -144,7 +144,7 @@ class QuireHistory(HistoryProvider):
         counts = {name: int(details.get(field) or 0) for name, field in _USAGE.items()}
         usage = Usage(**counts) if any(counts.values()) else None
         mirror = self._mirror(context.session.session_id if context.session else None)
-        _tools.set(_tool_names(response.messages))
+        _tools_by_call.set(_tool_names(response.messages))
         await mirror.arecord(response.messages, usage, model=response.model or _model_name(context))
 
     def _mirror(self, session_id: str | None) -> Mirror[Message]:
@@ -153,7 +153,7 @@ class QuireHistory(HistoryProvider):
         return self._mirrors.of(session_id, run=session_id)
 
     def _is_outside(self, message: Message) -> bool:
-        """Whether a message is an instruction or comes from another provider: not from the conversation."""
+        """Whether a message is an instruction, or was added by another context provider."""
         source = message.additional_properties.get("_attribution", {}).get("source_id", self.source_id)
         return message.role == "system" or source != self.source_id
 
@@ -186,7 +186,7 @@ def _definition(tool: FunctionTool) -> Definition:
     return cast(Definition, {"type": "function", "function": fields})
 
 
-_tools: ContextVar[Mapping[str, str]] = ContextVar("_tools")
+_tools_by_call: ContextVar[Mapping[str, str]] = ContextVar("_tools_by_call")
 """The names of the tools that the current messages call, by call id: a result does not name its tool."""
 
 
@@ -219,7 +219,7 @@ class _Codec:
             if parts:
                 role: Any = message.role if message.role in ("system", "user", "assistant") else "user"
                 content = parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
-                items.append(Said(role, content))
+                items.append(QuireMessage(role, content))
                 parts.clear()
 
         for part in message.contents:
@@ -236,7 +236,7 @@ class _Codec:
                     items.append(ToolCall(part.call_id, part.name, _text(part.arguments or {})))
                 case "function_result" if part.call_id:
                     end_message()
-                    name = _tools.get().get(part.call_id, "tool")
+                    name = _tools_by_call.get().get(part.call_id, "tool")
                     items.append(ToolResult(part.call_id, name, _text(part.result), bool(part.exception)))
                 case _:
                     pass
@@ -259,7 +259,7 @@ class _Codec:
         first = items[0]
         role = "assistant" if is_output(first) else "tool" if isinstance(first, ToolResult) else "user"
         contents = [content for item in items for content in _contents(item)]
-        return Message(first.role if isinstance(first, Said) else role, contents)
+        return Message(first.role if isinstance(first, QuireMessage) else role, contents)
 
 
 def _contents(item: Item) -> list[Content]:

@@ -22,7 +22,7 @@ from quire.integrations.adk_sessions import QuireSessionService, scope_of
 from quire.integrations.mirror import Mirror, Mirrors, parts_for_model
 from quire.items import Item, Part, Reasoning, ToolCall, ToolResult, new_id
 from quire.providers import media_type, provider_for
-from quire.session import Session as Kept
+from quire.session import Session as QuireSession
 from quire.session.session import Options
 from quire.state import is_output
 from quire.stores import Store
@@ -40,7 +40,7 @@ except ImportError:
 
 __all__ = ["QuirePlugin", "QuireSessionService"]
 
-_OURS = "quire-"
+_NEW_ID_PREFIX = "quire-"
 """The prefix of call ids that are made here, for calls that come without one."""
 
 _GEMINI = provider_for("gemini")
@@ -66,7 +66,7 @@ class QuirePlugin(BasePlugin):  # type: ignore[misc]
         self._scope = scope
         self._mirrors = Mirrors(_Codec(), template, store, provider="gemini", **options)
 
-    def session(self, session: Session, agent: str) -> Kept:
+    def session(self, session: Session, agent: str) -> QuireSession:
         """The conversation of an agent in a session, with its receipts and its spending."""
         return self._mirror(session, agent).session
 
@@ -135,18 +135,19 @@ def _with_ids(contents: Sequence[types.Content]) -> list[_Turn]:
     for number, content in enumerate(contents):
         parts: list[types.Part] = []
         for part in content.parts or ():
-            new_call_id = f"{_OURS}{number}-{len(parts)}"
+            new_call_id = f"{_NEW_ID_PREFIX}{number}-{len(parts)}"
             if call := part.function_call:
                 call_id = call.id or new_call_id
                 pending.append((call_id, call.name))
                 part = _changed(part, "function_call", id=call_id)
             elif answer := part.function_response:
-                ids = [call_id for call_id, name in pending if name == answer.name]
-                answered = answer.id or next(iter(ids), new_call_id)
-                pending = [row for row in pending if row[0] != answered]
-                part = _changed(part, "function_response", id=answered)
+                unanswered_ids = [call_id for call_id, name in pending if name == answer.name]
+                answered_id = answer.id or next(iter(unanswered_ids), new_call_id)
+                pending = [row for row in pending if row[0] != answered_id]
+                part = _changed(part, "function_response", id=answered_id)
             parts.append(part)
-        role, reply_id = content.role, reply_id if content.role == role else new_id()
+        if content.role != role:
+            role, reply_id = content.role, new_id()
         turns.append(_Turn(content, content.model_copy(update={"parts": parts}), reply_id))
     return turns
 
@@ -231,7 +232,7 @@ def _parts(item: Item, part_by_call: dict[str | None, types.Part]) -> Iterator[t
 
 
 def _sent_id(call_id: str) -> str | None:
-    return None if call_id.startswith(_OURS) else call_id
+    return None if call_id.startswith(_NEW_ID_PREFIX) else call_id
 
 
 def _part(part: Part) -> types.Part:

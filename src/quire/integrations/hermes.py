@@ -60,7 +60,7 @@ def register(ctx: Any) -> None:
 class QuireEngine(ContextEngine):  # type: ignore[misc]
     """Records each session of Hermes in the conversation named by its id, and fits its messages.
 
-    Without a template, messages may take the tokens below Hermes's threshold that its prompt and tools leave.
+    Without a template, the messages stay below Hermes's threshold, together with its prompt and its tools.
     A `scope` may be a function of the fields with which Hermes starts a session, such as `platform` and
     `conversation_id`.
     """
@@ -75,8 +75,8 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         self._codec = _Codec()
         self._mirrors = Mirrors(self._codec, template, store, **options)
         self._session_id, self._session_fields = "", dict[str, Any]()
-        self._all: list[Chat] = []  # all messages at the last compression
-        self._compressed: list[Chat] = []  # those that it returned: Hermes's list begins with these
+        self._all_messages: list[Chat] = []  # at the last compression
+        self._compressed: list[Chat] = []  # what it returned: Hermes's list begins with these
         self._has_selected = False
 
     def __deepcopy__(self, memo: Any) -> "QuireEngine":
@@ -147,7 +147,7 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         shown = self._mirror_for(room).fit(everything)
         if shown.messages != _conversation(messages):
             self.compression_count += 1
-            self._all, self._compressed = everything, shown.messages
+            self._all_messages, self._compressed = everything, shown.messages
         return copy.deepcopy([*_system(messages), *shown.messages])
 
     def select_context(
@@ -180,18 +180,19 @@ class QuireEngine(ContextEngine):  # type: ignore[misc]
         return msgspec.json.encode(answer).decode()
 
     def _clear(self) -> None:
-        self._all, self._compressed, self._has_selected = [], [], False
+        self._all_messages, self._compressed, self._has_selected = [], [], False
 
     def _uncompressed(self, messages: list[Chat]) -> list[Chat]:
         """All messages of the conversation: those of the last compression, and the newer ones of Hermes."""
         compressed, identity = self._compressed, self._codec.identity
         if compressed and [*map(identity, messages[: len(compressed)])] == [*map(identity, compressed)]:
-            return [*self._all, *messages[len(compressed) :]]
+            return [*self._all_messages, *messages[len(compressed) :]]
         return messages
 
     def _mirror_for(self, room: int) -> Mirror[Chat]:
         """The mirror of the session, for requests of at most `room` tokens unless there is a template."""
-        template = self._arguments[1] or Template(History(), budget=Budget(window=max(room, 1)))
+        _, own_template, _ = self._arguments
+        template = own_template or Template(History(), budget=Budget(window=max(room, 1)))
         if self._mirrors.template is None or self._mirrors.template.budget != template.budget:
             self._mirrors.refit(template)
         return self._mirror()
@@ -231,12 +232,11 @@ class _Codec:
             return {**(origin or {}), **result}
         texts = [item for item in items if isinstance(item, Message | Note | Summary)]
         text = "\n".join(text_of(content_for_model(item)) for item in texts)
-        functions = [
-            (item.call_id, {"name": item.name, "arguments": item.arguments})
-            for item in items
-            if isinstance(item, ToolCall)
-        ]
-        calls = [{"id": call_id, "type": "function", "function": fields} for call_id, fields in functions]
+        calls: list[Chat] = []
+        for item in items:
+            if isinstance(item, ToolCall):
+                function = {"name": item.name, "arguments": item.arguments}
+                calls.append({"id": item.call_id, "type": "function", "function": function})
         role = "assistant" if isinstance(first, ToolCall | Reasoning) else getattr(first, "role", "user")
         message = {**(origin or {}), "role": role, "content": text}
         message.pop("tool_calls", None)

@@ -54,8 +54,8 @@ except ImportError as fault:
 __all__ = ["QuireMiddleware"]
 
 _ROLES: dict[str, Role] = {"human": "user", "system": "system"}
-_MEDIA = {"image": Image, "audio": Audio, "file": File}
-_OTHER = "[blocks that only the provider reads]"
+_MEDIA_BY_TYPE = {"image": Image, "audio": Audio, "file": File}
+_UNREAD_BLOCKS = "[blocks that only the provider reads]"
 _MIN_RESULT = 64  # tokens that every result of a tool may take
 
 
@@ -73,15 +73,15 @@ class MessageCodec:
             is_error = message.status == "error"
             return [ToolResult(message.tool_call_id, message.name or "tool", content, is_error=is_error)]
         texts = [Message(_role_of(message), content)] if content else []
-        other = [Message(_role_of(message), _OTHER)] if message.content and not content else []
+        other = [Message(_role_of(message), _UNREAD_BLOCKS)] if message.content and not content else []
         if not isinstance(message, AIMessage):
             return texts or other
         thoughts = [Reasoning(block["reasoning"]) for block in _blocks_of(message) if block.get("reasoning")]
         calls = [
             ToolCall(call["id"] or "", call["name"], json.dumps(call["args"])) for call in message.tool_calls
         ]
-        for bad in message.invalid_tool_calls:
-            calls.append(ToolCall(bad["id"] or "", bad["name"] or "", bad["args"] or ""))
+        for call in message.invalid_tool_calls:
+            calls.append(ToolCall(call["id"] or "", call["name"] or "", call["args"] or ""))
         return in_one_reply([*thoughts, *texts, *calls] or other)
 
     def write(self, items: Sequence[Item], origin: AnyMessage | None) -> AnyMessage:
@@ -115,17 +115,15 @@ class MessageCodec:
         if not isinstance(message, AIMessage):
             return [_role_of(message), message.content]
         calls = [[call["id"], call["name"], call["args"]] for call in message.tool_calls]
-        bad = [[call["id"], call["name"], call["args"]] for call in message.invalid_tool_calls]
-        return ["assistant", message.content, calls, bad]
+        invalid = [[call["id"], call["name"], call["args"]] for call in message.invalid_tool_calls]
+        return ["assistant", message.content, calls, invalid]
 
 
 def _role_of(message: AnyMessage) -> Role:
     try:
         return "assistant" if isinstance(message, AIMessage) else _ROLES[message.type]
     except KeyError:
-        raise InvalidValue(
-            f"a message of LangChain is of the type {message.type}, which has no role"
-        ) from None
+        raise InvalidValue(f"a message of LangChain has the type {message.type}, which has no role") from None
 
 
 def _blocks_of(message: AnyMessage) -> list[dict[str, Any]]:
@@ -138,7 +136,7 @@ def _blocks_of(message: AnyMessage) -> list[dict[str, Any]]:
 def _content_of(message: AnyMessage) -> Content:
     parts: list[Part] = []
     for block in _blocks_of(message):
-        kind = _MEDIA.get(block["type"])
+        kind = _MEDIA_BY_TYPE.get(block["type"])
         if block["type"] == "text":
             parts.append(block["text"])
         elif kind and (url := block.get("url")):
@@ -180,7 +178,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Fits every request of an agent into a window, and keeps the conversation of every thread in a store.
 
     `template` may be the size of the window in tokens. The conversation is named by the run's `thread_id`; an
-    agent that runs inside another has a conversation below it. A `scope` may be a function of the run's
+    agent that runs inside another has its own, below that one. A `scope` may be a function of the run's
     config. Put this middleware last, so that no other one changes the request after it.
     """
 
@@ -275,7 +273,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         fields = config.get("configurable", {})
         if "thread_id" not in fields:
             raise InvalidValue('the run has no conversation: give it {"configurable": {"thread_id": …}}')
-        outer, _, _step = str(fields.get("checkpoint_ns", "")).rpartition("|")
+        outer = str(fields.get("checkpoint_ns", "")).rpartition("|")[0]  # the agents around this one
         return self._mirrors.of(str(fields["thread_id"]), *([outer] if outer else []), run=config)
 
     def _fit_options(self, request: ModelRequest[Any]) -> dict[str, Any]:
@@ -290,7 +288,7 @@ class QuireMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _shortened(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> tuple[ToolMessage | Command[Any], list[Note]]:
-        """A result for the state, and the notes that keep the text that was cut out of it."""
+        """A result for the state, and the notes that hold its whole text if it was shortened."""
         name = request.tool_call["name"]
         text = _content_of(result) if isinstance(result, ToolMessage) else None
         if name == READ_BACK["name"] or not isinstance(text, str) or not isinstance(result, ToolMessage):

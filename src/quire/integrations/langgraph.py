@@ -58,6 +58,7 @@ class _Thread:
         self.pieces = Pieces()
         self.rows: dict[Key, _Row] = {}
         self.writes: dict[Key, dict[tuple[str, int], tuple[str, str, int]]] = {}
+        """By checkpoint, then by task and index: the path of the task, the channel, and the piece written."""
         self._lists: dict[Key, int] = {}  # the newest list, by namespace and channel
 
     def apply(self, version: int, body: bytes, note: Mapping[str, Any]) -> None:
@@ -109,7 +110,7 @@ class _Thread:
             key = (key[0], self.rows[key].parent or "")
             yield key
 
-    def note_of(self, keys: set[Key]) -> dict[str, Any]:
+    def restart_note(self, keys: set[Key]) -> dict[str, Any]:
         """The note that starts the thread again with only these checkpoints. Numbers of pieces stay.
 
         If the pieces 0 and 1 belong to the checkpoint a, and only b remains:
@@ -118,21 +119,21 @@ class _Thread:
             rows:   ("", "b", "a", 2, {})
             writes: those of b, and those of checkpoints that are not put yet
         """
-        kept = {key: row for key, row in self.rows.items() if key in keys}
+        rows_by_key = {key: row for key, row in self.rows.items() if key in keys}
         remaining = [key for key in self.writes if key in keys or key not in self.rows]
         writes = [(*key, *task, *fields) for key in remaining for task, fields in self.writes[key].items()]
         needed = {write[-1] for write in writes}
-        for row in kept.values():
+        for row in rows_by_key.values():
             needed.update((row.number, *row.values.values()))
         pieces = self.pieces.erased_except(needed)
-        rows = [(*key, *row) for key, row in kept.items()]
+        rows = [(*key, *row) for key, row in rows_by_key.items()]
         return {"begins": True, "pieces": pieces, "rows": rows, "writes": writes}
 
 
 def _key_of(config: Config) -> tuple[str, str, str | None]:
     """The thread, the namespace and the checkpoint that a config names; the checkpoint may be None."""
-    named = config.get("configurable", {})
-    return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
+    fields = config.get("configurable", {})
+    return str(fields["thread_id"]), fields.get("checkpoint_ns") or "", fields.get("checkpoint_id")
 
 
 def _config(thread_id: str, ns: str, name: str) -> Config:
@@ -194,19 +195,20 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread, or of all threads of the scope, newest first."""
         wanted = (config or {}).get("configurable", {})
-        only, end = wanted.get("checkpoint_id"), (before or {}).get("configurable", {}).get("checkpoint_id")
+        only_id = wanted.get("checkpoint_id")
+        end_id = (before or {}).get("configurable", {}).get("checkpoint_id")
         keys: Sequence[tuple[str, str, str]] = ()  # the id first: checkpoints sort by it
         for thread_id in (str(wanted["thread_id"]),) if wanted else self.store.conversations(self.scope):
             with self._current(thread_id) as thread:
-                of_thread = thread.keys(wanted.get("checkpoint_ns"))
-                keys = *keys, *((name, ns, thread_id) for ns, name in of_thread)
+                thread_keys = thread.keys(wanted.get("checkpoint_ns"))
+                keys = *keys, *((name, ns, thread_id) for ns, name in thread_keys)
         remaining = len(keys) if limit is None else limit
         for name, ns, thread_id in sorted(keys, reverse=True):
-            if remaining > 0 and only in (None, name) and (end is None or name < end):
-                found = self.get_tuple(_config(thread_id, ns, name))
-                if found and all(found.metadata.get(key) == value for key, value in (filter or {}).items()):
+            if remaining > 0 and only_id in (None, name) and (end_id is None or name < end_id):
+                stored = self.get_tuple(_config(thread_id, ns, name))
+                if stored and all(stored.metadata.get(key) == value for key, value in (filter or {}).items()):
                     remaining -= 1
-                    yield found
+                    yield stored
 
     def put(
         self, config: Config, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: Any
@@ -263,7 +265,7 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
             elif strategy == "delete":
                 self.delete_thread(thread_id)
             else:
-                raise InvalidValue("the strategy of prune must be keep_latest or delete")
+                raise InvalidValue(f"prune's strategy must be keep_latest or delete, not {strategy!r}")
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread to one that does not exist yet."""
@@ -312,22 +314,22 @@ class QuireSaver(base.BaseCheckpointSaver[int]):
         """Add a note to the log of a thread, and return its version."""
         while True:
             with suppress(Conflict), self._current(thread_id) as thread:
-                known = len(thread.pieces.all)
+                known_count = len(thread.pieces.all)
                 note = note_for(thread)
-                entry = Entry("checkpoints", _body({"pieces": thread.pieces.all[known:], **note}))
+                entry = Entry("checkpoints", _body({"pieces": thread.pieces.all[known_count:], **note}))
                 version = self.store.append(thread.place, [entry], expected=thread.version)
                 thread.apply(version, entry.body, note)
                 return version
 
     def _retain(self, thread_id: str, is_retained: Callable[[_Thread, Key], bool]) -> None:
-        """Delete all checkpoints of a thread except some, and except the sources of these."""
+        """Delete the checkpoints of a thread, except those that `is_retained` chooses and their sources."""
         with self._current(thread_id) as thread:
             if all(is_retained(thread, key) for key in thread.rows):
                 return
 
         def note(thread: _Thread) -> dict[str, Any]:
             retained = {key for key in thread.rows if is_retained(thread, key)}
-            return thread.note_of(retained.union(*map(thread.sources, retained)) & thread.rows.keys())
+            return thread.restart_note(retained.union(*map(thread.sources, retained)) & thread.rows.keys())
 
         version = self._write(thread_id, note)
         self.store.replace(self._place(thread_id), dict.fromkeys(range(1, version), _body({})))

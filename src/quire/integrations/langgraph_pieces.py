@@ -77,7 +77,7 @@ class Pieces:
         return [*chain.from_iterable(reversed(parts))]
 
     def erased_except(self, numbers: Collection[int]) -> list[Typed | Listed]:
-        """All pieces at their numbers, with values erased except these and the elements of these lists."""
+        """All pieces in order; only values among `numbers`, or in lists among them, are not erased."""
         needed = {*numbers, *chain.from_iterable(map(self.elements, filter(self.is_list, numbers)))}
         return [
             piece if number in needed or self.is_list(number) else ("deleted", str(number).encode())

@@ -86,22 +86,20 @@ class QuireAgent(Agent):
         Calls are recorded before they are run, with the text before them. A spoken answer is recorded with
         the next request: only then does LiveKit know how much of it the user heard.
         """
-        before, items = _split_instructions(chat_ctx)
-        texts = [item.raw_text_content or "" for item in before if isinstance(item, llm.ChatMessage)]
+        head, conversation = _split_instructions(chat_ctx)
+        texts = [item.raw_text_content or "" for item in head if isinstance(item, llm.ChatMessage)]
+        instructions, definitions, model = "\n".join(texts), _definitions(tools), self._model_name()
         shown = await self._mirror.afit(
-            items,
-            instructions="\n".join(texts),
-            tools=_definitions(tools),
-            model=(model := self._model_name()),
+            conversation, instructions=instructions, tools=definitions, model=model
         )
         self.last_context = shown.context
-        view = llm.ChatContext([*before, *shown.messages])
+        view = llm.ChatContext([*head, *shown.messages])
         text = ""
         async for chunk in Agent.default.llm_node(self, view, tools, model_settings):
             if isinstance(chunk, llm.ChatChunk):
                 delta = chunk.delta or llm.ChoiceDelta()
                 text += delta.content or ""
-                items = [
+                items: list[llm.ChatItem] = [
                     llm.FunctionCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
                     for call in delta.tool_calls
                 ]

@@ -26,7 +26,7 @@ try:
     import httpx2
     from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
-    from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool as Offered
+    from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool as ServerTool
 except ModuleNotFoundError as missing:
     raise MissingExtra("mcp", "mcp") from missing
 
@@ -107,21 +107,21 @@ class ToolServer:
         if connection is not None:
             await asyncio.wrap_future(lasting(connection.close()))
 
-    def _tool(self, offered: Offered, name: str, approve: Approve, idempotent: bool, trust: Origin) -> Tool:
+    def _tool(self, tool: ServerTool, name: str, approve: Approve, idempotent: bool, trust: Origin) -> Tool:
         async def call(arguments: dict[str, Any]) -> AsyncIterator[Part]:
-            request = partial(Client.call_tool, name=offered.name, arguments=arguments)
+            request = partial(Client.call_tool, name=tool.name, arguments=arguments)
             for part in _output(await self._request(request, can_repeat=idempotent)):
                 yield part
 
         return Tool(
             call,
             name=name,
-            description=offered.description or offered.title or "",
+            description=tool.description or tool.title or "",
             timeout=self.timeout,
             approve=approve,
             idempotent=idempotent,
             trust=trust,
-            signature=_ServerSignature(call, offered.input_schema),
+            signature=_ServerSignature(call, tool.input_schema),
         )
 
     async def _request(self, request: Callable[[Client], Awaitable[T]], can_repeat: bool) -> T:
@@ -231,8 +231,8 @@ class _ServerSignature(Signature):
         return {"arguments": dict(arguments)}
 
 
-async def _list_tools(client: Client) -> list[Offered]:
-    tools: list[Offered] = []
+async def _list_tools(client: Client) -> list[ServerTool]:
+    tools: list[ServerTool] = []
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")

@@ -186,9 +186,9 @@ class Mirror(Generic[M]):
         with self._lock:
             self._set_messages(messages)
             self.session.refresh()
-            known, removed = self._compare()
+            known_count, removed = self._compare()
             self._hide(removed)  # except the user's last message, which must stay until there is another
-            new = self._items_from(known)
+            new = self._items_from(known_count)
             try:
                 if new:
                     self.session.append(*new, expected=self.session.version)
@@ -237,7 +237,7 @@ class Mirror(Generic[M]):
             return None
 
     def _resume(self, call: ToolCall) -> str | None:
-        """Answer a call that began before, unless it was paused: then take the pause back."""
+        """Return the answer to a call that began before; if it was paused, end the pause and return None."""
         notes = self.session.view(_PAUSED) if _PAUSED in self.session.transcripts else ()
         pauses = [note for note in notes if isinstance(note, Note) and note.key == call.id]
         if not pauses:
@@ -277,22 +277,23 @@ class Mirror(Generic[M]):
 
     def _compare(self) -> tuple[int, list[Item]]:
         """How many messages of the list are recorded, and the recorded items that are not in the list."""
-        view, known = self.session.view(), 0
-        removed: list[int] = []  # positions
+        view, known_count = self.session.view(), 0
+        removed_positions: list[int] = []
         for position, item, mark in _marked(view):
             if self._is_current(mark.message, mark.digest) and not (
                 is_user_message(item) and self._is_after_hidden(view, position, mark.message)
             ):
-                known = mark.message + 1
+                known_count = mark.message + 1
                 break
-            removed.append(position)
-        if not removed:
-            return known, []
-        # A group can only be hidden whole. Messages that have other items of it are recorded again.
-        start = min(map(view.log.head, removed))
+            removed_positions.append(position)
+        if not removed_positions:
+            return known_count, []
+        # A group can only be hidden whole. Messages with other items of such a group are recorded again.
+        start = min(map(view.log.head, removed_positions))
         for _, _, mark in takewhile(lambda row: row[0] >= start, _marked(view)):
-            known = min(known, mark.message)
-        return known, [item for _, item, _ in takewhile(lambda row: row[2].message >= known, _marked(view))]
+            known_count = min(known_count, mark.message)
+        rows = takewhile(lambda row: row[2].message >= known_count, _marked(view))
+        return known_count, [item for _, item, _ in rows]
 
     def _is_current(self, number: int, digest: str) -> bool:
         """Whether a message of the list has this number and digest."""
@@ -328,9 +329,9 @@ class Mirror(Generic[M]):
             fates = self._fates(items)  # an older summary may be in force again: undo it as well
         last = next(filter(is_user_message, reversed(self.session.view())), None)
         last_id = last.id if last else None
-        can_hide = [id for id, fate in fates.items() if fate.state not in ("pinned", "hidden")]
-        if hidden := [id for id in can_hide if id != last_id]:
-            self.session.hide(*hidden)
+        shown = [id for id, fate in fates.items() if fate.state not in ("pinned", "hidden")]
+        if ids := [id for id in shown if id != last_id]:
+            self.session.hide(*ids)
 
     def _fates(self, items: Sequence[Item]) -> dict[str, Fate]:
         view = self.session.view()
@@ -345,7 +346,7 @@ class Mirror(Generic[M]):
             if not isinstance(item, Unknown)
         ]
 
-    # Showing a view of it
+    # Showing what fits
 
     def _template_with(self, instructions: str | None) -> Template:
         """The template with the framework's instructions, so that they are counted; `_show` omits them."""
@@ -491,8 +492,8 @@ class Mirrors(Generic[M]):
     def of(self, *names: str, run: Any = None, scope: str | None = None) -> Mirror[M]:
         """The mirror of a conversation, named by its path: `of("a")`, or `of("a", "b")` for `b` below `a`.
 
-        A slash in a name is escaped. If the scope of the mirrors is a function, it is called with `run`,
-        which is what the framework knows of a run; `scope` replaces it.
+        A slash in a name is escaped. If the scope of the mirrors is a function, it is called with `run`: what
+        the framework knows of a run. If `scope` is set, it is used instead of theirs.
         """
         chosen = self._scope if scope is None else scope
         if callable(chosen):

@@ -93,7 +93,7 @@ class QuireSession(RunHooks[Any]):
         self._mirror_by_agent: dict[str, Mirror[Json]] = {}  # where each agent's last request was fitted
         self._items: list[Json] = []
         self._items_state: list[object] = []  # the state of the log from which `_items` was read
-        self._saved = 0  # how many of the items are saved; the rest are unsaved
+        self._saved_count = 0  # how many of the items are saved; the rest are unsaved
         self._replies: list[Json] = []  # unsaved replies that the hooks recorded in this run
         self._orphans: list[Json] = []  # unsaved replies that the hooks recorded in runs that failed
         self._popped_ids: list[str] = []  # of popped items that cannot be hidden yet
@@ -155,19 +155,19 @@ class QuireSession(RunHooks[Any]):
         items = items if any(map(id_of, items)) else []
 
         def record() -> None:
-            mirror, known = self._mirror_by_agent[agent.name], self._current_items()
+            mirror, items_before = self._mirror_by_agent[agent.name], self._current_items()
             mirror.record(items, _usage(response), model=self._model_of(agent))
             if mirror is self._main:
                 self._replies += items
-                self._set_items([*known, *items], self._saved)
+                self._set_items([*items_before, *items], self._saved_count)
 
         if agent.name in self._mirror_by_agent:
             await self._do(record)
 
     def _model_of(self, agent: Agent[Any]) -> str | None:
-        """The name of the model that is asked, except that a filter cannot know `RunConfig(model=…)`."""
-        of_template = self._mirrors.template.model if self._mirrors.template else None
-        model = of_template or (get_default_model() if agent.model is None else agent.model)
+        """The name of the model that is asked. `RunConfig(model=…)` is not known to a filter."""
+        template_model = self._mirrors.template.model if self._mirrors.template else None
+        model = template_model or (get_default_model() if agent.model is None else agent.model)
         name = model if isinstance(model, str) else getattr(model, "model", None)
         return name if isinstance(name, str) else None
 
@@ -192,7 +192,7 @@ class QuireSession(RunHooks[Any]):
             self._mirror_by_agent[agent] = self._mirrors.of(self.session_id, agent)
             return self._mirror_by_agent[agent], sent
         self._main.follow(items)
-        self._set_items(items, self._saved)
+        self._set_items(items, self._saved_count)
         self._mirror_by_agent[agent] = self._main
         return self._main, items
 
@@ -202,7 +202,8 @@ class QuireSession(RunHooks[Any]):
         The runner omits calls without a result, and the reasoning before them. They are put back, and each
         such call is sent with a result that says that it has none.
         """
-        items, saved, expected, is_omitted = self._current_items(), self._saved, list[Json](), False
+        items, saved_count = self._current_items(), self._saved_count
+        expected, is_omitted = list[Json](), False
         answered = {None, *map(id_of, self._replies), *(item.get("call_id") for item in sent)}
         answered.update(id_of(item, "_output") for item in items)
         for item in reversed(items):
@@ -210,19 +211,22 @@ class QuireSession(RunHooks[Any]):
             expected += [] if is_omitted else [item]
         if sent[: len(expected)] == expected[::-1]:
             return [*items, *sent[len(expected) :]]
+        if sent[:saved_count] != items[:saved_count]:
+            return None
+        # The SDK may have changed the ids and statuses of unsaved items.
         is_alike = [*map(_bare, sent[: len(items)])] == [*map(_bare, items)]
-        return [*items[:saved], *sent[saved:]] if is_alike and sent[:saved] == items[:saved] else None
+        return [*items[:saved_count], *sent[saved_count:]] if is_alike else None
 
     # The list of items
 
     def _add(self, added: list[Json]) -> None:
         """Save items in place of the unsaved ones that are the same. Orphans of a failed run stay."""
-        items, saved, bare = self._current_items(), self._saved, [_bare(item) for item in added]
-        unsaved = items[saved:]
+        items, bare = self._current_items(), [_bare(item) for item in added]
+        saved, unsaved = items[: self._saved_count], items[self._saved_count :]
         first = next((number for number, item in enumerate(unsaved) if _bare(item) in bare), len(unsaved))
         before = [item for item in unsaved[:first] if item in self._orphans]
         after = [item for item in unsaved[first:] if item in self._replies and _bare(item) not in bare]
-        self._follow([*items[:saved], *before, *added, *after], len(after))
+        self._follow([*saved, *before, *added, *after], len(after))
 
     def _begin(self) -> list[Json]:
         """The items with which a run begins. Unsaved replies of earlier runs become orphans."""
@@ -244,7 +248,7 @@ class QuireSession(RunHooks[Any]):
                 last = cast(Note, self.conversation.view(POPPED).recorded()[-1])
                 self._popped_ids = list(last.content["gone"])
             items = [self._codec.native(item) for item in self._recorded() if item.id not in self._popped_ids]
-            self._set_items(items, max(len(items) - len(self._items) + self._saved, 0))
+            self._set_items(items, max(len(items) - (len(self._items) - self._saved_count), 0))
         return self._items
 
     def _recorded(self) -> list[Item]:
@@ -271,8 +275,8 @@ class QuireSession(RunHooks[Any]):
         self._orphans, self._replies = [], self._replies if unsaved else []
         self._set_items(items, len(items) - unsaved)
 
-    def _set_items(self, items: list[Json], saved: int) -> None:
-        self._items, self._saved, self._items_state = items, saved, self._log_state()
+    def _set_items(self, items: list[Json], saved_count: int) -> None:
+        self._items, self._saved_count, self._items_state = items, saved_count, self._log_state()
 
     def _log_state(self) -> list[object]:
         """A value that differs after anything was recorded in the log or erased from it."""

@@ -45,15 +45,15 @@ class ItemCodec:
         text = json.dumps(message)
         if text == json.dumps(_plain(item)):
             return [item]
-        for number, long in enumerate(_long_texts(item)):
-            text = text.replace(long, f"§{number}§")  # json.dumps writes ASCII: it never writes a §
+        for number, long_text in enumerate(_long_texts(item)):
+            text = text.replace(long_text, f"§{number}§")  # json.dumps writes ASCII: it never writes a §
         return [replace(item, extras={NATIVE: text})]
 
     def native(self, item: Item) -> Json:
         """The native item that an item was read from."""
         text: str = item.extras.get(NATIVE, "")
-        for number, long in enumerate(_long_texts(item) if "§" in text else ()):
-            text = text.replace(f"§{number}§", long)
+        for number, long_text in enumerate(_long_texts(item) if "§" in text else ()):
+            text = text.replace(f"§{number}§", long_text)
         native: Json = json.loads(text) if text else _plain(item)
         if isinstance(item, ToolCall):
             self._calls[item.call_id] = native["type"], item.name

@@ -136,7 +136,7 @@ class _Spans:
             done = yield
             if self._has_content:
                 span.set_attribute("gen_ai.tool.call.arguments", event.arguments)
-            _fail(span, "refused" if done is None else done.fault)  # None: it was forgotten meanwhile
+            _fail(span, "refused" if done is None else done.fault)  # None: the call was forgotten
             if done is not None and self._has_content:
                 span.set_attribute("gen_ai.tool.call.result", _result(done.result))
 

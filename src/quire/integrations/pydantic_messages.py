@@ -45,13 +45,13 @@ except ImportError as missing:
 PROVIDER = "pydantic-ai"
 """The provider of state that only Pydantic AI reads, and the key of `extras` for the JSON of a message."""
 
-_HELD = "quire.item"
-"""The key of a reference to an item's content, in the JSON of a message: `{"quire.item": [number, what]}`.
+_REFERENCE = "quire.item"
+"""The key of a reference to an item's content, in the JSON of a message: `{"quire.item": [number, piece]}`.
 
-`what` is None for the text, a number for a part, `_JSON` for the text as JSON, `_STATE` for the state.
+`piece` is None for the text, a number for a part, `_JSON` for the text as JSON, `_STATE` for the state.
 """
 
-Seen = Message | Reasoning | ToolCall | ToolResult
+VisibleItem = Message | Reasoning | ToolCall | ToolResult
 _adapter = native.ModelMessagesTypeAdapter
 _JSON, _STATE = "json", "state"
 
@@ -95,10 +95,8 @@ class PydanticCodec:
     def identity(self, message: native.ModelMessage) -> Any:
         """The parts of the message that a model sees."""
         items = [item for part in message.parts if (item := _item_of(_plain(part), message)) is not None]
-        return [
-            message.kind,
-            msgspec.to_builtins([with_fields(one, id="_", created_at=0.0) for one in items]),
-        ]
+        plain_items = [with_fields(item, id="_", created_at=0.0) for item in items]
+        return [message.kind, msgspec.to_builtins(plain_items)]
 
 
 def recorded_messages(items: Iterable[Item]) -> list[native.ModelMessage]:
@@ -128,31 +126,32 @@ def _dumped(message: native.ModelMessage, parts: list[Any]) -> Any:
     return _adapter.dump_python([replace(cast(Any, message), parts=parts)], mode="json", fallback=str)[0]
 
 
-def _without_content(part: Any, item: Seen, number: int) -> Any:
+def _without_content(part: Any, item: VisibleItem, number: int) -> Any:
     """The JSON of a part, with references in place of the content that an item holds."""
     if isinstance(item, Reasoning) and part["part_kind"] != "thinking":
-        return {_HELD: [number, _STATE]}
+        return {_REFERENCE: [number, _STATE]}
     if isinstance(item, ToolCall):
-        return {**part, "args": {_HELD: [number, None]}}
-    content, held = part.get("content"), item.text if isinstance(item, Reasoning) else item.content
-    if isinstance(held, str):
-        if content == held:
-            return {**part, "content": {_HELD: [number, None]}}
-        is_json = isinstance(item, ToolResult) and _is_json_of(held, content)
-        return {**part, "content": {_HELD: [number, _JSON]}} if is_json else part
+        return {**part, "args": {_REFERENCE: [number, None]}}
+    content = part.get("content")
+    item_content = item.text if isinstance(item, Reasoning) else item.content
+    if isinstance(item_content, str):
+        if content == item_content:
+            return {**part, "content": {_REFERENCE: [number, None]}}
+        is_json = isinstance(item, ToolResult) and _is_json_of(item_content, content)
+        return {**part, "content": {_REFERENCE: [number, _JSON]}} if is_json else part
     if not isinstance(content, list):
         return {**part, "content": _piece_without_content(content, number, count())}
-    places, pieces = count(), cast("Any", content)
-    return {**part, "content": [_piece_without_content(piece, number, places) for piece in pieces]}
+    part_numbers, pieces = count(), cast("Any", content)
+    return {**part, "content": [_piece_without_content(piece, number, part_numbers) for piece in pieces]}
 
 
-def _piece_without_content(piece: Any, number: int, places: Iterator[int]) -> Any:
+def _piece_without_content(piece: Any, number: int, part_numbers: Iterator[int]) -> Any:
     if isinstance(piece, str):
-        return {_HELD: [number, next(places)]}
+        return {_REFERENCE: [number, next(part_numbers)]}
     if piece["kind"] == "cache-point":
         return piece
-    place, field = next(places), {"binary": "data", "text-content": "content"}.get(piece["kind"])
-    return piece if field is None else {**piece, field: {_HELD: [number, place]}}
+    part_number, field = next(part_numbers), {"binary": "data", "text-content": "content"}.get(piece["kind"])
+    return piece if field is None else {**piece, field: {_REFERENCE: [number, part_number]}}
 
 
 def _is_json_of(text: str, value: Any) -> bool:
@@ -169,15 +168,15 @@ def _filled(value: Any, items: Sequence[Any]) -> Any:
     if type(value) is not dict:
         return value
     fields = cast("Any", value)
-    if _HELD not in fields:
+    if _REFERENCE not in fields:
         return {key: _filled(inner, items) for key, inner in fields.items()}
-    number, what = fields[_HELD]
+    number, piece = fields[_REFERENCE]
     item = items[number]
-    if what is None:
+    if piece is None:
         return item.arguments if isinstance(item, ToolCall) else item.text
-    if what in (_STATE, _JSON):
-        return json.loads(item.state.data if what == _STATE else item.text)
-    part = item.parts[what]
+    if piece in (_STATE, _JSON):
+        return json.loads(item.state.data if piece == _STATE else item.text)
+    part = item.parts[piece]
     return part if isinstance(part, str) else base64_of(part.data)
 
 
@@ -196,7 +195,7 @@ def _plain(part: Any) -> Any:
     return part
 
 
-def _item_of(part: Any, message: native.ModelMessage) -> Seen | None:
+def _item_of(part: Any, message: native.ModelMessage) -> VisibleItem | None:
     """The item of a part, or `None` for a part that a model does not see."""
     state = Opaque(PROVIDER, getattr(message, "model_name", None) or "")
     match part:

@@ -79,7 +79,7 @@ class QuireConversationStore(ConversationStore):
         return (await self._do(self._conversations.history, entry_id, 1))[0]
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to one, or the last `limit` of them; one read per conversation that has some."""
+        """The entries up to `head_id`, or the last `limit` of them; usually one read per conversation."""
         return [] if head_id is None else await self._do(self._conversations.history, head_id, limit)
 
     async def _do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -87,7 +87,7 @@ class QuireConversationStore(ConversationStore):
         return work(*args, **kwargs) if is_quick else await STORE.do(work, *args, **kwargs)
 
 
-class _At(NamedTuple):
+class _Position(NamedTuple):
     """The position of an entry in the store."""
 
     conversation: str
@@ -95,7 +95,7 @@ class _At(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The state of a conversation, as its last stored entry has it.
+    """The state of a conversation. Its last stored entry holds it.
 
     A fork shares entries of another conversation. For that, both hold the same token. The entries of a
     conversation are not erased as long as it holds tokens of forks.
@@ -103,7 +103,7 @@ class _State(NamedTuple):
 
     version: int = 0
     record: ConversationRecord | None = None
-    tips: Mapping[str, _At] = NOTHING
+    tips: Mapping[str, _Position] = NOTHING
     """The positions of the head and of the last entries of branches, by their ids."""
 
     uses: Mapping[str, str] = NOTHING
@@ -131,13 +131,13 @@ class _Conversations:
     def __init__(self, store: Store, scope: str) -> None:
         self.store = store
         self._scope = scope
-        self._cache: dict[str, _At] = {}  # positions of entries, by their ids
+        self._cache: dict[str, _Position] = {}  # positions of entries, by their ids
         self._cache_lock = Lock()
 
     # Records
 
     def state(self, conversation: str) -> _State:
-        """The state of a conversation. A deletion that a killed process did not finish is finished."""
+        """The state of a conversation. If a killed process left a deletion unfinished, it is finished now."""
         state = self._stored_state(conversation)
         if state.is_deleted and not state.is_erased:
             self._erase(conversation, state)
@@ -154,27 +154,27 @@ class _Conversations:
     ) -> None:
         """Append entries and a record, if the last record has the expected revision."""
         conversation, tokens = record.conversation_id, dict[str, str]()
-        ends = [entry_id for entry_id in (record.head_id, *record.branches) if entry_id is not None]
+        tip_ids = [entry_id for entry_id in (record.head_id, *record.branches) if entry_id is not None]
         parents = [entry.parent_id for entry in entries if entry.parent_id is not None]
         while True:
             state = self.state(conversation)
             if state.revision != expected:
                 raise ConversationConflict(conversation)
             numbered = enumerate(entries, state.version + 1)
-            new = {entry.id: _At(conversation, version) for version, entry in numbered}
-            places = {**state.tips, **new}
+            new = {entry.id: _Position(conversation, version) for version, entry in numbered}
+            positions = {**state.tips, **new}
             try:
-                places.update((id, self._find(id)) for id in [*ends, *parents] if id not in places)
+                positions.update((id, self._find(id)) for id in [*tip_ids, *parents] if id not in positions)
             except UnknownId:
                 raise ConversationConflict(conversation) from None
-            others = {at.conversation for at in places.values()} - {conversation, *state.uses, *tokens}
+            others = {end.conversation for end in positions.values()} - {conversation, *state.uses, *tokens}
             if others:  # first protect the shared entries from deletion, then find them again
                 tokens.update((other, self._share(other, conversation)) for other in others)
                 continue
-            tips = {entry_id: places[entry_id] for entry_id in ends}
-            after = state._replace(record=record, tips=tips, uses={**state.uses, **tokens})
-            notes = [_note_of(entry, places.get(entry.parent_id or "")) for entry in entries]
-            if self._append(conversation, after, notes):
+            tips = {entry_id: positions[entry_id] for entry_id in tip_ids}
+            new_state = state._replace(record=record, tips=tips, uses={**state.uses, **tokens})
+            notes = [_note_of(entry, positions.get(entry.parent_id or "")) for entry in entries]
+            if self._append(conversation, new_state, notes):
                 self._remember(new)
                 return
 
@@ -186,14 +186,14 @@ class _Conversations:
         if content is None:
             return _State(version)
         record = None if content["record"] is None else _records.validate_json(content["record"])
-        tips = {entry_id: _At(*at) for entry_id, at in content["tips"].items()}
+        tips = {entry_id: _Position(*fields) for entry_id, fields in content["tips"].items()}
         self._remember(tips)
         return _State(version, record, tips, content["uses"], tuple(content["users"]), is_erased=False)
 
     def _append(self, conversation: str, state: _State, notes: Sequence[Note] = ()) -> bool:
         """Append notes and a changed state; False if another process has written meanwhile."""
         record = None if state.record is None else _records.dump_json(state.record).decode()
-        tips = {entry_id: list(at) for entry_id, at in state.tips.items()}
+        tips = {entry_id: list(position) for entry_id, position in state.tips.items()}
         last = Note({"record": record, "tips": tips, "uses": dict(state.uses), "users": list(state.users)})
         rows = [Entry(MESSAGES, JSON.encode_item(note)) for note in notes]
         rows.append(Entry(RECORD, JSON.encode_item(last)))
@@ -238,18 +238,18 @@ class _Conversations:
     def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
         """The entries up to one, the oldest first."""
         history, limit = list[Note](), sys.maxsize if limit is None else limit
-        notes: dict[_At, Note] = {}
-        at: _At | None = self._find(head_id)
-        while at is not None and len(history) < limit:
-            if at not in notes:
+        notes: dict[_Position, Note] = {}
+        position: _Position | None = self._find(head_id)
+        while position is not None and (missing_count := limit - len(history)) > 0:
+            if position not in notes:
                 # Usually there is at most one record between two entries of a history.
-                notes = self._entries(at.conversation, after=at.version - 2 * (limit - len(history)))
+                notes = self._entries(position.conversation, after=position.version - 2 * missing_count)
                 self._remember({note.id: place for place, note in notes.items()})
-            if at not in notes:
+            if position not in notes:
                 raise UnknownId(f"an entry of the history of {cut(head_id)!r} is no longer in the store")
-            history.append(notes[at])
-            above = notes[at].content["above"]
-            at = None if above is None else _At(*above)
+            history.append(notes[position])
+            above = notes[position].content["above"]
+            position = None if above is None else _Position(*above)
         history.reverse()
         texts = [note.content["message"] for note in history]
         messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
@@ -258,7 +258,7 @@ class _Conversations:
             for note, message in zip(history, messages, strict=True)
         ]
 
-    def _find(self, entry_id: str) -> _At:
+    def _find(self, entry_id: str) -> _Position:
         """The position of an entry. If it is not at its cached position, all conversations are searched."""
         cached = self._cache.get(entry_id)
         if cached is not None:
@@ -267,22 +267,22 @@ class _Conversations:
             if note.id == entry_id and note.content is not None:
                 return cached
         for conversation in self.store.conversations(self._scope):
-            for at, note in self._entries(conversation).items():
+            for position, note in self._entries(conversation).items():
                 if note.id == entry_id:
-                    return at
+                    return position
         raise UnknownId(f"no entry {cut(entry_id)!r} is in the store")
 
-    def _entries(self, conversation: str, after: int = 0) -> dict[_At, Note]:
+    def _entries(self, conversation: str, after: int = 0) -> dict[_Position, Note]:
         """The messages that a conversation has stored after a version, without erased ones."""
         place = self._place(conversation)
         stored = [entry for entry in self.store.read(place, after=max(after, 0)) if entry.stream == MESSAGES]
         notes = _notes(place, stored).items()
-        return {_At(conversation, version): note for version, note in notes if note.content is not None}
+        return {_Position(conversation, version): note for version, note in notes if note.content is not None}
 
-    def _remember(self, places: Mapping[str, _At]) -> None:
+    def _remember(self, positions: Mapping[str, _Position]) -> None:
         """Cache the positions of entries, by their ids; the oldest are dropped."""
         with self._cache_lock:
-            self._cache |= places
+            self._cache |= positions
             while len(self._cache) > _MAX_CACHED:
                 del self._cache[next(iter(self._cache))]
 
@@ -290,7 +290,7 @@ class _Conversations:
         return Place(self._scope, conversation)
 
 
-def _note_of(entry: ConversationEntry, above: _At | None) -> Note:
+def _note_of(entry: ConversationEntry, above: _Position | None) -> Note:
     message = ModelMessagesTypeAdapter.dump_json([entry.message]).decode()[1:-1]
     return Note({"message": message, "parent": entry.parent_id, "above": above and list(above)}, id=entry.id)
 

@@ -34,7 +34,7 @@ try:
     from strands.interrupt import InterruptException
     from strands.middleware import ExecuteToolContext, ExecuteToolStage, InvokeModelContext, InvokeModelStage
     from strands.tools import tool
-    from strands.types.content import Message as Said
+    from strands.types.content import Message as StrandsMessage
     from strands.types.events import ModelStopReason, ToolResultEvent
 except ImportError:
     raise MissingExtra("Strands Agents", "strands") from None
@@ -132,7 +132,7 @@ class QuireConversationManager(ConversationManager):  # type: ignore[misc]
             await asyncio.to_thread(mirror.pause, call_id)
             raise
 
-    def _mirror(self) -> Mirror[Said]:
+    def _mirror(self) -> Mirror[StrandsMessage]:
         if self._agent_id is None:
             raise RuntimeError("the manager has no agent yet: make one with Agent(conversation_manager=…)")
         return self._mirrors.of(self._session_id, self._agent_id)
@@ -160,9 +160,9 @@ def _usage(usage: Any) -> Usage | None:
     return Usage(input=max(int(usage["totalTokens"]) - output, sum(cached.values())), output=output, **cached)
 
 
-def _alternating(messages: Sequence[Said]) -> list[Said]:
+def _alternating(messages: Sequence[StrandsMessage]) -> list[StrandsMessage]:
     """Messages with neighbours of one role merged, as Bedrock requires; results come first in each."""
-    merged: list[Said] = []
+    merged: list[StrandsMessage] = []
     for role, run in groupby(messages, lambda message: message["role"]):
         group = list(run)
         if len(group) > 1:
@@ -178,17 +178,17 @@ class _Codec:
     def __init__(self) -> None:
         self._tool_names: dict[str, str] = {}  # by call id
 
-    def add_tool_names(self, messages: Sequence[Said]) -> None:
+    def add_tool_names(self, messages: Sequence[StrandsMessage]) -> None:
         """Remember the names of the tools that messages call: a result does not name its tool."""
         blocks = [block for message in messages for block in message["content"]]
         calls = [block["toolUse"] for block in blocks if "toolUse" in block]
         self._tool_names |= {call["toolUseId"]: call["name"] for call in calls}
 
-    def identity(self, message: Said) -> Any:
+    def identity(self, message: StrandsMessage) -> Any:
         """What a message says, without the id and the metadata that are added later."""
         return [message["role"], message["content"]]
 
-    def read(self, message: Said) -> Sequence[Item]:
+    def read(self, message: StrandsMessage) -> Sequence[Item]:
         """Return the items of a message."""
         items: list[Item] = []
         for is_part, run in groupby(message["content"], _is_part):
@@ -211,11 +211,12 @@ class _Codec:
         name = self._tool_names.get(result["toolUseId"], "tool")
         return ToolResult(result["toolUseId"], name, content, result.get("status") == "error")
 
-    def write(self, items: Sequence[Item], origin: Said | None) -> Said:
+    def write(self, items: Sequence[Item], origin: StrandsMessage | None) -> StrandsMessage:
         """Return a message, or a copy of the origin with other content."""
         thoughts = (block for block in (origin["content"] if origin else ()) if "reasoningContent" in block)
         blocks = [block for item in items for block in _blocks(item, thoughts)]
-        return cast(Said, {"role": "assistant" if is_output(items[0]) else "user", "content": blocks})
+        role = "assistant" if is_output(items[0]) else "user"
+        return cast(StrandsMessage, {"role": role, "content": blocks})
 
 
 def _is_part(block: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Unpack, cast
 from quire.errors import Conflict, MissingExtra
 from quire.integrations.mirror import escaped
 from quire.items import Note
-from quire.session import Session as Kept
+from quire.session import Session as QuireSession
 from quire.session.session import Options
 from quire.stores import Store
 
@@ -29,7 +29,7 @@ _MESSAGES = "strands/"
 """The prefix of transcripts with the messages of an agent, such as `strands/writer`."""
 
 _MAX_OPEN = 100
-"""How many sessions are kept open."""
+"""How many sessions stay open."""
 
 
 class QuireSessionManager(RepositorySessionManager):  # type: ignore[misc]
@@ -58,10 +58,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         self, store: str | Path | Store = "quire.db", *, scope: str = "", **options: Unpack[Options]
     ) -> None:
         """The options are those of `Session.open`."""
-        opened = Store.open(store)
-        self._log = lru_cache(_MAX_OPEN)(
-            lambda name: _Log(Kept.open(scope=scope, conversation=escaped(name), store=opened, **options))
-        )
+        self._store, self._scope, self._options = Store.open(store), scope, options
+        self._log = lru_cache(_MAX_OPEN)(self._open)
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Begin a session."""
@@ -70,8 +68,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
         """Return a session; None if there is none."""
-        found = self._find(session_id, "session")
-        return found and Session.from_dict(found)
+        fields = self._find(session_id, "session")
+        return fields and Session.from_dict(fields)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         """Add an agent to a session."""
@@ -80,8 +78,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
         """Return an agent of a session; None if there is none."""
-        found = self._find(session_id, f"agent {agent_id}")
-        return found and SessionAgent.from_dict(found)
+        fields = self._find(session_id, f"agent {agent_id}")
+        return fields and SessionAgent.from_dict(fields)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         """Record the new state of an agent."""
@@ -108,8 +106,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
     ) -> SessionMessage | None:
         """Return a message of an agent; None if there is none."""
-        found = self._log(session_id).find(_MESSAGES + agent_id, message_id)
-        return found and SessionMessage.from_dict(found)
+        fields = self._log(session_id).find(_MESSAGES + agent_id, message_id)
+        return fields and SessionMessage.from_dict(fields)
 
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
@@ -125,8 +123,8 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """Return the messages of an agent in order: at most `limit`, from number `offset` on."""
-        found = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
-        return [SessionMessage.from_dict(body) for body in found[:limit]]
+        rows = self._log(session_id).all(_MESSAGES + agent_id)[offset:]
+        return [SessionMessage.from_dict(fields) for fields in rows[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Record the state of a group of agents."""
@@ -142,6 +140,10 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         self._require(session_id, f"agents {multi_agent.id}")
         self._record(session_id, f"agents {multi_agent.id}", multi_agent.serialize_state())
 
+    def _open(self, session_id: str) -> "_Log":
+        name, options = escaped(session_id), self._options
+        return _Log(QuireSession.open(scope=self._scope, conversation=name, store=self._store, **options))
+
     def _record(self, session_id: str, name: str, body: dict[str, Any], *, is_new: bool = False) -> None:
         if is_new and self._find(session_id, name) is not None:
             raise SessionException(f"session {session_id} has the record {name!r} already")
@@ -151,10 +153,10 @@ class QuireSessionRepository(SessionRepository):  # type: ignore[misc]
         return self._log(session_id).find(_RECORDS, name)
 
     def _require(self, session_id: str, name: str) -> Any:
-        found = self._find(session_id, name)
-        if found is None:
+        fields = self._find(session_id, name)
+        if fields is None:
             raise SessionException(f"session {session_id} has no record {name!r}")
-        return found
+        return fields
 
 
 class _Log:
@@ -163,7 +165,7 @@ class _Log:
     It caches positions and no content, so that content that was forgotten cannot be returned.
     """
 
-    def __init__(self, session: Kept) -> None:
+    def __init__(self, session: QuireSession) -> None:
         self.session = session
         self._ends: dict[str, int] = {}  # up to which position each transcript was read
         self._positions: dict[str, dict[str | int, int]] = {}  # by transcript, and name or number

@@ -87,13 +87,13 @@ class Retries(msgspec.Struct, metaclass=OptionsMeta, frozen=True, kw_only=True):
         """The retries for an argument `retries`, which may be a number."""
         return retries if isinstance(retries, Retries) else cls(times=whole(retries, "retries", least=0))
 
-    def wait(self, tried: int, after: float | None) -> float | None:
-        """Seconds to wait after `tried` tries; None for no retry. The service asks to wait for `after`."""
-        if tried > self.times or (after is not None and after > self.longest):
+    def wait(self, try_count: int, after: float | None) -> float | None:
+        """Seconds to wait for the next try; None for no retry. `after` is what the service asks to wait."""
+        if try_count > self.times or (after is not None and after > self.longest):
             return None
         if after is not None:
             return after
-        return min(self.first * 2.0 ** (tried - 1), self.longest) * random.uniform(0.5, 1.0)
+        return min(self.first * 2.0 ** (try_count - 1), self.longest) * random.uniform(0.5, 1.0)
 
 
 class Endpoint(NamedTuple):
@@ -118,11 +118,11 @@ class _Call:
     def __init__(self, limits: Mapping[str, float | None], *, stream: bool) -> None:
         self.limits = limits
         self.is_stream = stream
-        self.opened: list[Any] = []
+        self.responses: list[Any] = []
 
     async def check(self, response: Any) -> None:
         """Read a response that is not a stream; raise `NoAnswer` if it is not an answer."""
-        self.opened.append(response)
+        self.responses.append(response)
         kind = response.headers.get("content-type", "").lower()
         if not response.is_success or not any(word in kind for word in ("json", "html", "text/plain")):
             return
@@ -200,8 +200,8 @@ class Client(ABC):
             raise MissingExtra(f"the client {extra!r}", extra) from fault
         self.http: Any = None
         client: Any = self._connected() if endpoint.client is None else endpoint.client
-        can_retry = hasattr(client, "with_options")
-        self.client: Any = client.with_options(max_retries=0) if can_retry else client
+        has_options = hasattr(client, "with_options")
+        self.client: Any = client.with_options(max_retries=0) if has_options else client
 
     def key(self) -> str | None:
         """The key to send; None leaves it to the SDK, which knows the variables of its own service.
@@ -243,8 +243,8 @@ class Client(ABC):
                     yield event
         finally:
             # Google's SDK nests generators, and the outer one does not close the inner ones.
-            for opened in call.opened:
-                await opened.aclose()
+            for inner_response in call.responses:
+                await inner_response.aclose()
             close = getattr(response, "aclose", None) or getattr(response, "close", None)
             if stream and close is not None:
                 await close()
@@ -270,10 +270,10 @@ class _StainlessClient(Client):
 
     def _connected(self) -> Any:
         self.http, endpoint = _http_client(), self.endpoint
-        where: _Json = {"base_url": endpoint.base_url} if endpoint.base_url else {}
+        address: _Json = {"base_url": endpoint.base_url} if endpoint.base_url else {}
         error: type[Exception] = getattr(self.sdk, f"{self.kind.removeprefix('Async')}Error")
         try:
-            return getattr(self.sdk, self.kind)(api_key=self.key(), http_client=self.http, **where)
+            return getattr(self.sdk, self.kind)(api_key=self.key(), http_client=self.http, **address)
         except error as fault:
             raise self.no_key() from fault
 
@@ -350,7 +350,7 @@ CLIENTS: dict[str, Callable[[Endpoint], Client]] = {
 async def answer_deltas(
     connect: Callable[[], Awaitable[Client]],
     request: _Json,
-    plain: Callable[[], _Json | None],
+    without_schema: Callable[[], _Json | None],
     reader: AnswerReader,
     retries: Retries,
     total: float | None,
@@ -358,12 +358,12 @@ async def answer_deltas(
 ) -> AsyncGenerator[Delta, None]:
     """Send a request and read its answer; retry if it fails before the first delta.
 
-    If the service refuses the schema of the answer, the `plain` request without it is sent, if there is one.
-    `total` is the timeout in seconds. A request is announced once, even if it is retried.
+    If the service refuses the schema of the answer, the request that `without_schema` returns is sent, unless
+    it is None. `total` is the timeout in seconds. A request is announced once, even if it is retried.
     """
     client = await connect()
-    until = None if total is None else asyncio.get_running_loop().time() + total
-    tried, announced = 1, None
+    deadline = None if total is None else asyncio.get_running_loop().time() + total
+    try_count, announced = 1, None
     while True:
         arguments = client.arguments(request, stream=reader.is_stream)
         if request is not announced:
@@ -372,7 +372,7 @@ async def answer_deltas(
         fault: Exception | None = None
         try:
             async with aclosing(client.events(arguments, stream=reader.is_stream)) as events:
-                while (event := await _next(events, until)) is not None:
+                while (event := await _next(events, deadline)) is not None:
                     for delta in reader.feed(event):
                         yield delta
             failure = reader.failure()
@@ -382,18 +382,19 @@ async def answer_deltas(
             fault, failure = raised, client.explain(raised)
         if failure is None:
             return
-        if failure.of_schema and not reader.has_begun() and (other := plain()) is not None:
+        can_repeat = not reader.has_begun()
+        plain_request = without_schema() if failure.is_of_schema and can_repeat else None
+        if plain_request is not None:
             _note_retry(failure)
-            request = other
+            request = plain_request
             reader.start_again()
             continue
-        can_retry = failure.retry and not reader.has_begun()
-        wait = retries.wait(tried, failure.after) if can_retry else None
-        if wait is None or (until is not None and asyncio.get_running_loop().time() + wait >= until):
+        wait = retries.wait(try_count, failure.after) if failure.can_retry and can_repeat else None
+        if wait is None or (deadline is not None and asyncio.get_running_loop().time() + wait >= deadline):
             raise failure.error from fault
         logger.info("%s: %s, retry in %.1f s", reader.model, type(failure.error).__name__, wait)
         _note_retry(failure)
-        tried += 1
+        try_count += 1
         reader.start_again()
         await asyncio.sleep(wait)
 
@@ -418,10 +419,10 @@ def _note_retry(failure: Failure) -> None:
         errors.append(type(failure.error).__name__)
 
 
-async def _next(events: AsyncGenerator[Any, None], until: float | None) -> Any:
+async def _next(events: AsyncGenerator[Any, None], deadline: float | None) -> Any:
     await asyncio.sleep(0)  # many events may be ready at once, and other tasks need to run
     # A timeout around each step, because the reader may be another task each time.
-    async with asyncio.timeout_at(until):
+    async with asyncio.timeout_at(deadline):
         return await anext(events, None)
 
 
@@ -450,7 +451,7 @@ class PerLoop(Generic[_Resource]):
             return self._open[loop][0]
         opened = self._make()
         self._open[loop] = opened, _close_with_loop(opened)
-        await anext(self._open[loop][1])
+        await anext(self._open[loop][1])  # runs to its `yield`
         return opened
 
     async def close(self) -> None:

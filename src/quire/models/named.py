@@ -52,8 +52,8 @@ ALIASES: dict[str, Named] = {
 
 def read_name(name: str) -> Named:
     """Parse a name; an unknown name is an error that lists the forms."""
-    found = _ADDRESS.search(named(name, "the name of a model"))
-    rest, address = (name[: found.start()], found[1]) if found else (name, None)
+    match = _ADDRESS.search(named(name, "the name of a model"))
+    rest, address = (name[: match.start()], match[1]) if match else (name, None)
     client, colon, model = rest.partition(":")
     client = "gemini" if client == "google" else client
     if (client in CLIENTS and model) or client == LOCAL:
@@ -90,21 +90,21 @@ class Model(Asks):
         """Name a model; `options` go with every request, `client` is the caller's client of the SDK.
 
         `answer_schema` says whether the service enforces the schema of an answer; None uses the facts of the
-        model, and after a refused schema no more are sent. `cache` says whether the service accepts fields
-        for prompt caches; None is yes, except for OpenAI's wires at an address that is not OpenAI's.
+        model, and once the service has refused one, no more are sent. `cache` says whether the service takes
+        fields for prompt caches; None is yes, except for OpenAI's wires at an address that is not OpenAI's.
         """
         if not isinstance(base_url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise WrongType(f"base_url must be a text, not {type(base_url).__name__}")
-        found = read_name(name)
-        self.wire = found.wire
+        parsed_name = read_name(name)
+        self.wire = parsed_name.wire
         self.answer_schema = answer_schema
         self._cache = cache
-        self._is_local = found.client == LOCAL
+        self._is_local = parsed_name.client == LOCAL
         self._retries = Retries.of(retries)
         self._options = checked({"options": options}).get("options") or {}
-        variable = None if base_url else found.key
-        address = base_url or found.base_url
-        self._endpoint = Endpoint(found.model, address, api_key, Timeouts.of(timeout), variable, client)
+        variable = None if base_url else parsed_name.key
+        address = base_url or parsed_name.base_url
+        self._endpoint = Endpoint(parsed_name.model, address, api_key, Timeouts.of(timeout), variable, client)
         self._clients: PerLoop[Client] = PerLoop(lambda: CLIENTS[self.wire](self._endpoint))
         self._local: Local | None = None
 

@@ -92,7 +92,7 @@ def request_for(wire: str, rendered: Rendered, name: str, terms: Terms, shape: A
 def _chat(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
     # OpenAI's own models refuse the older name; many other services know only that.
     limit = "max_completion_tokens" if facts_for(name).provider == "openai" else "max_tokens"
-    schema = {"type": "json_schema", "json_schema": _named(shape)}
+    schema = {"type": "json_schema", "json_schema": _schema_fields(shape)}
     return {limit: max_tokens, "response_format": None if shape.sent is None else schema}
 
 
@@ -103,7 +103,7 @@ def _responses(name: str, max_tokens: int | None, shape: AnswerShape) -> _Json:
         "store": False,
         "max_output_tokens": max_tokens,
         "include": ["reasoning.encrypted_content"] if is_reasoning_model else None,
-        "text": None if shape.sent is None else {"format": {"type": "json_schema", **_named(shape)}},
+        "text": None if shape.sent is None else {"format": {"type": "json_schema", **_schema_fields(shape)}},
     }
 
 
@@ -132,7 +132,7 @@ _WRITERS: dict[str, Callable[[str, int | None, AnswerShape], _Json]] = {
 """The fields of each wire for the terms; None leaves a field out."""
 
 
-def _named(shape: AnswerShape) -> _Json:
+def _schema_fields(shape: AnswerShape) -> _Json:
     return {"name": "answer", "schema": shape.sent, "strict": shape.is_strict}
 
 
@@ -146,14 +146,14 @@ def tools_in(rendered: Rendered) -> list[Definition]:
 _SCHEMA_TEXT = (
     "Your answer, when you come to it, is JSON that fits this schema and nothing else, not the schema itself:"
 )
-_BESIDE_TOOLS = {
+_FEATURE_BESIDE_TOOLS = {
     "openai": "output_schema",
     "openai-responses": "output_schema",
     "gemini": "output_schema_with_tools",
 }
 """The feature that a model needs for a schema together with tools: without it a model never calls a tool."""
 
-_TYPED = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
+_TYPE_KEYWORDS = frozenset(("type", "anyOf", "oneOf", "$ref", "enum", "const"))
 _GEMINI_KEYWORDS = frozenset(
     (
         *("$id", "$defs", "$ref", "$anchor", "type", "format", "enum", "items", "prefixItems", "minItems"),
@@ -178,10 +178,11 @@ def shape_for(
         features.add("output_schema" if takes_schema else "no_output_schema")
     if "no_output_schema" in features:
         return AnswerShape()
-    if tools and _BESIDE_TOOLS.get(wire) not in (None, *features):
+    needed_feature = _FEATURE_BESIDE_TOOLS.get(wire)
+    if tools and needed_feature is not None and needed_feature not in features:
         return AnswerShape()
     plain = read_schema(exact_copy(schema)[0], "output")
-    if not is_plain_object(plain):  # no wire enforces another top: it is sent unchanged, or not at all
+    if not is_plain_object(plain):  # no wire enforces it: it is sent unchanged, or not at all
         return AnswerShape() if wire == "anthropic" else AnswerShape(dict(schema))
     shape = _gemini_shape(plain) if wire == "gemini" else _strict_shape(wire, model, plain)
     return shape if "output_schema" in features else shape._replace(is_enforced=False)
@@ -225,7 +226,7 @@ def _gemini_shape(schema: _Json) -> AnswerShape:
 
 
 def _is_vague(schema: _Json) -> bool:
-    return _TYPED.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
+    return _TYPE_KEYWORDS.isdisjoint(schema) or (is_open(schema) and not schema.get("properties"))
 
 
 def _is_gemini(schema: _Json) -> bool:

@@ -26,7 +26,7 @@ Script = Reply | Answers
 """A reply, or a function of the request that returns one."""
 
 _REPLIES = "a text, an item or several, a Parsed, an exception, or a function that returns one"
-_MAX_FAULTS = 20  # that an error lists
+_MAX_FAULTS = 20  # listed in an error
 _PIECES = re.compile(r"\s*\S{1,16}|\s+")
 
 

@@ -1,8 +1,7 @@
 """Checks of a program before it runs: its syntax and size, its names, calls without `await`, its types.
 
 The type checker is that of Monty, the sandbox. It reads stubs whose types are wider than those that the
-model sees. Diagnostics that correct programs also
-cause are ignored: the run finds the remaining faults.
+model sees. Diagnostics that correct programs also cause are ignored: the run finds the remaining faults.
 """
 
 import ast
@@ -40,33 +39,31 @@ _Fault = tuple[int, Kind, str]
 
 async def check(code: str, task: Task) -> None:
     """Raise a `ProgramFault` if the program has a fault that can be found without running it."""
-    known = _known(task)
-    await COMPUTING.do(_check_tree, code, known)
+    names = _names_of(task)
+    await COMPUTING.do(_check_tree, code, names)
     diagnostics = await shared_sandbox().diagnose(code, task.checker_stubs)
     tree = parse(code)
-    found = [diagnostic for diagnostic in diagnostics if _is_fault(diagnostic, tree, known)]
-    if found:
-        texts = [
-            at_line(code, diagnostic.line, _explained(diagnostic, known)) for diagnostic in found[:_MAX_SHOWN]
-        ]
-        texts += ["and more"] if len(found) > _MAX_SHOWN else []
-        raise ProgramFault(_kind(found[0], texts[0]), "\n".join(texts), found[0].line)
+    faults = [diagnostic for diagnostic in diagnostics if _is_fault(diagnostic, tree, names)]
+    if faults:
+        texts = [at_line(code, fault.line, _explained(fault, names)) for fault in faults[:_MAX_SHOWN]]
+        texts += ["and more"] if len(faults) > _MAX_SHOWN else []
+        raise ProgramFault(_kind(faults[0], texts[0]), "\n".join(texts), faults[0].line)
 
 
-def _check_tree(code: str, known: "_Known") -> None:
+def _check_tree(code: str, names: "_TaskNames") -> None:
     """Raise the first fault that the syntax tree shows."""
     tree = parse(code)
     answer_of(tree)  # raises if the program has no answer
-    first = min((*_name_faults(tree, known), *_unawaited(tree, known.functions)), default=None)
-    if first is not None:
-        line, kind, text = first
+    first_fault = min((*_name_faults(tree, names), *_unawaited(tree, names.functions)), default=None)
+    if first_fault is not None:
+        line, kind, text = first_fault
         raise ProgramFault(kind, at_line(code, line, text), line)
 
 
 # Names
 
 
-class _Known(NamedTuple):
+class _TaskNames(NamedTuple):
     """The names of a task. Only the type checker knows `types`."""
 
     functions: Collection[str]
@@ -74,31 +71,28 @@ class _Known(NamedTuple):
     types: frozenset[str]
 
 
-def _known(task: Task) -> _Known:
+def _names_of(task: Task) -> _TaskNames:
     functions = [*task.tools, *task.models]
     others = [name for name in task.names if name not in functions]
-    return _Known(functions, others, frozenset(names_in(task.checker_stubs)).difference(functions, others))
+    types = frozenset(names_in(task.checker_stubs)).difference(functions, others)
+    return _TaskNames(functions, others, types)
 
 
-def _name_faults(tree: ast.Module, known: _Known) -> Iterator[_Fault]:
+def _name_faults(tree: ast.Module, names: _TaskNames) -> Iterator[_Fault]:
     """Definitions that hide a tool, names of the sandbox, and types that a program uses at run time."""
     bound, used = [*bindings(tree)], [*_lookups(tree)]
-    defined = {"Any", *known.functions, *known.variables, *(name for _, name in bound)}
+    defined = {"Any", *names.functions, *names.variables, *(name for _, name in bound)}
     for line, name in bound:
-        if name in known.functions:  # its results would look like results of the tool
+        if name in names.functions:  # its results would look like results of the tool
             yield line, "names", f"`{name}` exists already; do not define it"
     for line, name in (*bound, *used):
         if name.startswith(RESERVED):
             yield line, "names", f"`{name}` is a name of the sandbox; choose one without `{RESERVED}`"
     for line, name in used:
-        if name in _DYNAMIC and name not in known.variables:
+        if name in _DYNAMIC and name not in names.variables:
             yield line, "names", f"`{name}` is not allowed: write the code itself"
-        elif name in known.types and name not in defined:
-            yield (
-                line,
-                "names",
-                f"`{name}` is a type for annotations only: write a plain value, as a dict",
-            )
+        elif name in names.types and name not in defined:
+            yield line, "names", f"`{name}` is a type for annotations only: write a plain value, as a dict"
 
 
 def _lookups(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -164,19 +158,19 @@ _EMPTY = ("list[Unknown]", 'Literal[""]')
 _ASSIGNED = re.compile(r"`([^`]*)` is not")
 
 
-def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _Known) -> bool:
+def _is_fault(diagnostic: Diagnostic, tree: ast.Module, names: _TaskNames) -> bool:
     match diagnostic.rule:
         case "invalid-argument-type":
-            return _is_wrong_argument(diagnostic.message, known)
+            return _is_wrong_argument(diagnostic.message, names)
         case "invalid-assignment":
-            return diagnostic.line in _answer_lines(tree) and not _is_converted(diagnostic.message)
+            return diagnostic.line in _answer_lines(tree) and not _may_fit(diagnostic.message)
         case "invalid-key":  # a program may add keys to a record, and compute keys
             key = re.search(r'[Uu]nknown key "([^"]*)"', diagnostic.message)
             is_added = key is not None and key[1] in _assigned_keys(tree)
             return not is_added and "can only be subscripted" not in diagnostic.message
         case "unresolved-attribute":  # only of records, where the program means a key
-            first = {re.split(r"\W", text)[0] for text in re.findall(r"`([^`]*)`", diagnostic.message)}
-            return bool(first & known.types - {"Any"})
+            first_words = {re.split(r"\W", text)[0] for text in re.findall(r"`([^`]*)`", diagnostic.message)}
+            return bool(first_words & names.types - {"Any"})
         case "unresolved-reference":
             unknown = _UNKNOWN_NAME.search(diagnostic.message)
             return unknown is None or unknown[1] not in _NOT_IN_STUBS
@@ -184,26 +178,26 @@ def _is_fault(diagnostic: Diagnostic, tree: ast.Module, known: _Known) -> bool:
             return diagnostic.rule not in _IGNORED and "__future__" not in diagnostic.message
 
 
-def _is_wrong_argument(message: str, known: _Known) -> bool:
-    key = re.search(r"on TypedDict `(\w+)`: value of type `([^`]*)`", message)
-    if key is not None:
-        return key[1] in known.types and _CONVERTED.search(key[2]) is None
+def _is_wrong_argument(message: str, names: _TaskNames) -> bool:
+    field = re.search(r"on TypedDict `(\w+)`: value of type `([^`]*)`", message)
+    if field is not None:
+        return field[1] in names.types and _CONVERTED.search(field[2]) is None
     called = re.search(r"Argument to (?:async )?function `(\w+)`", message)
-    if called is None or called[1] not in known.functions:
+    if called is None or called[1] not in names.functions:
         return False
-    expected = re.search(r"Expected `([^`]*)`, found `([^`]*)`", message)
-    if expected is None:
+    types = re.search(r"Expected `([^`]*)`, found `([^`]*)`", message)
+    if types is None:
         return True
-    wanted, found = expected[1], expected[2]
+    wanted, actual = types[1], types[2]
     # JSON turns number keys into texts, and a computed text may be one of the allowed values.
-    has_number_keys = wanted.startswith("dict[str") and found.startswith("dict[int")
-    return not has_number_keys and not (found in ("str", "LiteralString") and "Literal[" in wanted)
+    has_number_keys = wanted.startswith("dict[str") and actual.startswith("dict[int")
+    return not has_number_keys and not (actual in ("str", "LiteralString") and "Literal[" in wanted)
 
 
-def _is_converted(message: str) -> bool:
-    """Whether an answer starts empty, or may be converted to the right type."""
-    found = _ASSIGNED.search(message)
-    return found is not None and (found[1] in _EMPTY or _CONVERTED.search(found[1]) is not None)
+def _may_fit(message: str) -> bool:
+    """Whether an answer of another type may fit: it starts empty, or JSON converts it."""
+    value = _ASSIGNED.search(message)
+    return value is not None and (value[1] in _EMPTY or _CONVERTED.search(value[1]) is not None)
 
 
 def _answer_lines(tree: ast.Module) -> Collection[int]:
@@ -226,13 +220,13 @@ def _kind(diagnostic: Diagnostic, text: str) -> Kind:
     return kinds.get(diagnostic.rule, "types")
 
 
-def _explained(diagnostic: Diagnostic, known: _Known) -> str:
+def _explained(diagnostic: Diagnostic, names: _TaskNames) -> str:
     unknown = _UNKNOWN_NAME.search(diagnostic.message)
     if unknown is None:
         return diagnostic.message
     if hasattr(builtins, unknown[1]):
         return f"there is no `{unknown[1]}`: {_PART_OF_PYTHON}"
-    names = [*known.functions, *known.variables]
-    near = difflib.get_close_matches(unknown[1], names, 1)
+    choices = [*names.functions, *names.variables]
+    near = difflib.get_close_matches(unknown[1], choices, 1)
     hint = f"did you mean `{near[0]}`? " if near else ""
-    return f"there is no `{unknown[1]}`: {hint}there are {', '.join(names[:_MAX_NAMES]) or 'no names'}"
+    return f"there is no `{unknown[1]}`: {hint}there are {', '.join(choices[:_MAX_NAMES]) or 'no names'}"

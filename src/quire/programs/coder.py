@@ -114,7 +114,7 @@ class Coder:
         """The answer of a program written for this input; `ProgramFailed` if none finds one."""
         values = checked_type(task, Task, _TASK).read(input)
         attempts = await self._attempts(task, values)
-        while ready := await _ready(attempts):
+        while ready := await _write_programs(attempts):
             for attempt, code, price in ready:
                 finished = await attempt.run(code, values)
                 if finished is not None:
@@ -139,10 +139,10 @@ class Coder:
         code = None if path is None else await find_program(path, task)
         if code is None:
             attempts = await self._attempts(task, None)
-            ready = await _ready(attempts)
+            ready = await _write_programs(attempts)
             if not ready:
                 raise ProgramFailed(task.name, _reports(attempts))
-            code = ready[0][1].strip("\n")
+            _, code, _ = ready[0]
             if path is not None:
                 await save_program(path, task, writer, code, estimate(code, task))
         return KeptProgram(task, code, estimate(code, task), path, self._runner)
@@ -159,7 +159,10 @@ class Coder:
 
 @dataclass
 class Attempt:
-    """One candidate: the model writes until a program passes the checks, and again after a failed run."""
+    """One candidate: the model writes until a program passes the checks, and again after a failed run.
+
+    `name` is its transcript. `log` has the calls of all attempts for the answer.
+    """
 
     model: AnyModel
     runner: Runner
@@ -170,7 +173,7 @@ class Attempt:
     ready: tuple[str, Price] | None = None
     """The program that passed the checks, with its price."""
     faults: list[QuireError] = field(default_factory=list)
-    reported: int = 0
+    reported_count: int = 0
     """How many calls of the log were reported to the model."""
 
     @property
@@ -203,9 +206,9 @@ class Attempt:
             return None
 
     async def _write_once(self) -> tuple[str, Price]:
-        calls = self.log[self.reported :]
+        calls = self.log[self.reported_count :]
         if calls:
-            self.reported += len(calls)
+            self.reported_count += len(calls)
             await self.runner.session.aio.append(calls_message(calls), to=self.name)
         text = complete_text(await ask(self.runner.session, self.model, self.name))
         code = program_in(text)
@@ -217,8 +220,8 @@ class Attempt:
         self.faults.append(fault)
 
 
-async def _ready(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:
-    """Let attempts without a program write one; return all that have one, the cheapest first."""
+async def _write_programs(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, Price]]:
+    """Let each attempt write a program unless it has one; return those that have one, the cheapest first."""
     await run_concurrently(attempt.write() for attempt in attempts)
     ready = [(attempt, *attempt.ready) for attempt in attempts if attempt.ready is not None]
     return sorted(ready, key=lambda candidate: candidate[2])

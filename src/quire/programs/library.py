@@ -127,13 +127,13 @@ async def find_program(path: Path, task: Task) -> str | None:
             await check(code, task)
         return code
     except Damaged as fault:
-        why = type(fault).__name__
+        reason = type(fault).__name__
     except ProgramFault as fault:
         if fault.kind == "limit":
             raise  # the checks ran out of time or memory: the program may be right
-        why = fault.kind
+        reason = fault.kind
     await STORE.do(_rename, path)
-    logger.warning("%s cannot be used, and was renamed: %s", path, why)
+    logger.warning("%s cannot be used, and was renamed: %s", path, reason)
     return None
 
 
@@ -184,10 +184,10 @@ def _read(path: Path) -> str | None:
 def _rename(path: Path) -> None:
     """Rename an unusable file; it is not deleted, because somebody may have edited it."""
     number = 1
-    while (other := path.with_suffix(f".py.{number}")).exists():
+    while (new_path := path.with_suffix(f".py.{number}")).exists():
         number += 1
     try:
-        path.rename(other)
+        path.rename(new_path)
     except FileNotFoundError:
         return  # another process was first
     except OSError as error:

@@ -48,16 +48,16 @@ def _money(model: str) -> float:
 
 def _counts(tree: ast.Module, functions: Collection[str]) -> Mapping[str, float]:
     """How often a program mentions each function of its task."""
-    own = {node.name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
-    known: dict[str, Mapping[str, float]] = {name: {name: 1.0} for name in functions}
+    own_functions = {node.name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
+    counts_by_name: dict[str, Mapping[str, float]] = {name: {name: 1.0} for name in functions}
 
     def count_in(nodes: Iterable[ast.AST]) -> Mapping[str, float]:
         counts: dict[str, float] = {}
         for name, times in _lookups(nodes):
-            if name in own and name not in known:
-                known[name] = {}  # so that recursive calls in its body count nothing
-                known[name] = count_in(own[name].body)
-            for mentioned, count in known.get(name, {}).items():
+            if name in own_functions and name not in counts_by_name:
+                counts_by_name[name] = {}  # so that recursive calls in its body count nothing
+                counts_by_name[name] = count_in(own_functions[name].body)
+            for mentioned, count in counts_by_name.get(name, {}).items():
                 counts[mentioned] = min(counts.get(mentioned, 0.0) + count * times, _MAX_PRICE)
         return counts
 
@@ -66,14 +66,14 @@ def _counts(tree: ast.Module, functions: Collection[str]) -> Mapping[str, float]
 
 def _lookups(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, float]]:
     """Each name that is looked up, and how often; the body of a function counts where its name is used."""
-    pending, once = [(node, 1.0) for node in nodes], dict[ast.AST, float]()
+    pending, times_by_iterable = [(node, 1.0) for node in nodes], dict[ast.AST, float]()
     while pending:
         node, times = pending.pop()
-        times = once.get(node, times)
+        times = times_by_iterable.get(node, times)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id, times
         if isinstance(node, _LOOPS):
-            once[_evaluated_once(node)] = times
+            times_by_iterable[_evaluated_once(node)] = times
             times *= _LOOP_COUNT
         if not isinstance(node, _FUNCTIONS):
             pending += ((child, times) for child in ast.iter_child_nodes(node))

@@ -51,7 +51,7 @@ NOTICE = "The program passed the checks, and is run."
 _MAX_SHOWN = 4_000
 """Characters of an input, of printed text, and of the report of calls."""
 
-_MAX_CALL = 300
+_MAX_CALL = 300  # characters of the arguments, and of the result
 
 _INCOMPLETE: Mapping[Finish, str] = {
     "length": "it was cut off at the limit of output tokens",
@@ -143,15 +143,13 @@ def incomplete(parsed: Parsed) -> str | None:
 
 def complete_text(parsed: Parsed) -> str:
     """The text of a reply; `ProgramFault` if it is incomplete: half a program may be a valid program."""
-    text, why = answer_text(parsed), incomplete(parsed)
-    if why is None and parsed.finish != "stop":
+    text, reason = answer_text(parsed), incomplete(parsed)
+    if reason is None and parsed.finish != "stop":
         blocks = [*_blocks(text)]
-        why = None if blocks and blocks[-1].is_closed else "it has no end"
-    if why is not None:
-        shorter = ": write a shorter one" if parsed.finish == "length" else ""
-        raise ProgramFault(
-            "syntax", f"the answer has no complete program, and nothing was run: {why}{shorter}"
-        )
+        reason = None if blocks and blocks[-1].is_closed else "it has no end"
+    if reason is not None:
+        reason += ": write a shorter one" if parsed.finish == "length" else ""
+        raise ProgramFault("syntax", f"the answer has no complete program, and nothing was run: {reason}")
     return text
 
 
@@ -177,7 +175,7 @@ def _blocks(reply: str) -> Iterator[_Block]:
     while opening := _OPENING.search(reply, start):
         closing = re.compile(rf"^[ \t]*+{re.escape(opening[1])}[ \t]*+$", re.MULTILINE)
         language, begin = opening[2].lower(), opening.end()
-        closings = [found.span() for found in islice(closing.finditer(reply, begin), _MAX_CLOSINGS)]
+        closings = [match.span() for match in islice(closing.finditer(reply, begin), _MAX_CLOSINGS)]
         if not closings:
             yield _Block(language, _unindented(reply[begin:]), False)
             return

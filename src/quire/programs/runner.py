@@ -132,23 +132,23 @@ class Calls:
             text = self.summary()
             raise mark_acted(self._fatal, text) if text else self._fatal
 
-    async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **given: Any) -> Any:
+    async def _guarded(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any) -> Any:
         if self._fatal is not None:
             raise self._fatal
         try:
-            return await function(*args, **given)
+            return await function(*args, **kwargs)
         except _FATAL as error:
             self._fatal = self._fatal or error
             raise
 
-    def _begin(self) -> list[Item]:
+    def _begin_entry(self) -> list[Item]:
         self._entries.append([])
         return self._entries[-1]
 
-    async def _call(self, tool: Tool, /, *args: Any, **given: Any) -> Any:
-        named = by_name(tool.definition["parameters"], args, given)
-        call = ToolCall(f"call_{new_id()}", tool.name, as_text(named), agent_id=PROGRAM)
-        arguments, entry = validated(tool, named), self._begin()
+    async def _call(self, tool: Tool, /, *args: Any, **kwargs: Any) -> Any:
+        arguments_by_name = by_name(tool.definition["parameters"], args, kwargs)
+        call = ToolCall(f"call_{new_id()}", tool.name, as_text(arguments_by_name), agent_id=PROGRAM)
+        arguments, entry = validated(tool, arguments_by_name), self._begin_entry()
         if past := take_match(self._replays, tool.name, arguments):
             entry += (*await self._write(call, past.result_for(call)), *past.nested)
         else:
@@ -165,7 +165,7 @@ class Calls:
         async def record(ended: EndedCall) -> ToolResult:
             written = await write_result(self._write, ended)
             past.result = next(item for item in written if isinstance(item, ToolResult))
-            _read_outcome(past, ended, tool)
+            _set_outcome(past, ended, tool)
             entry.extend((*written, *past.nested))
             if ended.outcome is not None and ended.outcome.has_begun:
                 self._log.append(past)
@@ -182,10 +182,10 @@ class Calls:
                     await execute_call(self._session, past.call, tool, record, to=self.transcript)
         except BaseException:
             if not any(isinstance(item, ToolResult) for item in entry):
-                await shield(self._close(past, entry))
+                await shield(self._record_stop(past, entry))
             raise
 
-    async def _close(self, past: PastCall, entry: list[Item]) -> None:
+    async def _record_stop(self, past: PastCall, entry: list[Item]) -> None:
         """Record that a call was stopped."""
         past.error = RuntimeError(past.result.text)
         if past.has_effect:
@@ -207,20 +207,20 @@ class Calls:
     async def _write(self, *items: Item, **options: Any) -> tuple[Item, ...]:
         return await turn_of(self._session).answer((), *items, to=self.transcript, **options)
 
-    async def _ask(self, model: AnyModel, /, *args: Any, **given: Any) -> Any:
-        values = by_name(MODEL_PARAMETERS, args, given)
+    async def _ask(self, model: AnyModel, /, *args: Any, **kwargs: Any) -> Any:
+        values = by_name(MODEL_PARAMETERS, args, kwargs)
         prompt, schema = values.get("prompt"), check_schema(values.get("output_schema"))
         if not isinstance(prompt, str):
             raise TypeError("the prompt for a model must be a text")
-        entry = self._begin()
+        entry = self._begin_entry()
         # A prompt may contain whatever the program has read, so it is untrusted.
         question = Message("user", prompt, origin="external")
         name, recorded = await begin(self._session, INTERMEDIATE, question)
         entry += recorded
         parsed = await ask(self._session, model, name, schema)
-        text, why = answer_text(parsed), incomplete(parsed)
-        if why is not None or not text.strip():
-            raise ModelFailed(f"{model.name} gave no complete answer: {why or parsed.finish}")
+        text, reason = answer_text(parsed), incomplete(parsed)
+        if reason is not None or not text.strip():
+            raise ModelFailed(f"{model.name} gave no complete answer: {reason or parsed.finish}")
         entry += [item for item in parsed.items if isinstance(item, Message)]
         return text if schema is None else await COMPUTING.do(read_answer, text, schema)
 
@@ -239,7 +239,7 @@ def nested_calls() -> Generator[list[Item], None, None]:
         _nested.reset(token)
 
 
-def _read_outcome(past: PastCall, ended: EndedCall, tool: Tool) -> None:
+def _set_outcome(past: PastCall, ended: EndedCall, tool: Tool) -> None:
     """Set the value or error for the program, and whether the call had an effect."""
     outcome, result = ended.outcome, past.result
     if outcome is None or not outcome.has_begun:

@@ -136,10 +136,10 @@ class Sandbox:
         def findings(session: "MontySession") -> str:
             try:
                 snapshot: Any = session.feed_start(text)
-                while getattr(snapshot, "function_name", _STOP) != _STOP:
+                while getattr(snapshot, "function_name", _STOP_FUNCTION) != _STOP_FUNCTION:
                     snapshot = snapshot.resume_not_handled()  # a request for stubs of a module
-            except MontyTypingError as found:
-                return found.display()
+            except MontyTypingError as error:
+                return error.display()
             except MontyError as error:
                 raise _fault_of(error, code, ahead=1) from None
             return "[]"
@@ -176,9 +176,9 @@ def _limits(bounds: Bounds) -> Any:
 # The text for Monty
 
 _PRELUDE_FILE = "<python-input-0>"
-_STOP = "quire_stop"
-_LAST = "_quire_last"
-_HOST = "_quire_host"
+_STOP_FUNCTION = "quire_stop"
+_LAST_VARIABLE = "_quire_last"
+_HOST_FUNCTION = "_quire_host"
 _PRELUDE_DEPTH = 4
 """Nested calls of the prelude on top of those of a program."""
 
@@ -245,18 +245,18 @@ def _with_ending(code: str) -> str:
     """The program with an ending that returns its answer as JSON, and the calls that were not awaited."""
     tree = parse(code)
     last = answer_of(tree)
-    wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST} = (", ")")]
+    wraps: list[Wrap] = [] if last is None else [(last, f"{_LAST_VARIABLE} = (", ")")]
     wraps += ((node, f'_quire_counted("{node.id}", ', ")") for node in _uses_of_own_functions(tree))
-    return wrap(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST)
+    return wrap(code, wraps) + _ENDING.format(answer="output" if last is None else _LAST_VARIABLE)
 
 
 def _uses_of_own_functions(tree: ast.Module) -> Iterator[ast.Name]:
     """The places where a program uses its own async functions, whose calls are counted too."""
-    own, pending = async_functions(tree), list[ast.AST]([tree])
+    own_names, pending = async_functions(tree), list[ast.AST]([tree])
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id in own:
+            if node.id in own_names:
                 yield node
         elif not isinstance(node, ast.JoinedStr):  # nodes inside have no positions in the text
             pending += ast.iter_child_nodes(node)
@@ -267,15 +267,15 @@ def _with_output_type(code: str) -> str:
     tree = parse(code)
     last = answer_of(tree)
     if last is not None:
-        return f"{_STOP}()\n{wrap(code, [(last, f'{_LAST}: Output = (', ')')])}"
+        return f"{_STOP_FUNCTION}()\n{wrap(code, [(last, f'{_LAST_VARIABLE}: Output = (', ')')])}"
     annotated = [node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
     is_declared = any(isinstance(target, ast.Name) and target.id == "output" for target in annotated)
-    return f"{_STOP}()\n{code}" if is_declared else f"output: Output; {_STOP}()\n{code}"
+    return f"{_STOP_FUNCTION}()\n{code}" if is_declared else f"output: Output; {_STOP_FUNCTION}()\n{code}"
 
 
 def _exporting(stubs: str) -> str:
     """The stubs with `__all__`: without it, names with an underscore are private."""
-    return f"{stubs}\ndef {_STOP}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP]}\n"
+    return f"{stubs}\ndef {_STOP_FUNCTION}() -> None: ...\n__all__ = {[*names_in(stubs), _STOP_FUNCTION]}\n"
 
 
 def _input_values(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,7 +317,7 @@ class _Printed:
 
 @dataclass
 class _Run:
-    """A program in its worker, with the host calls that are running."""
+    """A program in its worker; `running` has the host calls that are running, by their ids in Monty."""
 
     worker: Worker
     code: str
@@ -327,7 +327,7 @@ class _Run:
     running: dict[int, asyncio.Task[Any]] = field(default_factory=dict)
     raised: set[str] = field(default_factory=set)
     """Messages of errors that host functions raised, which the program may end with."""
-    calls: int = 0
+    call_count: int = 0
 
     async def drive(self, begin: "Callable[[MontySession], Any]") -> Any:
         """Run from the beginning to the answer."""
@@ -381,16 +381,16 @@ class _Run:
         name = str(snapshot.function_name)
         if snapshot.is_os_function:
             return await self._os_call(snapshot, name)
-        if name != _HOST:
+        if name != _HOST_FUNCTION:
             return await self._answer(snapshot, _error("NameError", f"name '{name}' is not defined"))
-        self.calls += 1
-        if self.calls > self.bounds.calls:
+        self.call_count += 1
+        if self.call_count > self.bounds.calls:
             raise ProgramFault("limit", f"the program called more than {self.bounds.calls} functions")
         match snapshot.args:
             case (str(name), str(text)):
                 pass
             case _:
-                raise ProgramFault("names", f"`{_HOST}` is a name of the sandbox")
+                raise ProgramFault("names", f"`{_HOST_FUNCTION}` is a name of the sandbox")
         if len(text) > self.bounds.answer:
             reason = f"larger than {self.bounds.answer} characters"
             raise ProgramFault("limit", f"the arguments of a function are too large: {reason}")
@@ -436,8 +436,8 @@ def _check_awaited(unawaited: Mapping[str, int], code: str) -> None:
     """Raise a fault if a program called a function and never awaited the call."""
     for name, count in unawaited.items():
         if count > 0:
-            nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name) and node.id == name)
-            lines = {node.lineno for node in nodes}
+            names = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name))
+            lines = {node.lineno for node in names if node.id == name}
             line = lines.pop() if len(lines) == 1 else None
             times = f"{count} times" if count > 1 else "once"
             text = f"`{name}` was called and never awaited, {times}, which does nothing. Await each call"
@@ -463,8 +463,8 @@ def _result(task: asyncio.Task[Any]) -> Any:
         return _error_from(error)
     try:
         return {"return_value": encodable(msgspec.to_builtins(task.result()))}
-    except (TypeError, ValueError, RecursionError) as wrong:
-        return _error("TypeError", f"the result of the function is not a plain value: {wrong}")
+    except (TypeError, ValueError, RecursionError) as fault:
+        return _error("TypeError", f"the result of the function is not a plain value: {fault}")
 
 
 # Errors
@@ -517,8 +517,8 @@ def _fault_of(
         return ProgramFault("limit", f"the program was stopped: {reason}")
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return ProgramFault("raised", str(error))
-    ours = () if ahead else (_PRELUDE_FILE,)
-    lines = [frame.line - ahead for frame in error.traceback() if frame.filename not in ours]
+    own_files = () if ahead else (_PRELUDE_FILE,)
+    lines = [frame.line - ahead for frame in error.traceback() if frame.filename not in own_files]
     last = code.count("\n") + 1
     name, message = str(error.display("type-msg")).partition(":")[0], error.display("msg")
     kind: Kind = "syntax" if isinstance(error, MontySyntaxError) else _kind(name, message, raised)
@@ -545,5 +545,5 @@ def _kind(name: str, message: str, raised: Collection[str]) -> Kind:
     if name in ("SyntaxError", "IndentationError"):
         return "syntax"
     attribute = _NO_ATTRIBUTE.match(message)
-    is_pythons = attribute and hasattr(getattr(builtins, attribute[1], None), attribute[2])
-    return "missing" if is_pythons or _MISSING_WORDS.search(message) else "raised"
+    is_in_python = attribute and hasattr(getattr(builtins, attribute[1], None), attribute[2])
+    return "missing" if is_in_python or _MISSING_WORDS.search(message) else "raised"

@@ -43,16 +43,16 @@ def check_schema(schema: object) -> Mapping[str, Any] | None:
         return None
     if not isinstance(schema, Mapping):
         raise TypeError(f"output_schema must be a JSON schema, a dict, not {type(schema).__name__}")
-    given = cast("Mapping[str, Any]", schema)
-    if len(msgspec.json.encode(given)) > _MAX_SCHEMA:
+    fields = cast("Mapping[str, Any]", schema)
+    if len(msgspec.json.encode(fields)) > _MAX_SCHEMA:
         raise TypeError(f"output_schema has more than {_MAX_SCHEMA} characters")
-    unknown = next((name for name in given if name not in KEYWORDS and name not in _ANNOTATIONS), None)
-    if unknown is not None and KEYWORDS.isdisjoint(given):  # names with types, which any value would fit
+    unknown = next((name for name in fields if name not in KEYWORDS and name not in _ANNOTATIONS), None)
+    if unknown is not None and KEYWORDS.isdisjoint(fields):  # names with types, which any value would fit
         raise TypeError(f"output_schema is not a JSON schema: no keyword {cut(unknown)!r}; use `properties`")
-    error = next(schema_errors(given, "output_schema"), None)
+    error = next(schema_errors(fields, "output_schema"), None)
     if error is not None:
         raise TypeError(f"output_schema is not a JSON schema: {cut(error[0])}: {error[1]}")
-    return given
+    return fields
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> Any:
@@ -80,26 +80,26 @@ class _Comparison:
             yield f"{path} is not allowed"
         if not isinstance(schema, Mapping):
             return
-        known = cast("Mapping[str, Any]", schema)
-        options = [known["const"]] if "const" in known else known.get("enum", [value])
-        self._count_steps(1 + len(options) + len(known.get("required", ())))
-        if "$ref" in known:
-            yield from self.faults(value, self._at(known["$ref"]), path)
-        for inner in known.get("allOf", ()):
+        fields = cast("Mapping[str, Any]", schema)
+        options = [fields["const"]] if "const" in fields else fields.get("enum", [value])
+        self._count_steps(1 + len(options) + len(fields.get("required", ())))
+        if "$ref" in fields:
+            yield from self.faults(value, self._referenced(fields["$ref"]), path)
+        for inner in fields.get("allOf", ()):
             yield from self.faults(value, inner, path)
         for word in ("anyOf", "oneOf"):
-            if word in known and all(any(self.faults(value, inner, path)) for inner in known[word]):
+            if word in fields and all(any(self.faults(value, inner, path)) for inner in fields[word]):
                 yield f"{path} fits none of {word}"
         if not any(type(value) is type(option) and value == option for option in options):
             yield f"{path} is none of the values of enum"
-        kinds = known.get("type", [])
+        kinds = fields.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if kinds and not any(_is_type(value, kind) for kind in kinds):
             yield f"{path} is of type {type(value).__name__}, not {' or '.join(kinds)}"
         for word in _BOUNDS:
-            if word in known and not _is_within(value, word, known[word]):
-                yield f"{path} breaks {word}, {known[word]}"
-        yield from self._faults_inside(value, known, path)
+            if word in fields and not _is_within(value, word, fields[word]):
+                yield f"{path} breaks {word}, {fields[word]}"
+        yield from self._faults_inside(value, fields, path)
 
     def _faults_inside(self, value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]:
         if isinstance(value, dict):
@@ -111,9 +111,9 @@ class _Comparison:
                 inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
                 yield from self.faults(field, inner, f"{path}[{cut(name)!r}]")
         elif isinstance(value, list):
-            places = schema.get("prefixItems", [])
+            prefix = schema.get("prefixItems", [])
             for index, element in enumerate(cast("Sequence[Any]", value)):
-                inner = places[index] if index < len(places) else schema.get("items")
+                inner = prefix[index] if index < len(prefix) else schema.get("items")
                 yield from self.faults(element, inner, f"{path}[{index}]")
 
     def _count_steps(self, count: int) -> None:
@@ -121,12 +121,12 @@ class _Comparison:
         if self._steps > _MAX_STEPS:
             raise Misfit("it cannot be checked: the schema is too complex, or the answer too long")
 
-    def _at(self, reference: str) -> Any:
-        found: Any = self._root
+    def _referenced(self, reference: str) -> Any:
+        schema: Any = self._root
         for step in reference.removeprefix("#").split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
-            found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
-        return found
+            schema = cast("Mapping[str, Any]", schema).get(key) if isinstance(schema, Mapping) else None
+        return schema
 
 
 def _is_type(value: Any, kind: str) -> bool:

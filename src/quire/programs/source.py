@@ -137,7 +137,7 @@ def wrap(code: str, wraps: Sequence[Wrap]) -> str:
     data, starts = code.encode(), [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    texts = list[tuple[int, bool, int, str]]()  # at one position, ends come first
+    texts = list[tuple[int, bool, int, str]]()  # position, is it a start, order, text: ends sort first
     for order, (node, before, after) in enumerate(wraps):
         texts.append((starts[node.lineno - 1] + node.col_offset, True, order, before))
         last = starts[(node.end_lineno or node.lineno) - 1]
@@ -160,8 +160,8 @@ def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def async_functions(tree: ast.AST) -> set[str]:
     """The async functions that a program defines, without those whose names are bound again."""
     bound = Counter(name for _, name in bindings(tree))
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
-    return {name for name in own if bound[name] == 1}
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)}
+    return {name for name in defined if bound[name] == 1}
 
 
 def bound_by(node: ast.AST) -> Sequence[str]:

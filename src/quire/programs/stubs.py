@@ -30,7 +30,6 @@ _MAX_DEFAULT = 60
 _TYPING = ("Any", "Literal", "NotRequired", "TypedDict")
 _HEADER = f"from typing import {', '.join(_TYPING)}"
 
-
 _STUB = re.compile(r"^(?:class |async def )?(\w+)(?: = |[(:])", re.MULTILINE)
 """A name that stubs declare."""
 
@@ -93,13 +92,12 @@ def _parameters(types: "_Types", function: str, schema: Mapping[str, Any]) -> li
     properties, required = _properties(schema), _required(schema)
     legal = [name for name in properties if _is_parameter(name)]
     written = {name: types.sent(properties[name], f"{function}_{name}", schema) for name in legal}
-    found = [f"{name}: {written[name]}" for name in legal if name in required]
-    found += [
-        f"{name}: {written[name]} = {_default(properties[name])}" for name in legal if name not in required
-    ]
+    parameters = [f"{name}: {written[name]}" for name in legal if name in required]
+    defaults = {name: _default(properties[name]) for name in legal if name not in required}
+    parameters += [f"{name}: {written[name]} = {default}" for name, default in defaults.items()]
     if len(legal) < len(properties) or schema.get("additionalProperties"):
-        found.append("**others: Any")
-    return found
+        parameters.append("**others: Any")
+    return parameters
 
 
 def _is_parameter(name: str) -> bool:
@@ -109,8 +107,8 @@ def _is_parameter(name: str) -> bool:
 
 def _default(schema: Any) -> str:
     """A default as Python text; `...` if there is none, or if it is too long for a line."""
-    known = cast("Mapping[str, Any]", schema if isinstance(schema, Mapping) else {})
-    value: Any = known.get("default", ...)
+    fields = cast("Mapping[str, Any]", schema if isinstance(schema, Mapping) else {})
+    value: Any = fields.get("default", ...)
     is_empty = value in ([], {})
     is_plain = value is None or isinstance(value, bool | int | float | str)
     text = repr(value) if is_empty or is_plain else "..."
@@ -142,7 +140,7 @@ class _Types:
         self.definitions: list[str] = []
 
     def sent(self, schema: Any, hint: str, root: Any) -> str:
-        """The type of a value that a program sends. References are looked up in `root`."""
+        """The type of a value that a program sends. `hint` names its records; `root` has its references."""
         return self._start(schema, hint, root, loose=False)
 
     def received(self, schema: Any, hint: str, root: Any) -> str:
@@ -156,21 +154,21 @@ class _Types:
     def _type(self, schema: Any, hint: str, depth: int, loose: bool) -> str:
         if not isinstance(schema, Mapping) or not depth:
             return "Any"
-        known = cast("Mapping[str, Any]", schema)
-        if isinstance(known.get("$ref"), str):
-            return self._reference(known["$ref"], hint, depth, loose)
-        if "const" in known or isinstance(known.get("enum"), list):
-            return "Any" if loose else _literal([known["const"]] if "const" in known else known["enum"])
-        for several in ("anyOf", "oneOf"):
-            if isinstance(known.get(several), list):
-                return self._union(known[several], hint, depth, loose)
-        if isinstance(known.get("allOf"), list) and len(known["allOf"]) == 1:
-            return self._type(known["allOf"][0], hint, depth - 1, loose)
-        kind = known.get("type")
+        fields = cast("Mapping[str, Any]", schema)
+        if isinstance(fields.get("$ref"), str):
+            return self._reference(fields["$ref"], hint, depth, loose)
+        if "const" in fields or isinstance(fields.get("enum"), list):
+            return "Any" if loose else _literal([fields["const"]] if "const" in fields else fields["enum"])
+        for keyword in ("anyOf", "oneOf"):
+            if isinstance(fields.get(keyword), list):
+                return self._union(fields[keyword], hint, depth, loose)
+        if isinstance(fields.get("allOf"), list) and len(fields["allOf"]) == 1:
+            return self._type(fields["allOf"][0], hint, depth - 1, loose)
+        kind = fields.get("type")
         if isinstance(kind, list):
-            kinds = [{**known, "type": member} for member in cast("Iterable[Any]", kind)]
+            kinds = [{**fields, "type": member} for member in cast("Iterable[Any]", kind)]
             return self._union(kinds, hint, depth, loose)
-        return self._single(kind, known, hint, depth, loose)
+        return self._single(kind, fields, hint, depth, loose)
 
     def _single(self, kind: Any, schema: Mapping[str, Any], hint: str, depth: int, loose: bool) -> str:
         if isinstance(kind, str) and kind in _SCALARS:
@@ -216,12 +214,12 @@ class _Types:
     def _reference(self, reference: str, hint: str, depth: int, loose: bool) -> str:
         if reference not in self._references:
             self._references[reference] = "Any"  # for references inside the definition to itself
-            found: Any = self._root
+            schema: Any = self._root
             for part in reference.removeprefix("#").split("/")[1:]:
                 key = part.replace("~1", "/").replace("~0", "~")
-                found = cast("Mapping[str, Any]", found).get(key) if isinstance(found, Mapping) else None
+                schema = cast("Mapping[str, Any]", schema).get(key) if isinstance(schema, Mapping) else None
             name = hint if hint == "Output" else reference.rpartition("/")[2]
-            self._references[reference] = self._type(found, name, depth - 1, loose)
+            self._references[reference] = self._type(schema, name, depth - 1, loose)
         return self._references[reference]
 
     def _new_name(self, hint: str) -> str:
@@ -230,11 +228,11 @@ class _Types:
         words = re.findall("[A-Za-z0-9]+", hint)[-4:]
         name = "".join(word[:1].upper() + word[1:20] for word in words) or "Record"
         name = name if name[0].isalpha() and not iskeyword(name) else f"Record{name}"
-        number, found = 2, name
-        while found in self._used:
-            found, number = f"{name}{number}", number + 1
-        self._used.add(found)
-        return found
+        number, unused_name = 2, name
+        while unused_name in self._used:
+            unused_name, number = f"{name}{number}", number + 1
+        self._used.add(unused_name)
+        return unused_name
 
 
 def _literal(values: list[Any]) -> str:
@@ -246,8 +244,8 @@ def _literal(values: list[Any]) -> str:
 
 def _described(schema: Any) -> str:
     """The format and the description of a schema, on one short line; empty if it has neither."""
-    found = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
-    line = " ".join(_encodable(found).split()) if isinstance(found, str) else ""
+    text = cast("Mapping[str, Any]", schema).get("description") if isinstance(schema, Mapping) else None
+    line = " ".join(_encodable(text).split()) if isinstance(text, str) else ""
     line = "".join(character for character in line if character.isprintable())
     return ": ".join(filter(None, [_format(schema), cut(line, _MAX_COMMENT)]))
 
@@ -256,11 +254,11 @@ def _format(schema: Any, depth: int = _MAX_DEPTH) -> str:
     """The format of a date or time, also within a list, a dict or a union; empty for other values."""
     if not isinstance(schema, Mapping) or not depth:
         return ""
-    known = cast("Mapping[str, Any]", schema)
-    union: Any = known.get("anyOf")
-    parts: list[Any] = [known.get("items"), known.get("additionalProperties")]
+    fields = cast("Mapping[str, Any]", schema)
+    union: Any = fields.get("anyOf")
+    parts: list[Any] = [fields.get("items"), fields.get("additionalProperties")]
     parts += union if isinstance(union, list) else ()
-    formats = (_FORMATS.get(str(known.get("format")), ""), *(_format(part, depth - 1) for part in parts))
+    formats = (_FORMATS.get(str(fields.get("format")), ""), *(_format(part, depth - 1) for part in parts))
     return next(filter(None, formats), "")
 
 
@@ -274,8 +272,7 @@ def _properties(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _required(schema: Mapping[str, Any]) -> Sequence[str]:
-    found: Sequence[str] = schema.get("required", ())
-    return found
+    return cast("Sequence[str]", schema.get("required", ()))
 
 
 def _encodable(text: str) -> str:

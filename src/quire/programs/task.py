@@ -136,10 +136,10 @@ class Task:
             for key in given:
                 if key not in properties:  # some types ignore unknown fields
                     raise Misfit(f"there is no input {cut(str(key))!r}; there is {', '.join(properties)}")
-            found = plain(self._read_input(plain(dict(given))))
+            values = plain(self._read_input(plain(dict(given))))
         except Misfit as fault:
             raise InvalidValue(f"the input of {cut(self.name)!r}: {fault}") from None
-        return {key: found.get(key, schema.get("default")) for key, schema in properties.items()}
+        return {key: values.get(key, schema.get("default")) for key, schema in properties.items()}
 
     def variables(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values of an input by the names of a program's variables."""

@@ -3,7 +3,7 @@
 import builtins
 import json
 import keyword
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast, get_args
 from unicodedata import normalize
 
@@ -95,17 +95,17 @@ def legal_name(name: str, reserved: Collection[str] = (), *, is_function: bool =
     return legal
 
 
-def by_name(parameters: Mapping[str, Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name; positional ones follow the stub, with required parameters first."""
-    required = set(parameters.get("required", ()))
-    order = sorted(parameters.get("properties", {}), key=lambda name: name not in required)
+def by_name(schema: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name. Positional ones have the order of the stub: required ones first."""
+    required = set(schema.get("required", ()))
+    order = sorted(schema.get("properties", {}), key=lambda name: name not in required)
     if len(args) > len(order):
         raise TypeError(f"{len(args)} positional arguments; there are {len(order)} parameters")
     positional = dict(zip(order, args, strict=False))
-    duplicate = next((name for name in given if name in positional), None)
+    duplicate = next((name for name in kwargs if name in positional), None)
     if duplicate is not None:
         raise TypeError(f"the argument {duplicate!r} is given twice")
-    return {**positional, **given}
+    return {**positional, **kwargs}
 
 
 # Return values of tools
@@ -117,7 +117,7 @@ def returned_by(tool: Tool) -> Json | None:
     if tool.kind == "generator" or returned is None or _is_for_models(returned):
         return None
     try:
-        return _schema_when_written(returned) or None
+        return _serialized_schema(returned) or None
     except (NameError, WrongType, InvalidValue):
         return None
 
@@ -126,7 +126,7 @@ def _is_for_models(kind: Any) -> bool:
     return kind in FOR_MODELS if isinstance(kind, type) else any(map(_is_for_models, get_args(kind)))
 
 
-def _schema_when_written(kind: Any) -> Json:
+def _serialized_schema(kind: Any) -> Json:
     """The schema of a serialized value, with the computed fields of pydantic models."""
     if not _holds_model(kind):
         return schema_of(kind)

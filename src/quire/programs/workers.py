@@ -42,7 +42,7 @@ class Workers:
         computing = max(2, os.cpu_count() or 1)
         self._places = asyncio.Semaphore(programs)
         self._computing = asyncio.Semaphore(computing)
-        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # twice, so that ends do not wait
+        self._threads = ThreadPoolExecutor(2 * computing, "quire-program")  # twice: ending takes one too
         self._pool = Monty(
             max_processes=_MAX_NESTING * programs,
             max_checkouts_per_worker=50,  # then it is replaced, to free its memory

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire.errors import Damaged
-from quire.integrations.logs.repair import READ
+from quire.integrations.logs.repair import READ_FIELDS
 from quire.integrations.logs.requests import digests_of, messages_in
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.providers import HISTORY, Parsed, entries_in, fields_in, json_text, provider_for, text_in
@@ -144,7 +144,7 @@ class Request:
     @property
     def parameters(self) -> Json:
         """The fields beside instructions, messages and tools."""
-        return {name: value for name, value in self.payload.items() if name not in READ[self.wire]}
+        return {name: value for name, value in self.payload.items() if name not in READ_FIELDS[self.wire]}
 
     @property
     def names(self) -> tuple[str, str]:

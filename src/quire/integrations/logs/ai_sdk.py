@@ -68,50 +68,50 @@ def _read_chat(number: int, messages: list[Json]) -> Conversation:
 
 def write_ai_sdk(items: Sequence[Item], target: Target) -> Written:
     """The initial messages for `useChat`. A turn of the model is one message, each of its replies a step."""
-    turns, lost = turns_of(target.shown(items))
+    turns, downgrades = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]
         results = [item for item in group.items if isinstance(item, ToolResult)]
-        steps = [part for item in outputs for part in _output(item, results, lost)]
+        steps = [part for item in outputs for part in _output(item, results, downgrades)]
         pieces: list[tuple[Item, str, list[Json]]] = []  # the first item, the role and the parts
         pieces += [(outputs[0], "assistant", [{"type": "step-start"}, *steps])] if outputs else []
         inputs = (item for item in group.items if not is_output(item) and not isinstance(item, ToolResult))
         for item in inputs:
-            role, content = role_and_parts(item, lost)
+            role, content = role_and_parts(item, downgrades)
             pieces.append((item, role, [_part(part) for part in content]))
         for first, role, parts in pieces:
             if role != "assistant" or not messages or messages[-1]["role"] != role:
                 created = {"createdAt": round(first.created_at * 1e3)}
                 messages.append({"id": first.id, "role": role, "metadata": created, "parts": []})
             messages[-1]["parts"] += parts
-    return Written({"messages": messages}, lost, "useChat and convertToModelMessages take its messages")
+    return Written({"messages": messages}, downgrades, "useChat and convertToModelMessages take its messages")
 
 
-def _output(item: Item, results: list[ToolResult], lost: list[Downgrade]) -> list[Json]:
-    """The parts for an output of the model; downgrades are added to `lost`."""
+def _output(item: Item, results: list[ToolResult], downgrades: list[Downgrade]) -> list[Json]:
+    """The parts for an output of the model; downgrades are added to the list."""
     if isinstance(item, Reasoning):
         signed = signed_thought(item)
-        lost += state_left_out(item, signed is not None)
+        downgrades += state_left_out(item, signed is not None)
         metadata = {"providerMetadata": {"anthropic": {"signature": signed["signature"]}}} if signed else {}
         thought = {"type": "reasoning", "text": item.text, "state": "done", **metadata}
         return [thought] if item.text or metadata else []
     if isinstance(item, ToolCall):
-        lost += state_left_out(item)
+        downgrades += state_left_out(item)
         call = {"toolCallId": item.call_id, "state": "input-available", "input": value_of(item.arguments)}
-        return [{"type": f"tool-{item.name}", **call, **_outcome(item.call_id, results, lost)}]
-    lost += state_left_out(item) if isinstance(item, Message) else []
+        return [{"type": f"tool-{item.name}", **call, **_outcome(item.call_id, results, downgrades)}]
+    downgrades += state_left_out(item) if isinstance(item, Message) else []
     return [_part(part) for part in item.parts] if isinstance(item, Message) else []
 
 
-def _outcome(call_id: str, results: list[ToolResult], lost: list[Downgrade]) -> Json:
+def _outcome(call_id: str, results: list[ToolResult], downgrades: list[Downgrade]) -> Json:
     """The result of a call. It is removed from `results`, because several calls may have the same id."""
     result = next((result for result in results if result.call_id == call_id), None)
     if result is None:
         return {}
     results.remove(result)
     if any(not isinstance(part, str) for part in result.parts):
-        lost.append(Downgrade(result.id, "media_as_text", "the format takes no media in a result"))
+        downgrades.append(Downgrade(result.id, "media_as_text", "the format takes no media in a result"))
     texts = [part if isinstance(part, str) else described(part) for part in result.parts]
     if result.is_error:
         return {"state": "output-error", "errorText": "\n".join(texts)}

@@ -40,34 +40,33 @@ def is_claude_code(records: list[Record]) -> bool:
 
 def read_claude_code(records: list[Record]) -> Log:
     """The session as one conversation, and each sub-agent in it as another."""
-    # A chain has the lines of one agent; the key of the main chain is the empty text.
-    left_out, chains, chain_by_id = Counter[str](), dict[str, list[Record]](), dict[str, str]()
-    parent_of = dict[str, str]()  # also for lines that are no messages, such as attachments
+    # The key of the main agent is the empty text.
+    left_out, records_by_agent, agent_by_id = Counter[str](), dict[str, list[Record]](), dict[str, str]()
+    parent_by_id = dict[str, str]()  # also for lines that are no messages, such as attachments
     for number, record in records:
         own_id, parent = text_in(record.get("uuid")), text_in(record.get("parentUuid"))
-        parent_of[own_id] = parent or text_in(record.get("logicalParentUuid"))
-        agent = text_in(record.get("agentId")) or chain_by_id.get(parent) or own_id
-        chain = agent if record.get("isSidechain") else ""
-        chain_by_id[own_id] = chain
+        parent_by_id[own_id] = parent or text_in(record.get("logicalParentUuid"))
+        sub_agent = text_in(record.get("agentId")) or agent_by_id.get(parent) or own_id
+        agent = agent_by_id[own_id] = sub_agent if record.get("isSidechain") else ""
         if record.get("type") in ("user", "assistant") or record.get("subtype") == "compact_boundary":
-            chains.setdefault(chain, []).append((number, record))
+            records_by_agent.setdefault(agent, []).append((number, record))
         else:
             left_out[f"of type {record.get('type')}"] += 1
-    conversations = [_read_chain(chain, parent_of, left_out) for chain in chains.values()]
+    conversations = [_read_agent(lines, parent_by_id, left_out) for lines in records_by_agent.values()]
     filled = [conversation for conversation in conversations if conversation.windows[-1].entries]
     return Log("claude-code", "a log of Claude Code", filled, left_out)
 
 
-def _read_chain(records: list[Record], parent_of: dict[str, str], left_out: Counter[str]) -> Conversation:
-    path, head, windows = _current_branch(records, parent_of), Json(), [Window([])]
-    end_by_answer, is_compacted, used = dict[str, int](), False, dict[str, Used]()
+def _read_agent(records: list[Record], parent_by_id: dict[str, str], left_out: Counter[str]) -> Conversation:
+    branch_ids, head, windows = _current_branch(records, parent_by_id), Json(), [Window([])]
+    end_by_answer, is_compacted, used_by_answer = dict[str, int](), False, dict[str, Used]()
     for _, record in records:
         message, entries = fields_in(record.get("message")), windows[-1].entries
         own_id, time = text_in(record.get("uuid")), moment(record.get("timestamp"))
         model, answer = text_in(message.get("model")), text_in(message.get("id"))
         if usage := usage_from("anthropic", fields_in(message.get("usage"))):
-            used[answer or own_id] = Used(model, usage, time)  # each line has the usage of its answer so far
-        if own_id not in path:
+            used_by_answer[answer or own_id] = Used(model, usage, time)  # the last line has the whole usage
+        if own_id not in branch_ids:
             left_out["on an abandoned branch"] += 1
         elif record.get("isApiErrorMessage"):
             left_out["of an API error"] += 1
@@ -84,30 +83,30 @@ def _read_chain(records: list[Record], parent_of: dict[str, str], left_out: Coun
             index = end_by_answer.get(answer, len(entries)) if answer else len(entries)
             entries.insert(index, Entry(plain, own_id, time))
             end_by_answer[answer] = index + 1
-    return Conversation("anthropic", windows, head, records[0][0], used=[*used.values()])
+    return Conversation("anthropic", windows, head, records[0][0], used=[*used_by_answer.values()])
 
 
-def _current_branch(records: list[Record], parent_of: dict[str, str]) -> set[str]:
-    """The ids of the last line and its ancestors, with all lines of their answers and the results of these.
+def _current_branch(records: list[Record], parent_by_id: dict[str, str]) -> set[str]:
+    """The ids of the last line, its ancestors, all lines of their answers, and the results of their calls.
 
     Results of parallel calls are siblings in the tree, so only one of them is an ancestor.
     """
-    by_id = {text_in(record.get("uuid")): record for _, record in records}
-    path, current = set[str](), list(by_id)[-1]
-    while current and current in parent_of and current not in path:
-        path.add(current)
-        current = parent_of[current]
-    messages = {own_id: fields_in(record.get("message")) for own_id, record in by_id.items()}
-    answers = {text_in(messages[own_id].get("id")) for own_id in path & by_id.keys()} - {""}
+    record_by_id = {text_in(record.get("uuid")): record for _, record in records}
+    branch_ids, current = set[str](), list(record_by_id)[-1]
+    while current and current in parent_by_id and current not in branch_ids:
+        branch_ids.add(current)
+        current = parent_by_id[current]
+    messages = {own_id: fields_in(record.get("message")) for own_id, record in record_by_id.items()}
+    answers = {text_in(messages[own_id].get("id")) for own_id in branch_ids & messages.keys()} - {""}
     calls = set[str]()
     for own_id, message in messages.items():
         blocks = [fields_in(block) for block in entries_in(message.get("content"))]
-        if own_id in path or text_in(message.get("id")) in answers:
+        if own_id in branch_ids or text_in(message.get("id")) in answers:
             calls |= {text_in(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
-            path.add(own_id)
+            branch_ids.add(own_id)
         elif any(text_in(block.get("tool_use_id")) in calls for block in blocks if "tool_use_id" in block):
-            path.add(own_id)
-    return path
+            branch_ids.add(own_id)
+    return branch_ids
 
 
 # Writing
@@ -115,20 +114,18 @@ def _current_branch(records: list[Record], parent_of: dict[str, str]) -> set[str
 
 def write_claude_code(items: Sequence[Item], target: Target) -> Written:
     """A session for `claude --resume`."""
-    conversation, lost = conversation_of(items, "anthropic", target)
+    conversation, downgrades = conversation_of(items, "anthropic", target)
     writer = _Lines(target, conversation.head.get("model") or _NO_MODEL)
     for number, window in enumerate(conversation.windows):
         if number and window.entries:
             writer.add_boundary(window)
         for index, entry in enumerate(window.entries):
             writer.add(entry, is_summary=bool(number and index == 0))
-    lost += [Downgrade(own_id, "call_left_out", _UNANSWERED) for own_id in writer.open_calls.values()]
+    reason = "Claude Code leaves out a call without a result when it resumes"
+    downgrades += [Downgrade(own_id, "call_left_out", reason) for own_id in writer.open_calls.values()]
     project, session = sub("[^A-Za-z0-9]", "-", target.folder), target.session_id
     hint = f"put it at ~/.claude/projects/{project}/{session}.jsonl, then run: claude --resume {session}"
-    return Written(writer.lines, lost, hint, has_lines=True)
-
-
-_UNANSWERED = "Claude Code leaves out a call without a result when it resumes"
+    return Written(writer.lines, downgrades, hint, has_lines=True)
 
 
 class _Lines:

@@ -30,7 +30,6 @@ _LINE_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "co
 _OWN_FIELDS = ("internal_chat_message_metadata_passthrough", "metadata")
 """Fields that Codex adds to items but does not send."""
 
-
 # Reading
 
 
@@ -58,19 +57,19 @@ def read_codex(records: list[Record]) -> Log:
             replacing = [Entry(_codex_item(fields_in(item)), None, time) for item in items]
             windows.append(Window(replacing, len(replacing)))
         elif payload.get("type") == "thread_rolled_back":
-            starts, count = [], payload.get("num_turns")
-            if isinstance(count, int) and count > 0:
-                starts = [at for at, entry in enumerate(entries) if _is_by_user(entry.message)][-count:]
-            start = starts[0] if starts else len(entries)
-            left_out["rolled back"] += len(entries) - start
-            del entries[start:]
+            count = payload.get("num_turns")
+            starts = [index for index, entry in enumerate(entries) if _is_by_user(entry.message)]
+            if starts and isinstance(count, int) and count > 0:
+                start = starts[-count:][0]
+                left_out["rolled back"] += len(entries) - start
+                del entries[start:]
         else:
             last = fields_in(fields_in(payload.get("info")).get("last_token_usage"))
             if usage := usage_from("openai-responses", last):
                 used.append(Used(text_in(head.get("model")), usage, time))
             left_out[f"of type {payload.get('type') if kind == 'response_item' else kind}"] += 1
     conversation = Conversation("openai-responses", windows, head, used=used)
-    return Log("codex", "a log of Codex", [conversation] if windows[-1].entries else [], +left_out)
+    return Log("codex", "a log of Codex", [conversation] if windows[-1].entries else [], left_out)
 
 
 def _codex_item(payload: Json) -> Json:
@@ -93,7 +92,7 @@ _EVENTS = {"user": "user_message", "assistant": "agent_message"}
 
 def write_codex(items: Sequence[Item], target: Target) -> Written:
     """A session for `codex resume`; instructions at the start become those of the session."""
-    conversation, lost = conversation_of(items, "openai-responses", target)
+    conversation, downgrades = conversation_of(items, "openai-responses", target)
     session, windows = target.session_id, conversation.windows
     time = timestamp(next((entry.time for window in windows for entry in window.entries), None))
     meta: Json = {"id": session, "timestamp": time, "cwd": target.folder, "originator": "quire"}
@@ -123,7 +122,7 @@ def write_codex(items: Sequence[Item], target: Target) -> Written:
     folder, moment_in_name = started_at[:10].replace("-", "/"), started_at[:19].replace(":", "-")
     name = f"{folder}/rollout-{moment_in_name}-{session}.jsonl"
     hint = f"put it at ~/.codex/sessions/{name}, then run: codex resume {session}"
-    return Written(lines, lost, hint, has_lines=True)
+    return Written(lines, downgrades, hint, has_lines=True)
 
 
 def _line(time: str, kind: str, payload: Json) -> Json:

@@ -71,12 +71,12 @@ class Conversation(NamedTuple):
         messages = [entry.message for entry in entries]
         items = wire.read_history({**self.head, HISTORY[self.wire]: messages}, model=model)
         counts = [len(wire.read_history([message])) for message in messages]
-        first = len(items) - sum(counts)  # the items before it are instructions
+        instruction_count = len(items) - sum(counts)
         time = next((entry.time for entry in entries if entry.time is not None), None)
-        recorded = [replace(item, created_at=time or item.created_at) for item in items[:first]]
-        remaining, sizes, ids = iter(items[first:]), iter(counts), set[str]()
+        recorded = [replace(item, created_at=time or item.created_at) for item in items[:instruction_count]]
+        remaining, sizes, ids = iter(items[instruction_count:]), iter(counts), set[str]()
         for window in self.windows:
-            recorded[first:] = _with_last_reply_ended(recorded[first:])
+            recorded[instruction_count:] = _with_last_reply_ended(recorded[instruction_count:])
             start = len(recorded)
             for number, entry in enumerate(window.entries, 1):
                 time = max(filter(None, (time, entry.time)), default=None)
@@ -84,34 +84,36 @@ class Conversation(NamedTuple):
                     own_id = unused_id(entry.id or item.id, ids)
                     recorded.append(replace(item, id=own_id, created_at=time or item.created_at))
                 if number == window.replacing:
-                    recorded += _compaction_edits(recorded[first:start], recorded[start:])
+                    recorded += _compaction_edits(recorded[instruction_count:start], recorded[start:])
         return recorded
 
 
 def unused_id(wanted: str, ids: set[str]) -> str:
     """The wanted id, with a number if it is in `ids` already; adds it to `ids`."""
-    own, number = wanted, 1
-    while own in ids:
+    own_id, number = wanted, 1
+    while own_id in ids:
         number += 1
-        own = f"{wanted}-{number}"
-    ids.add(own)
-    return own
+        own_id = f"{wanted}-{number}"
+    ids.add(own_id)
+    return own_id
 
 
 def _with_last_reply_ended(items: list[Item]) -> list[Item]:
     """Items whose last reply has an id, so that outputs at the start of the next window do not join it."""
-    last = groups(item for item in items if not is_edit(item))[-1:]
-    reply = {item.id: item for group in last for item in in_one_reply(group.items)}
-    return [reply.get(item.id, item) for item in items]
+    last_groups = groups(item for item in items if not is_edit(item))[-1:]
+    ended_by_id = {item.id: item for group in last_groups for item in in_one_reply(group.items)}
+    return [ended_by_id.get(item.id, item) for item in items]
 
 
 def _compaction_edits(earlier: list[Item], replacing: list[Item]) -> list[Item]:
     """The edit that hides the earlier items, except open calls and a user message without an answer."""
-    kept = {item.id for group in Transcript(earlier).view.groups() if group.pending for item in group.items}
+    open_groups = (group for group in Transcript(earlier).view.groups() if group.pending)
+    shown_ids = {item.id for group in open_groups for item in group.items}
     if not any(map(is_user_message, replacing)):
-        kept |= {item.id for item in [message for message in earlier if is_user_message(message)][-1:]}
+        shown_ids |= {item.id for item in list(filter(is_user_message, earlier))[-1:]}
     content = [item for item in earlier if not isinstance(item, Hide)]
-    runs = [list(run) for is_hidden, run in groupby(content, lambda item: item.id not in kept) if is_hidden]
+    stretches = groupby(content, lambda item: item.id in shown_ids)
+    runs = [list(run) for is_shown, run in stretches if not is_shown]
     spans = tuple(Span(run[0].id, run[-1].id) for run in runs)
     return [Hide(spans, created_at=replacing[-1].created_at)] if spans and replacing else []
 

@@ -48,14 +48,14 @@ OWN = "items"
 WITH_LOG = (OWN, "claude-code", "codex")
 """The formats that can hold everything recorded, not only the items that are shown."""
 
-WRITTEN = (OWN, *PROVIDERS, *(name for name, known in FORMATS.items() if known.write is not None), "markdown")
+WRITTEN = (OWN, *PROVIDERS, *(name for name, row in FORMATS.items() if row.write is not None), "markdown")
 """The formats in which a conversation can be written."""
 
 
 def read_log(values: Sequence[Any], format: str | None = None) -> Log | None:
     """Read the conversations of a log. `values` has the JSON value of each line, or that of a whole file.
 
-    Without `format` it is recognised by the values. Returns None if the format is not recognised.
+    Without `format`, the values tell the format. Returns None if no format is recognised.
     """
     records = records_in(values)
     candidates = FORMATS if format is None else {format: FORMATS[format]}
@@ -72,8 +72,9 @@ def write_conversation(items: Sequence[Item], format: str, target: Target) -> Wr
     if format == OWN:
         return Written(msgspec.json.decode(JSON.encode(items)))
     if not any(is_output(item) or is_user_message(item) for item in items):
-        raise InvalidValue("nobody has said anything in it yet")
-    writer = write_markdown if format == "markdown" else FORMATS[format].write if format in FORMATS else None
+        raise InvalidValue("the conversation has no message of a user or a model yet")
+    own_writer = FORMATS[format].write if format in FORMATS else None
+    writer = write_markdown if format == "markdown" else own_writer
     items = without_sealed(items, WIRES.get(format, ""))
     return _payload(items, format, target) if writer is None else writer(items, target)
 

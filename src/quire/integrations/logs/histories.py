@@ -23,6 +23,7 @@ _lone_surrogate = re.compile("[\ud800-\udfff]")
 class History(NamedTuple):
     """One history of a file. `line` is its line, or None if the whole file is one history.
 
+    `is_in_lines` tells whether the file is written again as JSON lines: of histories, or of messages.
     For a log of another program, `payload` is the last request, `conversation` has everything, and `log` is
     the log of the conversation.
     """
@@ -51,11 +52,11 @@ class History(NamedTuple):
         model = fields_in(self.payload).get("model")
         return model if isinstance(model, str) and model else None
 
-    def format(self, given: str | None = None) -> str:
-        """The format of the payload: the given one, or a guess."""
+    def format(self, source: str | None = None) -> str:
+        """The format of the payload: `source`, or a guess."""
         if self.conversation is not None:
             return self.conversation.wire
-        return format_of(self.payload) if given is None else known_format(given, (*PAYLOADS, *LOGS))
+        return format_of(self.payload) if source is None else known_format(source, (*PAYLOADS, *LOGS))
 
     def items(self, source: str | None = None, model: str | None = None) -> list[Item]:
         """The items. `model` is the model that made the opaque state, if the payload does not name it."""
@@ -82,11 +83,9 @@ def histories_in(data: bytes, name: str, source: str | None = None) -> list[Hist
     values, is_in_lines = _values(data, name)
     log = read_log([value for _, value in values], source) if source is None or source in LOGS else None
     if log is not None and log.conversations:
-        has_several = len(log.conversations) > 1
-        return [
-            History(found.payload, found.number if has_several else None, has_several, found, log)
-            for found in log.conversations
-        ]
+        if len(log.conversations) == 1:
+            return [History(log.conversations[0].payload, None, False, log.conversations[0], log)]
+        return [History(each.payload, each.number, True, each, log) for each in log.conversations]
     if source in LOGS:
         raise Damaged(f"it has no conversation in the format {source}", name)
     return _from_lines(values, name) if is_in_lines else [History(_checked(values[0][1], name))]
@@ -166,7 +165,7 @@ def _is_history(value: Any) -> bool:
 
 
 def known_format(name: str, formats: tuple[str, ...] = PAYLOADS) -> str:
-    """The name of a format, checked; the error for an unknown one lists all formats."""
+    """Return the name of a format. For an unknown name, raise `InvalidValue` with all formats."""
     if name not in formats:
         raise InvalidValue(f"no format {cut(name)!r}; there are {', '.join(formats)}")
     return name

@@ -78,17 +78,17 @@ def _read_state(number: int, messages: list[Json]) -> Conversation:
 
 def write_langgraph(items: Sequence[Item], target: Target) -> Written:
     """The state for a graph. A reply of the model is one message, and each result is a message."""
-    turns, lost = turns_of(target.shown(items))
+    turns, downgrades = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
         outputs = [item for item in group.items if is_output(item)]
-        messages += [_reply(outputs, lost)] if outputs else []
-        messages += [_message(item, lost) for item in group.items if not is_output(item)]
+        messages += [_reply(outputs, downgrades)] if outputs else []
+        messages += [_message(item, downgrades) for item in group.items if not is_output(item)]
     hint = "graph.invoke and graph.update_state take it as the state"
-    return Written({"messages": messages}, lost, hint)
+    return Written({"messages": messages}, downgrades, hint)
 
 
-def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
+def _reply(outputs: Sequence[Item], downgrades: list[Downgrade]) -> Json:
     """The message of a reply. Signed thoughts are in its content, others in `additional_kwargs`."""
     content, calls, invalid_calls, thoughts = list[Json](), list[Json](), list[Json](), list[str]()
     for item in outputs:
@@ -96,7 +96,7 @@ def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
             signed = signed_thought(item)
             content += [signed] if signed else []
             thoughts += [item.text] if item.text and not signed else []
-            lost += state_left_out(item, signed is not None)
+            downgrades += state_left_out(item, signed is not None)
         elif isinstance(item, ToolCall):
             arguments = object_in(item.arguments)
             call: Json = {"id": item.call_id, "name": item.name, "type": "tool_call", "args": arguments}
@@ -105,10 +105,10 @@ def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
                 invalid_calls.append(call | invalid)
             else:
                 calls.append(call)
-            lost += state_left_out(item)
+            downgrades += state_left_out(item)
         elif isinstance(item, Message):
             content += map(_block, item.parts)
-            lost += state_left_out(item)
+            downgrades += state_left_out(item)
     text = _plain(content)
     message: Json = {"type": "ai", "id": outputs[0].id, "content": text}
     message |= {"tool_calls": calls, "invalid_tool_calls": invalid_calls}
@@ -117,12 +117,12 @@ def _reply(outputs: Sequence[Item], lost: list[Downgrade]) -> Json:
     return message
 
 
-def _message(item: Item, lost: list[Downgrade]) -> Json:
+def _message(item: Item, downgrades: list[Downgrade]) -> Json:
     if isinstance(item, ToolResult):
         status = "error" if item.is_error else "success"
         answer = {"tool_call_id": item.call_id, "name": item.name, "status": status}
         return {"type": "tool", "id": item.id, "content": _plain([*map(_block, item.parts)]), **answer}
-    role, parts = role_and_parts(item, lost)
+    role, parts = role_and_parts(item, downgrades)
     return {"type": _TYPES.get(role, role), "id": item.id, "content": _plain([*map(_block, parts)])}
 
 

@@ -14,24 +14,24 @@ _ticks = re.compile("`+")
 
 def write_markdown(items: Sequence[Item], target: Target) -> Written:
     """A page: texts unchanged, calls and results in code blocks, and a description for each image or file."""
-    sections, lost = [f"# {target.address}"], list[Downgrade]()
+    sections, downgrades = [f"# {target.address}"], list[Downgrade]()
     for item in target.shown(items):
-        heading, text = _section(item, lost)
+        heading, text = _section(item, downgrades)
         if heading:
             sections.append(f"## {heading}\n\n_{timestamp(item.created_at)}_\n\n{text}".rstrip())
-    return Written("\n\n".join(sections) + "\n", lost)
+    return Written("\n\n".join(sections) + "\n", downgrades)
 
 
-def _section(item: Item, lost: list[Downgrade]) -> tuple[str, str]:
+def _section(item: Item, downgrades: list[Downgrade]) -> tuple[str, str]:
     match item:
         case Message() | Note() | Summary():
-            lost += state_left_out(item) if isinstance(item, Message) else []
+            downgrades += state_left_out(item) if isinstance(item, Message) else []
             heading = item.role if isinstance(item, Message) else type(item).__name__
             content = item.text if isinstance(item, Summary) else content_for_model(item)
             parts = [part if isinstance(part, str) else f"_{described(part)}_" for part in parts_of(content)]
             return heading.capitalize(), "\n\n".join(parts)
         case Reasoning():
-            lost += state_left_out(item)
+            downgrades += state_left_out(item)
             return "Reasoning", "\n".join(f"> {line}" for line in item.text.splitlines())
         case ToolCall():
             return f"Call of `{item.name}`", _fenced(item.arguments, "json")
@@ -39,7 +39,7 @@ def _section(item: Item, lost: list[Downgrade]) -> tuple[str, str]:
             texts = [part if isinstance(part, str) else described(part) for part in item.parts]
             return f"{'Error' if item.is_error else 'Result'} of `{item.name}`", _fenced("\n".join(texts))
         case _:
-            lost.append(Downgrade(item.id, "not_rendered", "a record for the program, without text"))
+            downgrades.append(Downgrade(item.id, "not_rendered", "a record for the program, without text"))
             return "", ""
 
 

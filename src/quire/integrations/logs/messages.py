@@ -21,20 +21,20 @@ from quire.providers import Downgrade, content_for_model, json_text, unpack
 from quire.state import is_instruction
 
 
-def role_and_parts(item: Item, lost: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
-    """The role and the parts of an item that is no output; lost state is added to `lost`."""
+def role_and_parts(item: Item, downgrades: list[Downgrade]) -> tuple[str, tuple[Part, ...]]:
+    """The role and the parts of an item that is no output; what it loses is added to `downgrades`."""
     if isinstance(item, ConfigChange):
         item = Message("system", item.instructions or "", origin=item.origin)
     if not isinstance(item, Message | Note | Summary):
         return "system", ("",)
     is_quoted = is_instruction(item) and own_origin(item) != "system"
     role = item.role if isinstance(item, Message) and not is_quoted else "user"
-    lost += state_left_out(item) if isinstance(item, Message) else []
+    downgrades += state_left_out(item) if isinstance(item, Message) else []
     return "system" if role == "developer" else role, parts_of(content_for_model(item))
 
 
 def state_left_out(item: Message | Reasoning | ToolCall, carried: bool = False) -> list[Downgrade]:
-    """The downgrade for an item whose opaque state is not written; empty if no state is lost."""
+    """The downgrade for an item whose opaque state is not written; empty if it has none."""
     blocks = [] if carried else unpack(item.state)
     if not blocks or all(block.keys() <= {"reasoning_content", "reasoning"} for block in blocks):
         return []  # the state has nothing but the item's text

@@ -12,7 +12,7 @@ from quire.items import JSON, Item, Message, ToolCall, ToolResult
 from quire.providers import HISTORY, NO_NAME, Downgrade, entries_in, fields_in, provider_for
 from quire.state import Transcript, is_edit
 
-READ: dict[str, set[str]] = {
+READ_FIELDS: dict[str, set[str]] = {
     "openai": {"messages", "tools"},
     "openai-responses": {"input", "instructions", "tools"},
     "anthropic": {"messages", "system", "tools"},
@@ -48,8 +48,8 @@ def located(
     with_places: list[Downgrade] = []
     for downgrade in downgrades:
         item = by_id.get(downgrade.item_id or "")
-        words = [] if item is None else [*filter(None, [places.get(item.id)]), *_traits(item)]
-        reason = ": ".join(filter(None, (", ".join(words), downgrade.reason)))
+        words = [] if item is None else [places.get(item.id, ""), *_traits(item)]
+        reason = ": ".join(filter(None, (", ".join(filter(None, words)), downgrade.reason)))
         with_places.append(downgrade._replace(reason=reason))
     return tuple(with_places)
 
@@ -96,12 +96,12 @@ def shaped(rendered: Json, original: Any, provider: str) -> Any:
         rest = {name: value for name, value in rendered.items() if name not in ("tools", "tool_choice")}
         return rest[HISTORY[provider]] if rest.keys() == {HISTORY[provider]} else rest
     fields = fields_in(original)
-    settings = {name: value for name, value in fields.items() if name not in READ[provider]}
+    settings = {name: value for name, value in fields.items() if name not in READ_FIELDS[provider]}
     return _for_gemini(rendered, fields, settings) if provider == "gemini" else {**settings, **rendered}
 
 
 def reportable(downgrades: tuple[Downgrade, ...], original: Any) -> tuple[Downgrade, ...]:
-    """The downgrades to report. If the original is a list, `shaped` removes added tools, so they are not."""
+    """The downgrades, except added tools if the original is a list: `shaped` removes these again."""
     is_list = isinstance(original, list)
     return tuple(change for change in downgrades if not (is_list and change.change == "tools_added"))
 
@@ -125,7 +125,7 @@ def _for_gemini(rendered: Json, original: Json, settings: Json) -> Json:
             "quire convert --to gemini writes it for the client"
         )
     before = fields_in(original.get("config"))
-    config = {name: value for name, value in before.items() if name not in READ["gemini"]}
+    config = {name: value for name, value in before.items() if name not in READ_FIELDS["gemini"]}
     config |= fields_in(rendered.get("config"))
     if "tool_config" in before:
         config["tool_config"] = {**fields_in(before["tool_config"]), **fields_in(config["tool_config"])}

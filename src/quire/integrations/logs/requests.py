@@ -45,14 +45,14 @@ class Request(NamedTuple):
 
 def conversations(requests: Iterable[Request]) -> list[Conversation]:
     """The conversations of requests. A message has the time of the first request that contains it."""
-    by_digest = dict[bytes, Conversation]()  # by the digest of the messages of the last request
+    latest_by_digest = dict[bytes, Conversation]()  # by the digest of the messages of the last request
     for request in sorted(requests, key=lambda request: request.sent_at or 0.0):
         field, number, entries, used = HISTORY[request.wire], request.number, list[Entry](), request.used
         messages = [fields_in(message) for message in messages_in(request.payload.get(field))]
         digests = digests_of(request.wire, messages)
-        known = next((digest for digest in reversed(digests) if digest in by_digest), None)
-        if known is not None:
-            earlier = by_digest.pop(known)
+        known_digests = [digest for digest in digests if digest in latest_by_digest]
+        if known_digests:
+            earlier = latest_by_digest.pop(known_digests[-1])
             entries, number = earlier.windows[0].entries, earlier.number
             used = [*earlier.used, *used]
             entries = entries[: len(entries) - earlier.answers]
@@ -60,8 +60,8 @@ def conversations(requests: Iterable[Request]) -> list[Conversation]:
         answer = [Entry(message, None, request.answered_at) for message in request.answer]
         head = {name: value for name, value in request.payload.items() if name != field}
         window = Window([*entries, *answer])
-        by_digest[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer), used)
-    return list(by_digest.values())
+        latest_by_digest[digests[-1]] = Conversation(request.wire, [window], head, number, len(answer), used)
+    return list(latest_by_digest.values())
 
 
 def digests_of(wire: str, messages: list[Json]) -> list[bytes]:
@@ -104,7 +104,7 @@ def read_request_log(records: list[Record]) -> Log:
         is_anthropic = response.get("type") == "message" or "stop_reason" in response
         wire = "anthropic" if is_anthropic else wire_of(payload)
         times = (moment(record.get(name)) for name in _TIME_FIELDS)
-        time = next((known for known in times if known is not None), None)
+        time = next((time for time in times if time is not None), None)
         usage = usage_from(wire, fields_in(response.get("usage") or response.get("usageMetadata")))
         model = text_in(response.get("model")) or text_in(payload.get("model"))
         used = [] if usage is None else [Used(model, usage, time)]

@@ -56,7 +56,7 @@ def _lang_messages(fields: Json) -> list[Json]:
     """The messages in the inputs or outputs of a run, from LangChain or from a provider's client."""
     lists = [entries_in(fields.get(name)) for name in ("messages", "generations", "choices")]
     values = next(filter(None, lists), [fields.get("output") or fields.get("message") or fields])
-    values = entries_in(values[0]) if isinstance(values[0], list) else values
+    values = entries_in(values[0]) if isinstance(values[0], list) else values  # a list for each prompt
     messages = [_lang_message(fields_in(fields_in(value).get("message") or value)) for value in values]
     return [strict for message in messages if message for strict in strict_messages(message, "$")]
 

@@ -69,14 +69,14 @@ def item_windows(items: Sequence[Item]) -> list[ItemWindow]:
     windows, start, replacing, head = list[ItemWindow](), 0, 0, list[Item]()
     for end, revision in _cuts(log, items):
         windows.append(ItemWindow([*head, *_content(items[start:end])], replacing))
-        recent = {item.id for item in _content(items[end:])}
-        head = [item for item in log.at(revision) if item.id not in recent]
+        later_ids = {item.id for item in _content(items[end:])}
+        head = [item for item in log.at(revision) if item.id not in later_ids]
         start, replacing = end, len(head) + len(_content(items[end:revision]))
-    recent = {item.id for item in _content(items[start:])}
-    shown = list(log.view)
-    earlier = [item for item in shown if item.id not in recent]
-    later = [item for item in shown if item.id in recent]
-    return [*windows, ItemWindow([*earlier, *later], max(replacing + len(earlier) - len(head), 0))]
+    later_ids = {item.id for item in _content(items[start:])}
+    earlier = [item for item in log.view if item.id not in later_ids]
+    later = [item for item in log.view if item.id in later_ids]
+    replacing += len(earlier) - len(head)  # a later edit may have shown or hidden earlier items
+    return [*windows, ItemWindow([*earlier, *later], max(replacing, 0))]
 
 
 def _cuts(log: Transcript, items: Sequence[Item]) -> list[tuple[int, int]]:
@@ -87,7 +87,8 @@ def _cuts(log: Transcript, items: Sequence[Item]) -> list[tuple[int, int]]:
             shown = {item.id for item in log.at(revision)}
             backwards = (index for index in reversed(range(revision)) if not is_edit(items[index]))
             cut = next((index + 1 for index in backwards if items[index].id not in shown), 0)
-            cuts = [earlier for earlier in cuts if earlier[0] < cut] + ([(cut, revision)] if cut else [])
+            cuts = [earlier for earlier in cuts if earlier[0] < cut]  # others are undone or repeated
+            cuts += [(cut, revision)] if cut else []
     return cuts
 
 
@@ -100,59 +101,62 @@ def _content(items: Sequence[Item]) -> list[Item]:
 
 def turns_of(items: Sequence[Item]) -> tuple[list[Item], list[Downgrade]]:
     """Items with each result after its call, and the changes made for this. The last calls may be open."""
-    known, lost = {item.id for item in items}, list[Downgrade]()
+    recorded_ids, downgrades = {item.id for item in items}, list[Downgrade]()
     paired = Pairing().pair(Scroll(tuple(items)))
     end = len(paired)
     while end and isinstance(paired[end - 1], ToolResult):
         end -= 1
-    turns = [*paired[:end], *(item for item in paired[end:] if item.id in known)]
-    written = {item.id: item for item in turns}
+    turns = [*paired[:end], *(item for item in paired[end:] if item.id in recorded_ids)]
+    turn_by_id = {item.id: item for item in turns}
     for item in items:
-        if item.id not in written and isinstance(item, ToolResult):
+        if item.id not in turn_by_id and isinstance(item, ToolResult):
             reason = f"no open call {item.call_id!r} for this result"
-            lost.append(Downgrade(item.id, "result_left_out", reason))
-        elif item.id not in written:
+            downgrades.append(Downgrade(item.id, "result_left_out", reason))
+        elif item.id not in turn_by_id:
             reason = "a record for the program, without text for a model"
-            lost.append(Downgrade(item.id, "not_rendered", reason))
-        elif isinstance(item, ToolResult) and isinstance(written[item.id], Message):
-            lost.append(Downgrade(item.id, "text_moved", "the model had gone on without this result"))
-    added = [item.id.removesuffix("/result") for item in turns if item.id not in known]
-    return turns, lost + [Downgrade(own_id, "result_added", "the call has no result") for own_id in added]
+            downgrades.append(Downgrade(item.id, "not_rendered", reason))
+        elif isinstance(item, ToolResult) and isinstance(turn_by_id[item.id], Message):
+            downgrades.append(Downgrade(item.id, "text_moved", "the model had gone on without this result"))
+    added = [item.id.removesuffix("/result") for item in turns if item.id not in recorded_ids]
+    downgrades += [Downgrade(own_id, "result_added", "the call has no result") for own_id in added]
+    return turns, downgrades
 
 
 def conversation_of(items: Sequence[Item], wire: str, target: Target) -> tuple[Conversation, list[Downgrade]]:
     """Items as messages of a wire with ids and times, and the downgrades for what the messages cannot hold.
 
-    With `target.whole` it has everything recorded, in windows; otherwise the items that are shown, in one
-    window. Instructions at the start are in the head. On Anthropic's wire they are left out, because its
+    With `target.whole`, all that was recorded is written, in windows; otherwise the items that are shown, in
+    one window. Instructions at the start are in the head. On Anthropic's wire they are left out, because its
     program has its own.
     """
     model, view = target.model or model_in(items, wire), list(Transcript(items).view)
     roles = ("system", "developer") if wire == "anthropic" else ("system",)
     leading = list(takewhile(lambda item: _instructions(item, roles), _content(items)))
     leading_ids, ids, windows = {item.id for item in leading}, set[str](), list[Window]()
-    lost = _masked(items, view) if target.whole else []
+    downgrades = _mask_downgrades(items, view) if target.whole else []
     if wire == "anthropic":
-        lost += [Downgrade(item.id, "instructions_left_out", "the program has its own") for item in leading]
+        reason = "the program has its own"
+        downgrades += [Downgrade(item.id, "instructions_left_out", reason) for item in leading]
     for shown, replacing in item_windows(items) if target.whole else [ItemWindow(view)]:
-        turns, changed = turns_of([item for item in shown if item.id not in leading_ids])
+        turns, turn_downgrades = turns_of([item for item in shown if item.id not in leading_ids])
         rendered = provider_for(wire).render(turns, model=model)
         pairs = list(_with_items(wire, rendered.shared, turns))
         replacing_ids = {item.id for item in shown[:replacing]}
         is_later = (item is not None and item.id not in replacing_ids for _, item in pairs)
-        count = next((index for index, later in enumerate(is_later) if later), len(pairs))
+        replacing_count = next((index for index, later in enumerate(is_later) if later), len(pairs))
         time, entries = items[0].created_at, list[Entry]()
         for message, item in pairs:
             time = item.created_at if item else time
             entries.append(Entry(message, unused_id(item.id, ids) if item else None, time))
-        windows.append(Window(entries, count if replacing_ids else 0))
-        lost += changed + [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
+        windows.append(Window(entries, replacing_count if replacing_ids else 0))
+        downgrades += turn_downgrades
+        downgrades += [loss for loss in rendered.downgrades if loss.change not in _REQUEST_CHANGES]
         if entries and _texts(entries[0].message) == [BEGIN]:
-            lost.append(Downgrade(None, "turn_added", "the first message must be one of the user"))
+            downgrades.append(Downgrade(None, "turn_added", "the first message must be one of the user"))
     text = "\n\n".join(_instructions(item, roles) for item in leading)
     head = {"model": model, "instructions": text}
     head = {name: value for name, value in head.items() if value}
-    return Conversation(wire, windows, head), list(dict.fromkeys(lost))
+    return Conversation(wire, windows, head), list(dict.fromkeys(downgrades))
 
 
 def model_in(items: Sequence[Item], wire: str) -> str | None:
@@ -172,11 +176,11 @@ def _instructions(item: Item, roles: Sequence[str]) -> str:
     return item.text if isinstance(item, Message) and item.role in roles else ""
 
 
-def _masked(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
-    recorded = {item.id: item for item in items}
+def _mask_downgrades(items: Sequence[Item], view: Sequence[Item]) -> list[Downgrade]:
+    recorded_by_id = {item.id: item for item in items}
     reason = "a mask is in force: its stub is written in place of the whole"
-    changed = [item for item in view if not isinstance(item, Summary) and recorded[item.id] is not item]
-    return [Downgrade(item.id, "content_left_out", reason) for item in changed]
+    stubs = (item for item in view if not isinstance(item, Summary) and recorded_by_id[item.id] is not item)
+    return [Downgrade(item.id, "content_left_out", reason) for item in stubs]
 
 
 def _with_items(wire: str, payload: Json, items: Sequence[Item]) -> Iterator[tuple[Json, Item | None]]:
