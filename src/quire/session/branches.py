@@ -239,7 +239,7 @@ class Merge:
             return None
         text = transcript_text(self._writer.ready(plan.items))
         words = await asking(self._model)(_PROMPT + element("work", text))
-        used = [Written(USAGE, note) for note in self._model.used()]
+        used = [Written(USAGE, note) for note in self._model.take_usage()]
         await io.do(self._ours, lambda: self._writer.commit(lambda _: used))
         guard.check("the fork was read")
         summary = plan.summary(words)
@@ -248,7 +248,7 @@ class Merge:
         return summary and replace(summary, extras=extras)
 
     def _outputs(self, items: Sequence[Item], state: State) -> list[Note]:
-        """The notes with long outputs that merged items refer to, as far as our pool does not have them."""
+        """The notes with long outputs that merged items refer to, without those that our pool has."""
         handles, pool = handles_named(items), self._theirs.state.pool
         notes = [note for note in pool if handle_of(note) in handles and note.key not in state.pool]
         return [note for note in self._writer.ready(notes) if isinstance(note, Note)]
@@ -306,7 +306,7 @@ S = TypeVar("S")
 
 
 class Draft(Generic[S]):
-    """The context manager of a draft, for `with` and `async with`. It gives the session of the draft."""
+    """The context manager of a draft, for `with` and `async with`. Entering it returns its session."""
 
     def __init__(self, writer: Writer, make: Callable[[DraftLog, Hooks], tuple[S, Writer]]) -> None:
         self._writer, self._make = writer, make

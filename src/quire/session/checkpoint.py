@@ -68,7 +68,7 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Head(msgspec.Struct, array_like=True, frozen=True):
-    """The state of a conversation at a version. For an entry (`pool`, `origin`, …) it has the version."""
+    """The state of a conversation at a version. Entries (`pool`, `origin`, …) are given by their versions."""
 
     format: int
     last_digest: bytes
@@ -104,7 +104,7 @@ class Checkpoint:
         self.version = 0
         self.links: int | None = None
         """The version of the conversation `LINKS` at the opening, if that is known."""
-        self.counted = 0
+        self.cached_counts = 0
         """`State.cached_counts` at that version."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
@@ -138,7 +138,8 @@ class Checkpoint:
             return None
         if state.past_forget_count != head.past[1]:
             return None
-        self.version, self._saved, self.counted = opening.version, head.transcripts, state.cached_counts()
+        self.version, self._saved = opening.version, head.transcripts
+        self.cached_counts = state.cached_counts()
         return last.body, after
 
     def _restore(self, head: _Head, opening: Opening, state: State) -> None:
@@ -169,7 +170,7 @@ class Checkpoint:
 
     def drop(self) -> None:
         """Drop the checkpoint, because entries were replaced: the next one is written from the start."""
-        self.version, self._saved, self.counted = 0, {}, 0
+        self.version, self._saved, self.cached_counts = 0, {}, 0
         self._head_weight, self._loaders = 0, []
 
     def write(self, state: State, last: bytes) -> bool:
@@ -209,7 +210,7 @@ class Checkpoint:
         )
         own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
         state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
-        self.counted = state.cached_counts()
+        self.cached_counts = state.cached_counts()
         versions = sorted(needed | own)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), versions, parts)
         if is_kept:
@@ -288,7 +289,7 @@ class _PageLoader:
         """The items at some positions. Those that are not in memory are read together."""
         versions = self._versions_at(positions)
         needed = self._needed_items.items
-        # The caller caches the items.
+        # Needed items are popped, because the caller caches the items.
         item_by_version = {version: needed.pop(version, None) for version in versions}
         missing = [version for version, item in item_by_version.items() if item is None]
         if missing:

@@ -1,4 +1,4 @@
-"""Erasure: the content of items is erased, and the content of everything that has them as a source.
+"""Erasure: erases the content of items, and of everything that has them as a source.
 
 1. An intent is noted in each conversation that may have the items: forks, relatives, and those that quote it.
 2. In all of them, the items that have an erased item as a source are found, and noted too.
@@ -239,8 +239,9 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 def _is_erasable(stream: str, item: Item) -> bool:
     """Whether an entry has content: not if it only says that a job was claimed, cancelled or ended."""
-    is_status = stream == JOBS and isinstance(item, Note) and item.key is not None
-    return holds_content(stream) and not (is_status and not is_accepted_job(item))
+    if stream == JOBS and isinstance(item, Note) and item.key is not None:
+        return is_accepted_job(item)
+    return holds_content(stream)
 
 
 def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
@@ -257,7 +258,7 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
 
 def _has_inherited(state: State, ids: Iterable[str]) -> bool:
     """Whether one of the ids is that of an inherited item."""
-    return any(True for item_id in ids for _ in state.inherited(item_id))
+    return any(next(state.inherited(item_id), None) is not None for item_id in ids)
 
 
 class _Row(NamedTuple):
@@ -295,19 +296,19 @@ class _Erasing:
             for family in families:
                 self._note_intent(family)
             self._find_derived()
-            known = {log.place for _, log in self._all()}
-            families = [_Family(log, set()) for log in self._quoting() if log.place not in known]
-        for family, log in self._all():
+            known = {log.place for _, log in self._families_with_logs()}
+            families = [_Family(log, set()) for log in self._quoting_logs() if log.place not in known]
+        for family, log in self._families_with_logs():
             self._begin(log, family)
-        for family, log in self._all():
+        for family, log in self._families_with_logs():
             self._replace_entries(log, family)
         erasure_id = new_id()
-        for family, log in self._all():
+        for family, log in self._families_with_logs():
             log.reload()
             log.commit(lambda state: _ends(family, erasure_id, state))  # noqa: B023
-        _scrub([log for _, log in self._all()], waits=waits)
+        _scrub([log for _, log in self._families_with_logs()], waits=waits)
 
-    def _all(self) -> list[tuple[_Family, Log]]:
+    def _families_with_logs(self) -> list[tuple[_Family, Log]]:
         return [(family, log) for family in self.families for log in family.logs]
 
     def _note_intent(self, family: _Family) -> None:
@@ -330,7 +331,7 @@ class _Erasing:
 
         log.commit(entries)
 
-    def _quoting(self) -> list[Log]:
+    def _quoting_logs(self) -> list[Log]:
         """The logs of conversations that quoted one with items to erase."""
         links = Place(self.scope, LINKS)
         if not self.store.version(links):
@@ -343,7 +344,7 @@ class _Erasing:
 
     def _find_derived(self) -> None:
         """Add the items of all families that have an erased item as a source, until no more are found."""
-        rows = [(family, log, _rows(log.reload())) for family, log in self._all()]
+        rows = [(family, log, _rows(log.reload())) for family, log in self._families_with_logs()]
         known_count = -1
         while known_count < len(self.names):
             known_count = len(self.names)
@@ -356,14 +357,14 @@ class _Erasing:
 
     def _derived(self, family: _Family, state: State, rows: Sequence[_Row]) -> Iterator[Item]:
         """The entries of a log to erase: those chosen, and those that have one of them as a source."""
-        covered = {name: _Covered(transcript, family.ids) for name, transcript in state.transcripts.items()}
+        checks = {name: _CoverCheck(transcript, family.ids) for name, transcript in state.transcripts.items()}
         # A source ALL ("*") stands for any earlier item of the conversation: such an entry is erased if an
         # entry before it is erased, or an inherited item.
         has_erased_before = _has_inherited(state, family.ids)
         for stream, item, names in rows:
             is_named = any(self._is_erased(family, name) for name in names)
             is_made_of_all = has_erased_before and ALL in names
-            is_covering = isinstance(item, Summary) and stream in covered and covered[stream].by(item)
+            is_covering = isinstance(item, Summary) and stream in checks and checks[stream].covers(item)
             if is_named or is_made_of_all or is_covering:
                 has_erased_before = has_erased_before or stream != RECEIPT_PARTS
                 yield item
@@ -419,8 +420,8 @@ def _ends(family: _Family, erasure_id: str, state: State) -> Entries:
 
 
 def _tombstones(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
-    """The tombstones of the erased entries, with the versions of these."""
-    note_by_key: dict[str | None, str] = {}  # the last note of each key of the pool
+    """The tombstone of each erased entry, with the version of the entry."""
+    note_id_by_key: dict[str | None, str] = {}  # of the last note with the key
     for version, (stream, item) in enumerate(entries, 1):
         if is_tombstone(item) or not _is_erasable(stream, item):
             continue
@@ -429,8 +430,8 @@ def _tombstones(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, I
         if stream == POOL and isinstance(item, Hide):  # it has the key of the note that it drops
             is_erased = any(span.first in ids for span in item.spans)
         elif stream == POOL and isinstance(item, Note):
-            extras = {"instead_of": note_by_key[item.key]} if item.key in note_by_key else {}
-            note_by_key[item.key] = item.id
+            extras = {"instead_of": note_id_by_key[item.key]} if item.key in note_id_by_key else {}
+            note_id_by_key[item.key] = item.id
         if is_erased and stream == JOBS and is_accepted_job(item):
             yield version, forgotten_job(item)
         elif is_erased:
@@ -482,20 +483,20 @@ def _handles_of(item: Item) -> set[str]:
     return {*item.extras.get(OUTPUTS, ()), handle_for(item.id)} if isinstance(item, ToolResult) else set()
 
 
-class _Covered:
-    """Tells which summaries of a transcript cover an item with one of some ids."""
+class _CoverCheck:
+    """Tells whether a summary of a transcript covers an item with one of some ids."""
 
     def __init__(self, transcript: Transcript, ids: Collection[str]) -> None:
         self._view, self._ids = transcript.view, ids
         positions = (self._view.log.find(item_id, self._view.end) for item_id in ids)
         self._positions = sorted(position for position in positions if position is not None)
 
-    def by(self, summary: Summary) -> bool:
+    def covers(self, summary: Summary) -> bool:
         """Whether a summary covers one of the ids, or folds in a summary with one of them."""
         log, end = self._view.log, self._view.end
         if not self._positions or log.find(summary.id, end) is None:
             return False
         if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        starts = [(bisect_left(self._positions, start), stop) for start, stop in log.area(summary, end)]
-        return any(n < len(self._positions) and self._positions[n] < stop for n, stop in starts)
+        area = log.area(summary, end)
+        return any(bisect_left(self._positions, a) < bisect_left(self._positions, b) for a, b in area)

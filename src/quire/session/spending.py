@@ -118,7 +118,7 @@ def check_priced(model: str, prices: PricesByName) -> None:
 
 
 def _facts(model: str, prices: PricesByName) -> ModelFacts:
-    """The facts of a model, with the prices of the caller unless the built-in ones have a longer name."""
+    """The facts of a model, with the caller's prices unless the built-in ones are for a longer name."""
     known, name = facts_for(model), model_named(model)
     own = max((own_name for own_name in prices if _is_of(name, own_name)), key=len, default="")
     is_own = len(own) >= max(len(known.prefix), 1)
