@@ -88,7 +88,7 @@ async def _traced(trace: str) -> AsyncGenerator[None]:
 
 
 async def fail_job(running: RunningJob, fault: Exception) -> Outcome:
-    """End a job that failed. Only Quire's own errors are recorded with their text: others may quote."""
+    """End a failed job. Only Quire's own errors are recorded with their text, as others may quote content."""
     error = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
     logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
     logger.debug("a job failed", exc_info=fault)

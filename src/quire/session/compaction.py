@@ -366,7 +366,7 @@ class _Run:
         self.planned, self.needs_model = asyncio.Event(), False
 
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
-        """Plan and carry out, in several plans if the model cannot read all that is to be summarised at once.
+        """Plan and carry out, plan by plan if the model cannot read everything to be summarised at once.
 
         A failure of the model lowers the number of tokens that it is given (to 0 during a pause). The next
         plan is made for that number.

@@ -17,7 +17,7 @@ from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
 _MIN_MISSED = 0.1
-"""A cache serves whole blocks: up to this share of a request less than possible does not count as missed."""
+"""If a cache failed to serve a smaller share of a request, that is no miss: caches serve whole blocks."""
 
 _EXCERPT = 160
 

@@ -498,5 +498,5 @@ class _CoverCheck:
             return False
         if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        area = log.area(summary, end)
-        return any(bisect_left(self._positions, a) < bisect_left(self._positions, b) for a, b in area)
+        positions, area = self._positions, log.area(summary, end)
+        return any(bisect_left(positions, start) < bisect_left(positions, stop) for start, stop in area)

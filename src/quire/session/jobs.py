@@ -130,7 +130,7 @@ class RunningJob:
         self.is_retry = is_retry
         """Whether a worker has claimed it before."""
         self.unfinished: str | None = None
-        """The id of a begun job that has to end first, if this one was not claimed for that reason."""
+        """The id of a begun job that has to end first; this job was then not claimed."""
         self._writer = writer
         self.outcome: Outcome | None = None
         """How the job ended; `None` until it has."""

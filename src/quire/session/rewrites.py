@@ -82,7 +82,7 @@ def editing(message_id: str, message: Message) -> Rewrite:
 
 
 def _cached_hide() -> Callable[[tuple[Span, ...]], Hide]:
-    """Return a function that makes a `Hide`: for the same spans the same one, so that its id is stable.
+    """Return a function that makes a `Hide`, and for equal spans returns the same one: its id is stable.
 
     The hidden items are excluded from recall, too.
     """

@@ -182,8 +182,8 @@ class AioSession:
         `sent` is the context that the response answers, or a rendering of it. The default is the last
         rendering of this task (outside of a task, of this thread), or its last one for `provider`. If that
         rendering was answered before, and one of another task waits for its answer, `InvalidValue` is raised.
-        If this task has rendered nothing, you have made the request without Quire: then `provider` says how
-        to read the response. The receipt of the request is kept with the response, unless `context.sent` kept
+        If this task has rendered nothing, the request was made without Quire: then `provider` says how to
+        read the response. The receipt of the request is kept with the response, unless `context.sent` kept
         it before. `parameters` are what was sent beside the rendering, such as the model and the temperature;
         without them the receipt marks the parameters as unknown.
 
@@ -644,8 +644,8 @@ def _view(log: Log, name: str) -> View:
 def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:
     """The open call that a provider means by a call id; if several match, one in the newest reply.
 
-    A call `a` is recorded as `a_2` if the id `a` was in use. If no call matches, the result is `None` if the
-    caller has named the tool (`has_name`). Otherwise the log is read again, and then `UnknownId` is raised.
+    A call `a` is recorded as `a_2` if the id `a` was in use. If no call matches, returns `None` if the caller
+    has named the tool (`has_name`); else the log is read again, and then `UnknownId` is raised.
     """
     matches = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
     for attempt in range(2):

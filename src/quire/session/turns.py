@@ -622,7 +622,7 @@ def _item_of(item_id: str, view: View) -> Item:
         return view.get(item_id)
     except UnknownId:
         raise UnknownId(
-            'the input is an item, or the id of one in the main transcript: use `input=session.user("…")`'
+            '`input` must be an item, or the id of one in the main transcript: use `input=session.user("…")`'
         ) from None
 
 
