@@ -126,10 +126,10 @@ async def _open_decisions(agent: Agent, running: RunningJob) -> dict[str, bool |
     """Record the approvals of a job; return its decisions, on a retry only those not carried out yet."""
     calls = agent.session.calls.list_open()
     waiting = [call for call, progress in calls if progress not in ("running", "begun")]
-    known = {name for call in waiting for name in (call.id, call.call_id)}
+    waiting_ids = {name for call in waiting for name in (call.id, call.call_id)}
     decisions: dict[str, bool | str | ToolResult] = {}
     for name, verdict in running.job.decisions.items():
-        if not running.is_retry or name in known:
+        if not running.is_retry or name in waiting_ids:
             decisions[name] = verdict
             if verdict is True:
                 await agent.session.aio.calls.decide(name, True)

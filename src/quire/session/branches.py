@@ -390,9 +390,9 @@ class Draft(Generic[S]):
         dropped_ids = {hide.spans[0].first for hide in hides}  # "by" marks an eviction
         pool, remaining_ids = state.pool.fork(), {note.id for note in draft.state.pool}
         dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in dropped_ids]
-        kept = [item for item in items if isinstance(item, Note) and item.id in remaining_ids]
+        notes = [item for item in items if isinstance(item, Note) and item.id in remaining_ids]
         return Change.joined(
-            [dropping(self._writer.place, dropped), keeping(self._writer, kept, state, pool)]
+            [dropping(self._writer.place, dropped), keeping(self._writer, notes, state, pool)]
         )
 
 
@@ -410,8 +410,8 @@ def _after_failure(entries: Entries, log: Log, began_at: int, state: State) -> E
     """
     rest = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
     written = log.recorded(began_at) if rest and state.version > began_at else []
-    known = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
-    return [entry for entry in rest if entry.item.id not in known]
+    written_ids = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
+    return [entry for entry in rest if entry.item.id not in written_ids]
 
 
 def _bare_receipts(entries: Entries) -> Entries:

@@ -393,8 +393,8 @@ class _Run:
         """How many tokens the model can read, if that is known; 0 if no model can be asked now."""
         if self._model is None or not self._can_write:
             return 0
-        own = getattr(self._model.model, "context", None)
-        window = own if isinstance(own, int) else facts_for(self._model.name).window
+        stated = getattr(self._model.model, "context", None)
+        window = stated if isinstance(stated, int) else facts_for(self._model.name).window
         return self._shared.windows.get(self._model.name, window)
 
     @property

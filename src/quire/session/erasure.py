@@ -104,10 +104,10 @@ def merged_with(other: Place) -> Written:
     return Written(MERGED, Note(content={"conversation": other.conversation}, description="merged"))
 
 
-def is_related(one: Place, other: Place) -> bool:
+def is_related(first: Place, second: Place) -> bool:
     """Whether the addresses of two conversations show that they may share items: one is below the other."""
-    names = one.conversation, other.conversation
-    return one == other or names[0].startswith(f"{names[1]}/") or names[1].startswith(f"{names[0]}/")
+    names = first.conversation, second.conversation
+    return first == second or names[0].startswith(f"{names[1]}/") or names[1].startswith(f"{names[0]}/")
 
 
 def _relatives(logs: Sequence[Log]) -> list[Log]:
@@ -117,8 +117,8 @@ def _relatives(logs: Sequence[Log]) -> list[Log]:
     tops = {_top_of(name, names) for log in logs for name in _related_names(log)}
     below = tuple(f"{top}/" for top in tops)
     places = [Place(scope, name) for name in sorted(names) if name in tops or name.startswith(below)]
-    known = {log.place: log for log in logs}
-    return [known.get(log.place, log) for log in _opened(store, places)]
+    log_by_place = {log.place: log for log in logs}
+    return [log_by_place.get(log.place, log) for log in _opened(store, places)]
 
 
 def _related_names(log: Log) -> list[str]:
@@ -296,8 +296,8 @@ class _Erasing:
             for family in families:
                 self._note_intent(family)
             self._find_derived()
-            known = {log.place for _, log in self._families_with_logs()}
-            families = [_Family(log, set()) for log in self._quoting_logs() if log.place not in known]
+            places = {log.place for _, log in self._families_with_logs()}
+            families = [_Family(log, set()) for log in self._quoting_logs() if log.place not in places]
         for family, log in self._families_with_logs():
             self._begin(log, family)
         for family, log in self._families_with_logs():
@@ -322,8 +322,8 @@ class _Erasing:
 
     def _begin(self, log: Log, family: _Family) -> None:
         """Note the intent, unless an equal one is unfinished."""
-        own = digest_of(log.place.conversation)
-        intent = forgetting(family.ids, [name for name in self.names if name.partition("/")[0] != own])
+        own_digest = digest_of(log.place.conversation)
+        intent = forgetting(family.ids, [name for name in self.names if name.partition("/")[0] != own_digest])
 
         def entries(state: State) -> Entries:
             is_noted = any(note.content == intent.content for note in state.forgetting.values())
@@ -348,9 +348,9 @@ class _Erasing:
         known_count = -1
         while known_count < len(self.names):
             known_count = len(self.names)
-            for family, log, own in rows:
+            for family, log, own_rows in rows:
                 digest = digest_of(log.place.conversation)
-                for item in self._derived(family, log.state, own):
+                for item in self._derived(family, log.state, own_rows):
                     family.ids.add(item.id)
                     family.handles |= _handles_of(item)
                     self.names.add(f"{digest}/{item.id}")

@@ -348,11 +348,11 @@ class Log:
             self.catch_up()
             return
         with self.applying:  # other code never sees the state half restored
-            known, removals = self.version, self.removals
+            known_version, removals = self.version, self.removals
             state, staged, self._staged = self.state, self._staged, []
             try:
                 if not self._open_checkpoint():
-                    self.reload(known)
+                    self.reload(known_version)
             except BaseException:
                 self.state, self._staged = state, staged
                 raise
@@ -377,18 +377,18 @@ class Log:
             self.flush()
             of_others: Entries = []  # what others wrote first, found by the flush
             if self.version != before + len(staged):
-                own = {entry.item.id for entry in staged}
-                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own]
+                own_ids = {entry.item.id for entry in staged}
+                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own_ids]
             self._checkpoint.links = None  # it is out of date
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
                 return []
-            known = self.state.version
-            stored = self.store.read(self.place, after=max(known - 1, 0))
-            if known and (not stored or stored[0].body != self._last_body):
+            known_version = self.state.version
+            stored = self.store.read(self.place, after=max(known_version - 1, 0))
+            if known_version and (not stored or stored[0].body != self._last_body):
                 return self.reload()
-            new = read_entries(self.place, stored[1:] if known else stored)
-            if known and any(stream == FORGOTTEN for stream, _ in new):
+            new = read_entries(self.place, stored[1:] if known_version else stored)
+            if known_version and any(stream == FORGOTTEN for stream, _ in new):
                 self.reload()  # entries that were read before are tombstones now
             elif new:
                 self._apply(self.state, new)
@@ -396,27 +396,27 @@ class Log:
                 self._applied_weight += _weight_of(stored)
             return [*of_others, *new]
 
-    def reload(self, known: int | None = None) -> Entries:
+    def reload(self, known_version: int | None = None) -> Entries:
         """Read all entries again, and return them. If the read fails, the state does not change.
 
-        `known` is the number of stored entries that were applied, by default the version.
+        `known_version` is the number of stored entries that were applied, by default the version.
         """
         with self.lock:
-            known = self.version if known is None else known
+            known_version = self.version if known_version is None else known_version
             stored = self.store.read(self.place)
             entries = read_entries(self.place, stored)
             state = self._begin()
             self._checkpoint.drop()
             self._apply(state, entries)
-            if known and not self._continues(entries, known):
+            if known_version and not self._continues(entries, known_version):
                 self.removals += 1
             self.state, self._last_body = state, stored[-1].body if stored else b""
             self._applied_weight = _weight_of(stored)
             return entries
 
-    def _continues(self, entries: Entries, known: int) -> bool:
-        """Whether the last known entry is among all entries; an erased one still has its id."""
-        return len(entries) >= known and entries[known - 1].item.id == JSON.decode_item(self._last_body).id
+    def _continues(self, entries: Entries, count: int) -> bool:
+        """Whether these begin with the `count` entries that were known; an erased entry still has its id."""
+        return len(entries) >= count and entries[count - 1].item.id == JSON.decode_item(self._last_body).id
 
     def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
         """A transcript and the pool as they were at an earlier version."""

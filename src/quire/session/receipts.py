@@ -276,8 +276,8 @@ class Kept:
             return items
         lengths = {row["name"]: row["shown"] for row in self._content["parts"]}
         rest = len(items) - behind  # where the second part of the history begins
-        quotes = rest - sum(list(lengths.values())[list(lengths).index(section) + 1 :])
-        return [*items[:quotes], *items[rest:], *items[quotes:rest]]
+        quotes_start = rest - sum(list(lengths.values())[list(lengths).index(section) + 1 :])
+        return [*items[:quotes_start], *items[rest:], *items[quotes_start:rest]]
 
     def _parts(self) -> Iterator[Part]:
         """The parts that explain the request, section by section."""
@@ -447,13 +447,13 @@ class SentRequest(NamedTuple):
     def summary(self) -> dict[str, Any]:
         """The fields of a bare receipt: the provider, the model, and the sizes."""
         receipt = self.context.receipt
-        known = {"reserve": receipt.reserve, "error": receipt.error}
+        optional = {"reserve": receipt.reserve, "error": receipt.error}
         return {
             "provider": self.provider,
             "model": self.model,
             "tokens": receipt.tokens,
             "available": receipt.available,
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
             "sections": dict(self.context.tokens),
             "digest": self.digest(),
         }

@@ -157,13 +157,13 @@ class Turn:
         ready = self._writer.ready(items)
 
         def decide(state: State) -> Change:
-            kept = [keeping(self._writer, notes, state)] if notes else []
+            pool_changes = [keeping(self._writer, notes, state)] if notes else []
             check_open(state, calls)
             for call in calls if unless_running else ():
                 if is_running(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             answered = Change.adding(place, name, ready)
-            return Change.joined([*kept, answered if asks_hooks else answered._replace(before=())])
+            return Change.joined([*pool_changes, answered if asks_hooks else answered._replace(before=())])
 
         return tuple(item for stream, item in await self._write(decide, stages) if stream == name)
 

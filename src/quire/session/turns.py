@@ -176,9 +176,9 @@ class _RenderedRequests:
             requests[key] = ref(rendered, lambda _: requests.pop(key, None)), request
             if not by_agent:
                 task = _current_task()
-                request.owner, own = ref(task), self._by_owner.setdefault(task, {})
-                own.pop(rendered.wire, None)  # the last one is at the end
-                own[rendered.wire] = self._last = request
+                request.owner, own_requests = ref(task), self._by_owner.setdefault(task, {})
+                own_requests.pop(rendered.wire, None)  # the last one is at the end
+                own_requests[rendered.wire] = self._last = request
         return request
 
     def newest(self, provider: str | None) -> Request | None:
@@ -647,14 +647,14 @@ async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Pi
         await asyncio.gather(*concurrent.values(), return_exceptions=True)
 
 
-def _parameters_with(request: Request | None, given: Any) -> Mapping[str, Any] | None:
+def _parameters_with(request: Request | None, sent_parameters: Any) -> Mapping[str, Any] | None:
     """Check the parameters that come with a response, and return those for its receipt."""
-    checked_type(given, Mapping | None, "the parameters of a request must be a mapping")
-    if given is None:
+    checked_type(sent_parameters, Mapping | None, "the parameters of a request must be a mapping")
+    if sent_parameters is None:
         return None
     if request is None or request.sent is None:
         raise InvalidValue("parameters must be given with what was sent: a context that this session built")
-    parameters = parameters_of(given, request.rendered.shared)
+    parameters = parameters_of(sent_parameters, request.rendered.shared)
     if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
     return parameters
