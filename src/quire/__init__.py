@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PACKAGES = {
+_NAMES_BY_PACKAGE = {
     "quire.agent": ("Agent", "tool"),
     "quire.compactors": ("Summarize",),
     "quire.context": ("Template",),
@@ -55,7 +55,7 @@ _PACKAGES = {
     "quire.state": ("Pool", "Transcript", "View"),
     "quire.tokens": ("Budget", "counter_for"),
 }
-_PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
+_PACKAGE_BY_NAME = {name: package for package, names in _NAMES_BY_PACKAGE.items() for name in names}
 
 __all__ = [
     "Agent",
@@ -92,11 +92,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PACKAGE_OF:
+    if name not in _PACKAGE_BY_NAME:
         raise AttributeError(f"module 'quire' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
+    value = globals()[name] = getattr(import_module(_PACKAGE_BY_NAME[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PACKAGE_OF])
+    return sorted([*globals(), *_PACKAGE_BY_NAME])

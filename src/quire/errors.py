@@ -1,116 +1,116 @@
 """Every error Quire raises on purpose, in one tree.
 
-Each leaf also inherits the builtin a caller would reach for. Errors carry ids and strings, never objects
-or content.
+Each leaf also inherits from the built-in exception that a caller would expect. Errors carry ids and strings,
+never objects or content.
 
     QuireError
-    ├── WrongType (TypeError)            a value of a type that is not taken here
-    ├── InvalidValue (ValueError)        the right type, a value it may not have
-    │   ├── TooLarge                     a text, a path or a file beyond its limit
-    │   ├── InvalidLimit                 a limit, budget or share that is negative, zero or too small
-    │   └── DuplicateId                  an id that is in the transcript already
-    ├── UnknownId (KeyError)             no such item here
-    ├── UnknownKey (KeyError)            no such note in the pool
-    ├── OutOfRange (IndexError)          a position or revision that does not exist
-    ├── EditRefused (ValueError)         an edit that would leave a history no provider takes
-    │   ├── SplitsGroup                  a call without its result, or the other way round
-    │   ├── CallPending                  a call that still waits for its result
-    │   └── LastUserMessage              the message the model is asked to answer
-    ├── Irreducible (ValueError)         what must stay is larger than what is allowed
-    ├── OverBudget (ValueError)          the parts that a request needs do not fit into its budget
-    ├── Downgraded (ValueError)          strict rendering, and the provider cannot take everything
+    ├── WrongType (TypeError)            an argument has the wrong type
+    ├── InvalidValue (ValueError)        an argument has the right type, but an invalid value
+    │   ├── TooLarge                     a text, a path or a file is larger than its limit
+    │   ├── InvalidLimit                 a limit, budget or share is negative, zero or too small
+    │   └── DuplicateId                  the transcript already has an item with this id
+    ├── UnknownId (KeyError)             there is nothing with this id: no item, call, job or scope
+    ├── UnknownKey (KeyError)            there is nothing with this name: no note, transcript or agent
+    ├── OutOfRange (IndexError)          a position, revision or version does not exist
+    ├── EditRefused (ValueError)         an edit is not possible, for example as providers would refuse it
+    │   ├── SplitsGroup                  it would separate a call from its result
+    │   ├── CallPending                  it would hide a call that still waits for its result
+    │   └── LastUserMessage              it would hide the message that the model has to answer
+    ├── Irreducible (ValueError)         the items that must stay are larger than the limit
+    ├── OverBudget (ValueError)          the required parts of a request exceed its budget
+    ├── Downgraded (ValueError)          strict rendering would lose something for this provider
     ├── CodecError (ValueError)
-    │   ├── Unencodable                  a value no codec can write, with its path
-    │   └── Damaged                      bytes that are not what they should be, with the place of the fault
-    ├── CapReached (RuntimeError)        what a conversation or a scope may spend is spent
-    ├── Conflict (RuntimeError)          another wrote first, and what was to be added no longer fits
-    │   └── TurnLost                     another worker has taken the turn over
+    │   ├── Unencodable                  a value cannot be encoded; the error has its path
+    │   └── Damaged                      data cannot be decoded; the error has the place of the fault
+    ├── CapReached (RuntimeError)        a conversation or a scope has spent what its caps allow
+    ├── Conflict (RuntimeError)          another writer was first, and the new entries no longer fit
+    │   └── TurnLost                     another worker has taken over the turn
     ├── StoreError (OSError)
     │   ├── StoreFailed                  a store cannot be reached, read or written now
-    │   ├── StoreDamaged                 what a store holds is not what was written to it
-    │   └── NewerStore                   a store that a newer version of Quire made
-    ├── Forgotten (LookupError)          what is asked for was forgotten on purpose
-    ├── ServerLost (ConnectionError)     a server of tools cannot be reached, or went away during a call
-    ├── TurnBusy (RuntimeError)          a turn or its queue is running, and may not be changed now
-    ├── Stopped (RuntimeError)           a node was told to stop, and takes no more messages
-    ├── ModelFailed (RuntimeError)       a model gave no answer that can be used
-    │   ├── NotAuthorized (PermissionError)  a key is missing, wrong, or not for this
-    │   ├── RateLimited                  too much was asked in too short a time, or the quota is spent
-    │   ├── Overloaded                   whoever runs the model has too much to do
-    │   ├── Refused                      the request was turned down for what it says; nothing was answered
-    │   ├── WindowExceeded (OverBudget)  more was sent than the model reads at once
-    │   └── ModelTimeout (TimeoutError)  no answer, or no more of it, came in time
-    └── MissingExtra (ImportError)       an optional part is not installed
+    │   ├── StoreDamaged                 a store does not hold what was written to it
+    │   └── NewerStore                   a newer version of Quire made the store
+    ├── Forgotten (LookupError)          the content was erased by `forget`
+    ├── ServerLost (ConnectionError)     a server of tools cannot be reached, or was lost during a call
+    ├── TurnBusy (RuntimeError)          a turn is running, and this cannot be done meanwhile
+    ├── Stopped (RuntimeError)           a node was stopped, and accepts no more messages
+    ├── ModelFailed (RuntimeError)       a model gave no usable answer
+    │   ├── NotAuthorized (PermissionError)  the key is missing, wrong, or does not allow this
+    │   ├── RateLimited                  too many requests in a short time, or the quota is used up
+    │   ├── Overloaded                   the provider is overloaded
+    │   ├── Refused                      the provider refused the request because of its content
+    │   ├── WindowExceeded (OverBudget)  the request is longer than the window of the model
+    │   └── ModelTimeout (TimeoutError)  the answer, or its next part, did not come in time
+    └── MissingExtra (ImportError)       an optional dependency is not installed
 """
 
 _LONGEST_NAME = 80
 
 
 def cut(text: str, limit: int = _LONGEST_NAME) -> str:
-    """A text of limited length for a message: ids and keys may be of any length."""
+    """Cut a text to a limited length for an error message, because ids and keys may be of any length."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 class QuireError(Exception):
-    """The root: catch this to catch all that Quire raises on purpose."""
+    """The root of the tree: catch it to catch every error that Quire raises on purpose."""
 
 
 class WrongType(QuireError, TypeError):
-    """A value of a type that is not taken here."""
+    """An argument has the wrong type."""
 
 
 class InvalidValue(QuireError, ValueError):
-    """A value of the right type that it may not have."""
+    """An argument has the right type, but an invalid value."""
 
 
 class TooLarge(InvalidValue):
-    """A text, a path or a file beyond its limit."""
+    """A text, a path or a file is larger than its limit."""
 
 
 class InvalidLimit(InvalidValue):
-    """A limit, budget or share that is negative, zero or too small."""
+    """A limit, budget or share is negative, zero or too small."""
 
 
 class DuplicateId(InvalidValue):
-    """An id that is in the transcript already."""
+    """The transcript already has an item with this id."""
 
 
 class _Missing(QuireError, KeyError):
-    # KeyError prints the repr of its argument; a sentence in quotes helps nobody.
+    # KeyError would print the repr of the message, in quotes.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class UnknownId(_Missing):
-    """No item with this id is here."""
+    """There is nothing with this id: no item, call, job or scope."""
 
 
 class UnknownKey(_Missing):
-    """No note with this key is in the pool."""
+    """There is nothing with this name: no note, transcript or agent."""
 
 
 class OutOfRange(QuireError, IndexError):
-    """A position or a revision that does not exist."""
+    """A position, a revision or a version does not exist."""
 
 
 class EditRefused(QuireError, ValueError):
-    """An edit that would leave a history no provider takes."""
+    """An edit is not possible, for example because providers would refuse the history it leaves."""
 
 
 class SplitsGroup(EditRefused):
-    """The edit takes a call without its result, or the other way round."""
+    """The edit would separate a call from its result."""
 
 
 class CallPending(EditRefused):
-    """The edit touches a call that still waits for its result."""
+    """The edit would hide a call that still waits for its result."""
 
 
 class LastUserMessage(EditRefused):
-    """The edit would leave out the message that the model is asked to answer."""
+    """The edit would hide the message that the model has to answer."""
 
 
 class Irreducible(QuireError, ValueError):
-    """What must stay is larger than what is allowed; `parts` names what must stay, by id."""
+    """The items that must stay are larger than the limit; `parts` has their ids."""
 
     def __init__(self, message: str, parts: tuple[str, ...] = ()) -> None:
         super().__init__(message, parts)
@@ -121,7 +121,7 @@ class Irreducible(QuireError, ValueError):
 
 
 class OverBudget(QuireError, ValueError):
-    """What a request needs is `over` tokens more than it may take; `parts` are the sections to blame."""
+    """The required parts of a request exceed the budget by `over` tokens. `parts` names their sections."""
 
     def __init__(self, message: str, over: int = 0, parts: tuple[str, ...] = ()) -> None:
         super().__init__(message, over, parts)
@@ -133,11 +133,11 @@ class OverBudget(QuireError, ValueError):
 
 
 class Downgraded(QuireError, ValueError):
-    """A provider cannot take everything, and strict rendering was asked for."""
+    """Strict rendering was asked for, and would lose something for this provider."""
 
 
 class CodecError(QuireError, ValueError):
-    """Items could not be written or read; `path` says where."""
+    """Items cannot be encoded or decoded; `path` says where."""
 
     def __init__(self, message: str, path: str = "$") -> None:
         super().__init__(message, path)
@@ -148,19 +148,19 @@ class CodecError(QuireError, ValueError):
 
 
 class Unencodable(CodecError):
-    """A value that no codec can write."""
+    """A value cannot be encoded."""
 
 
 class Damaged(CodecError):
-    """Bytes that are not what they should be."""
+    """Data cannot be decoded: a response, a history or an item is malformed."""
 
 
 class CapReached(QuireError, RuntimeError):
-    """What a conversation or a scope may spend is spent: the turn was not sent."""
+    """A conversation or a scope has spent what its caps allow: the request was not sent."""
 
 
 class Conflict(QuireError, RuntimeError):
-    """Another wrote first; `expected` is the version that was assumed, `found` the one that is there."""
+    """Another writer was first; `expected` is the version that was assumed, `found` the actual one."""
 
     def __init__(self, message: str, expected: int = 0, found: int = 0) -> None:
         super().__init__(message, expected, found)
@@ -174,19 +174,19 @@ class Conflict(QuireError, RuntimeError):
 class StoreError(QuireError, OSError):
     """Something is wrong with a store."""
 
-    # OSError says nothing but a number and a name once it has the name of a file; the sentence has both.
+    # With the name of a file, OSError would print only a number and names, without the message.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class StoreFailed(StoreError):
-    """A store cannot be reached, read or written now; what it answered itself is the cause."""
+    """A store cannot be reached, read or written now; its own error is the cause."""
 
 
 class StoreDamaged(StoreError):
-    """What a store holds is not what was written to it.
+    """A store does not hold what was written to it.
 
-    `place` is the address of the conversation where it is known; its entries up to `version` are whole.
+    `place` is the address of the conversation if it is known; its entries up to `version` are whole.
     """
 
     def __init__(self, message: str = "", *, place: str = "", version: int = 0) -> None:
@@ -196,39 +196,39 @@ class StoreDamaged(StoreError):
 
 
 class NewerStore(StoreError):
-    """A store that a newer version of Quire made."""
+    """A newer version of Quire made the store."""
 
 
 class Forgotten(QuireError, LookupError):
-    """What is asked for was forgotten on purpose, and cannot be shown again."""
+    """The content was erased by `forget`, and cannot be shown again."""
 
 
 class ServerLost(QuireError, ConnectionError):
-    """A server of tools cannot be reached, or went away during a call, which may have been done."""
+    """A server of tools cannot be reached, or was lost during a call, which may have run."""
 
 
 class TurnBusy(QuireError, RuntimeError):
-    """A turn or its queue is running, and may not be run again or changed now."""
+    """A turn is running, and this cannot be done meanwhile."""
 
 
 class TurnLost(Conflict):
-    """Another worker has taken the turn over: this one may write no more of it."""
+    """Another worker has taken over the turn: this one can write no more of it."""
 
 
 class Stopped(QuireError, RuntimeError):
-    """A node was told to stop: the message was not begun, and is not on the record."""
+    """A node was stopped before it had answered: the message was not begun, or its job stays open."""
 
 
 class ModelFailed(QuireError, RuntimeError):
-    """A model gave no answer, or none that can be used; what it raised itself is the cause."""
+    """A model gave no usable answer; the error of its client is the cause."""
 
 
 class NotAuthorized(ModelFailed, PermissionError):
-    """The key for a model is missing or wrong, or does not allow what was asked."""
+    """The key for a model is missing or wrong, or does not allow the request."""
 
 
 class RateLimited(ModelFailed):
-    """Too much was asked of a model; `retry_after` is in how many seconds to ask again, where it was said."""
+    """Too many requests, or no quota is left; `retry_after` is the seconds to wait, if they are known."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message, retry_after)
@@ -243,14 +243,14 @@ class Overloaded(ModelFailed):
 
 
 class Refused(ModelFailed):
-    """The request was turned down for what it says, and nothing was answered."""
+    """The provider refused the request because of its content, and gave no answer."""
 
 
 class WindowExceeded(ModelFailed, OverBudget):
-    """More was sent than the model reads at once; `over` is by how many tokens, and zero where unknown.
+    """The request is `over` tokens longer than the window of the model; `over` is 0 if that is not known.
 
-    `limit` is how many the model says that it reads, and zero where it does not. `in_bytes` is true where the
-    service refused the size of the request in bytes, which says nothing about the window.
+    `limit` is the window in tokens that the provider reported, or 0. `in_bytes` is true if the service
+    refused the size of the request in bytes, which says nothing about the window.
     """
 
     def __init__(
@@ -268,11 +268,11 @@ class WindowExceeded(ModelFailed, OverBudget):
 
 
 class ModelTimeout(ModelFailed, TimeoutError):
-    """No answer of a model, or no more of it, came in time."""
+    """The answer of a model, or its next part, did not come in time."""
 
 
 class MissingExtra(QuireError, ImportError):
-    """An optional part is not installed."""
+    """An optional dependency is not installed."""
 
     def __init__(self, part: str, extra: str) -> None:
         super().__init__(part, extra)

@@ -1,6 +1,6 @@
-"""What to write in place of a name that somebody guessed: hints in the errors for attributes and options.
+"""Hints in errors about unknown attributes and options: which name to use instead of the guessed one.
 
-`guesses.toml` has the names and the hints.
+`guesses.toml` has the guessed names and the hints.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def no_option(what: str, name: str, own: Iterable[str], shared: Iterable[str] = ()) -> str:
-    """Say that a function has no such option, what is meant, and which it has; sections share some."""
+    """The error for an unknown option: a hint, the function's `own` options, and those all sections share."""
     own, shared = list(own), list(shared)
     hint = _hint("options", what.removesuffix("(...)"), name, [*own, *shared])
     rest = f", and those of every section: {', '.join(shared)}" if shared else ""
@@ -22,16 +22,16 @@ def no_option(what: str, name: str, own: Iterable[str], shared: Iterable[str] = 
 
 
 def option_names(function: Any) -> list[str]:
-    """Return the names of the parameters of a function or method, but for `self`."""
+    """The names of the parameters of a function or method, except `self`."""
     code = getattr(function, "__wrapped__", function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return [name for name in names if name != "self"]
 
 
 def hint_options(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a constructor or a function: called with the wrong options, the error says which it has."""
+    """Decorate a constructor or a function: the error for a wrong option says which options it has."""
     qualname = function.__qualname__
-    called = function.__qualname__ = qualname.removesuffix(".__init__")  # for Python's own words
+    called = function.__qualname__ = qualname.removesuffix(".__init__")  # Python's errors show it
     what = called if called == qualname else f"{called}(...)"
 
     @wraps(function)
@@ -50,12 +50,12 @@ def hint_options(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _is_wrong(fault: TypeError, called: str, name: str) -> bool:
-    """Whether a function has no such option; sections pass on those that they share."""
+    """Whether the error names this option, or the option is a known guess that `**options` let through."""
     return f"unexpected keyword argument {name!r}" in str(fault) or bool(_hint("options", called, name, ()))
 
 
 def hint_attributes(kind: type[T]) -> type[T]:
-    """Decorate a class: the error for an attribute that it does not have says what is meant."""
+    """Decorate a class: the error for an unknown attribute says which one is probably meant."""
     setattr(kind, "__getattr__", _refuse)  # noqa: B010  # type checkers still find a wrong name
     return kind
 
@@ -68,7 +68,7 @@ def _refuse(value: object, name: str) -> Any:
 
 
 class HintedType(type):
-    """The metaclass of a class whose own attributes are guessed, such as `Session.load`."""
+    """A metaclass: the error for an unknown attribute of the class, such as `Session.load`, has a hint."""
 
     if not TYPE_CHECKING:  # type checkers still find a wrong name
 
@@ -78,17 +78,17 @@ class HintedType(type):
 
 
 def _no_attribute(kind: type, what: str, name: str, known: Iterable[str]) -> AttributeError:
-    public = [one for one in known if not one.startswith("_")]
+    public = [attribute for attribute in known if not attribute.startswith("_")]
     hints = (_hint("attributes", each.__name__, name, public) for each in kind.__mro__) if public else ()
     # With a name alone, Python adds no guess of its own.
     return AttributeError(f"{what} has no attribute {name!r}{next(filter(None, hints), '')}", name=name)
 
 
-def _hint(of: Literal["attributes", "options"], kind: str, name: str, known: Iterable[str]) -> str:
-    """Return what to write in place of a name, to be put behind an error; empty if nothing is alike."""
-    from difflib import get_close_matches  # here, because nobody waits for an error
+def _hint(table: Literal["attributes", "options"], kind: str, name: str, known: Iterable[str]) -> str:
+    """The end of an error: which name to use instead. Empty if no known name is similar."""
+    from difflib import get_close_matches  # imported here, because only errors need it
 
-    hint = _guesses()[of].get(kind, {}).get(name)
+    hint = _guesses()[table].get(kind, {}).get(name)
     if hint is not None:
         return f": use {hint}" if hint.startswith("`") else f": {hint}"
     close = get_close_matches(name, list(known), 1)
@@ -102,9 +102,9 @@ def _guesses() -> dict[str, dict[str, dict[str, str]]]:
 
     tables = tomllib.loads(files("quire").joinpath("guesses.toml").read_text("utf-8"))
     return {
-        of: {
+        table: {
             kind: {name: hint for names, hint in guesses.items() for name in names.split()}
             for kind, guesses in kinds.items()
         }
-        for of, kinds in tables.items()
+        for table, kinds in tables.items()
     }

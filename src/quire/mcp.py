@@ -56,7 +56,7 @@ _LIST_FIELDS = ("address", "version", "items", "tokens", "fault")
 
 Address = Annotated[str, Field(description="scope/conversation, as `list` returns it")]
 At = Annotated[int | None, Field(description="a version; now by default")]
-Given = Annotated[list[Any] | dict[str, Any] | None, Field(description="in place of an address")]
+Messages = Annotated[list[Any] | dict[str, Any] | None, Field(description="in place of an address")]
 Sent = Annotated[str, Field(description='a request that was sent: its version, "last", or "-2"')]
 Start = Annotated[int, Field(description="the first row; -20 is the 20th from the end")]
 Tokens = Annotated[int, Field(ge=1, description="tokens that all of it may take")]
@@ -177,12 +177,14 @@ class _Tools:
         if after is not None and after < before:
             raise InvalidValue("`before` must be the earlier version, and `after` the later")
         old, new = session.view(transcript, at=before), session.view(transcript, at=after)
-        then, now = ({item.id: item for item in view} for view in (old, new))
-        changed = [item for name, item in then.items() if name not in now]
-        changed += [item for name, item in now.items() if then.get(name) != item]
+        old_by_id, new_by_id = ({item.id: item for item in view} for view in (old, new))
+        changed = [item for item_id, item in old_by_id.items() if item_id not in new_by_id]
+        changed += [item for item_id, item in new_by_id.items() if old_by_id.get(item_id) != item]
         return _page(session, after, changed, start, view=new)
 
-    def check(self, provider: Wire, address: Address = "", history: Given = None, model: str = "") -> Answer:
+    def check(
+        self, provider: Wire, address: Address = "", history: Messages = None, model: str = ""
+    ) -> Answer:
         """Check a conversation or a history: what a provider refuses, and what requests change for it."""
         if bool(address) == (history is not None):
             raise InvalidValue("give the address of a conversation or a history: one of the two")
@@ -224,7 +226,7 @@ class _Tools:
     def view(self, scope: str, conversation: str, transcript: str, version: str, start: str = "0") -> Any:
         """What a transcript showed at a version, in whole items; `next` is the address of the next page."""
         session, at = self._source.session(place_at(scope=scope, conversation=conversation)), _number(version)
-        page = _page(session, at, session.view(transcript, at=at), _number(start), room=_MAX_RESOURCE)
+        page = _page(session, at, session.view(transcript, at=at), _number(start), is_whole=True)
         rest = f"quire://{session.place}/views/{quote(transcript, safe='')}/{at}?start={page['next']}"
         return {**page, "next": rest if page["next"] else None}
 
@@ -248,14 +250,14 @@ def _page(
     *,
     view: View | None = None,
     receipt: Receipt | Kept | None = None,
-    room: int = _MAX_PAGE,
+    is_whole: bool = False,
 ) -> Page:
-    """A page of as many items as there is room for; in a page of a resource they are whole."""
+    """A page of as many items as there is room for; with `is_whole`, in whole items, for a resource."""
     view = items if isinstance(items, View) else view
     first = min(max(start if start >= 0 else len(items) + start, 0), len(items))
     counter, rows, used = counter_of(session), list[Row](), 0
+    room = _MAX_RESOURCE if is_whole else _MAX_PAGE
     for item in items[first : first + _MAX_ROWS]:
-        is_whole = room == _MAX_RESOURCE
         shown = Raw(JSON.encode_item(item)) if is_whole else describe(item, counter, longest=_MAX_TEXT)
         data = msgspec.json.decode(_json(shown))
         used += len(_json(data))
@@ -282,7 +284,7 @@ def _answer(value: Any) -> CallToolResult:
 
 
 def _reporting(tool: Call, error: type[Exception], encode: Call) -> Call:
-    """A tool or resource whose value is encoded, and whose errors are converted."""
+    """Wrap a tool or resource: its value is encoded, and an error of Quire becomes an `error`."""
 
     @wraps(tool)
     def call(**arguments: Any) -> Any:

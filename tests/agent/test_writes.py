@@ -356,7 +356,7 @@ async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: 
 async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
     waits_for: str, is_streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.session.leases.LEASE", 0.3)  # a third of it passes between renewals
+    monkeypatch.setattr("quire.session.leases.LEASE_SECONDS", 0.3)  # a third of it passes between renewals
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
     begun, ends = asyncio.Event(), list[str]()
 

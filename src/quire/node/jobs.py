@@ -30,7 +30,7 @@ async def run_job(
     """
     run = partial(run_job, agent, force=force, raises=raises, is_stopped=is_stopped)
     unfinished: str | None = None
-    with suppress(Behind):  # others wrote meanwhile, and the session has read it: the job is run again below
+    with suppress(Behind):  # others wrote meanwhile, and the session has read that: run the job again below
         async with claim_job(parts_of(agent.session).writer, job_id, force=force) as running:
             unfinished = running.unfinished
             if running.outcome is None and unfinished is None:
@@ -52,8 +52,8 @@ async def run_job(
 async def _run_turn(
     agent: Agent, running: RunningJob, raises: Errors, is_stopped: Callable[[], bool]
 ) -> AsyncGenerator[Delta, None]:
-    """The deltas of a claimed job, which ends with the last one."""
-    if running.is_cancelled or running.is_forgotten:  # it was so before this process claimed it
+    """Run the turn of a claimed job: yield its deltas, and record the end of the job before the last one."""
+    if running.is_cancelled or running.is_forgotten:  # before this process claimed it
         await running.end("cancelled")
         return
     try:
@@ -88,7 +88,7 @@ async def _traced(trace: str) -> AsyncGenerator[None]:
 
 
 async def fail_job(running: RunningJob, fault: Exception) -> Outcome:
-    """End a job that failed. Messages of other errors than ours may quote content, and are not recorded."""
+    """End a failed job. Only Quire's own errors are recorded with their text, as others may quote content."""
     error = str(fault) if isinstance(fault, QuireError) else type(fault).__name__
     logger.warning("a job failed: %s", type(fault).__name__)  # the outcome says why
     logger.debug("a job failed", exc_info=fault)
@@ -96,7 +96,7 @@ async def fail_job(running: RunningJob, fault: Exception) -> Outcome:
 
 
 async def _deltas(agent: Agent, running: RunningJob) -> AsyncGenerator[Delta, None]:
-    """The turn of a job; recorded parts of it are not repeated."""
+    """Run the turn of a job, and yield its deltas. Parts of it that are recorded are not repeated."""
     job, session = running.job, agent.session
     asking = Asking(parameters=job.parameters or None, tools=job.tools, output=job.output or None)
     if before := [item for item in job.before if transcript_with(session, item.id) is None]:
@@ -123,13 +123,13 @@ async def _deltas(agent: Agent, running: RunningJob) -> AsyncGenerator[Delta, No
 
 
 async def _open_decisions(agent: Agent, running: RunningJob) -> dict[str, bool | str | ToolResult]:
-    """The decisions of a job; on a retry, those that were not carried out. Approvals are recorded first."""
+    """Record the approvals of a job; return its decisions, on a retry only those not carried out yet."""
     calls = agent.session.calls.list_open()
     waiting = [call for call, progress in calls if progress not in ("running", "begun")]
-    known = {name for call in waiting for name in (call.id, call.call_id)}
+    waiting_ids = {name for call in waiting for name in (call.id, call.call_id)}
     decisions: dict[str, bool | str | ToolResult] = {}
     for name, verdict in running.job.decisions.items():
-        if not running.is_retry or name in known:
+        if not running.is_retry or name in waiting_ids:
             decisions[name] = verdict
             if verdict is True:
                 await agent.session.aio.calls.decide(name, True)

@@ -28,8 +28,8 @@ logger = logging.getLogger("quire.node")
 Make = Callable[[Session], Agent]
 """Creates the agent of one conversation."""
 
-_GRACE, _IDLE = 30.0, 300.0  # seconds
-_MEMORY = 256 * 2**20  # bytes
+_GRACE_SECONDS, _IDLE_SECONDS = 30.0, 300.0
+_MEMORY_BYTES = 256 * 2**20
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -39,7 +39,7 @@ class _Key(NamedTuple):
     conversation: str
 
     @property
-    def within(self) -> str:
+    def store_scope(self) -> str:
         """The scope in the store. A name has no slash, so no two agents share a scope."""
         return f"{self.name}/{self.scope}"
 
@@ -47,7 +47,7 @@ class _Key(NamedTuple):
 def _key(name: str, scope: str, conversation: str) -> _Key:
     """The key of a conversation, checked. Every public method gets its key here."""
     key = _Key(_checked_name(name), checked_scope(scope), conversation)
-    place_at(scope=key.within, conversation=conversation)
+    place_at(scope=key.store_scope, conversation=conversation)
     return key
 
 
@@ -70,23 +70,23 @@ class Node:
         *,
         store: str | Path | Store | None = None,
         hooks: Iterable[Hook] = (),
-        idle: float = _IDLE,
-        memory: int = _MEMORY,
+        idle: float = _IDLE_SECONDS,
+        memory: int = _MEMORY_BYTES,
     ) -> None:
         # Opened once: each opening of "memory:" is another store.
         self._store = open_store("memory:" if store is None else store, None, None)
         self._hooks = tuple(hooks)
         self._idle, self._memory = number(idle, "idle", 0), number(memory, "memory", 0)
         self._makers: dict[str, Make] = {}
-        self._workers: OrderedDict[_Key, Worker] = OrderedDict()  # by their last use
-        # A dropped worker may still be in use, for example by an unread stream.
-        self._known: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
-        self._weights: dict[_Key, int] = {}
+        self._recent_workers: OrderedDict[_Key, Worker] = OrderedDict()  # in the order of their last use
+        # All workers in use: a stream that is still read may hold one that is not recent any more.
+        self._worker_by_key: WeakValueDictionary[_Key, Worker] = WeakValueDictionary()
+        self._weight_by_key: dict[_Key, int] = {}
         self._weight = 0
         self._is_stopped = False
 
     def __repr__(self) -> str:
-        return f"<Node of {len(self._makers)} agents, {len(self._known)} conversations open>"
+        return f"<Node of {len(self._makers)} agents, {len(self._worker_by_key)} conversations open>"
 
     @staticmethod
     def start(
@@ -94,10 +94,10 @@ class Node:
         *,
         store: str | Path | Store | None = None,
         hooks: Iterable[Hook] = (),
-        grace: float = _GRACE,
+        grace: float = _GRACE_SECONDS,
         wait: bool = True,
-        idle: float = _IDLE,
-        memory: int = _MEMORY,
+        idle: float = _IDLE_SECONDS,
+        memory: int = _MEMORY_BYTES,
     ) -> None:
         """Run a node: call `main` with it, and serve until the process receives SIGINT or SIGTERM.
 
@@ -130,11 +130,12 @@ class Node:
         """The names of the agents."""
         return tuple(self._makers)
 
-    async def remove(self, name: str, *, grace: float = _GRACE) -> None:
+    async def remove(self, name: str, *, grace: float = _GRACE_SECONDS) -> None:
         """Stop hosting an agent; answers in progress have `grace` seconds to complete."""
         if self._makers.pop(name, None) is None:
             raise UnknownKey(f"no agent {cut(name)!r} on the node")
-        await self._stop([key for key in list(self._known) if key.name == name], grace, asyncio.Event())
+        keys = [key for key in list(self._worker_by_key) if key.name == name]
+        await self._stop(keys, grace, asyncio.Event())
 
     def worker(self, name: str, scope: str = "", conversation: str = "") -> Worker:
         """The worker of a conversation of an agent."""
@@ -144,9 +145,9 @@ class Node:
             known = ", ".join(map(repr, self._makers)) or "none"
             raise UnknownKey(f"no agent {cut(str(name))!r} on the node; there is {known}")
         key = _key(name, scope, conversation)
-        worker = self._known.get(key)
+        worker = self._worker_by_key.get(key)
         if worker is None:
-            worker = self._known[key] = Worker(
+            worker = self._worker_by_key[key] = Worker(
                 partial(self._sessions, key), partial(self._make, key), partial(self._use, key)
             )
         self._use(key, worker)
@@ -156,7 +157,7 @@ class Node:
         """A conversation of an agent, to read or to append to, whether or not it has a worker."""
         key = _key(name, scope, conversation)
         return Session.open(
-            scope=key.within, conversation=key.conversation, store=self._store, hooks=self._hooks
+            scope=key.store_scope, conversation=key.conversation, store=self._store, hooks=self._hooks
         )
 
     async def send(
@@ -245,14 +246,14 @@ class Node:
         """The state of a conversation."""
         return await self.worker(name, scope, conversation).state()
 
-    async def stop(self, *, grace: float = _GRACE, hurry: asyncio.Event | None = None) -> None:
+    async def stop(self, *, grace: float = _GRACE_SECONDS, hurry: asyncio.Event | None = None) -> None:
         """Refuse new messages, and let current answers complete and be read.
 
         After `grace` seconds, or once `hurry` is set, they are interrupted; what was recorded is kept.
         """
         self._is_stopped = True
-        logger.info("stopping, with %d open conversations", len(self._known))
-        await self._stop(list(self._known), number(grace, "grace", 0), hurry or asyncio.Event())
+        logger.info("stopping, with %d open conversations", len(self._worker_by_key))
+        await self._stop(list(self._worker_by_key), number(grace, "grace", 0), hurry or asyncio.Event())
 
     async def __aenter__(self) -> Self:
         return self
@@ -281,10 +282,10 @@ class Node:
         return checked_type(agent, Agent, f"the function of {key.name!r} on the node must return an Agent")
 
     async def _stop(self, keys: list[_Key], grace: float, hurry: asyncio.Event) -> None:
-        workers = [self._known.pop(key, None) for key in keys]
+        workers = [self._worker_by_key.pop(key, None) for key in keys]
         for key in keys:
-            self._workers.pop(key, None)
-            self._weight -= self._weights.pop(key, 0)
+            self._recent_workers.pop(key, None)
+            self._weight -= self._weight_by_key.pop(key, 0)
         ends = await asyncio.gather(
             *(worker.stop(grace, hurry) for worker in workers if worker is not None),
             return_exceptions=True,  # an error in one conversation must not shorten the grace of others
@@ -296,21 +297,21 @@ class Node:
             raise faults[0]
 
     def _use(self, key: _Key, worker: Worker) -> None:
-        """Mark a worker as just used, and drop idle workers that are too old or too many."""
-        if self._known.get(key) is not worker:
+        """Mark a worker as just used. Drop idle workers: those unused too long, and those over the memory."""
+        if self._worker_by_key.get(key) is not worker:
             return  # its agent was removed
         worker.used_at = moment = now()
-        self._weight += worker.weight - self._weights.get(key, 0)
-        self._weights[key] = worker.weight
-        self._workers[key] = worker
-        self._workers.move_to_end(key)
-        while self._workers:
-            key, oldest = next(iter(self._workers.items()))
+        self._weight += worker.weight - self._weight_by_key.get(key, 0)
+        self._weight_by_key[key] = worker.weight
+        self._recent_workers[key] = worker
+        self._recent_workers.move_to_end(key)
+        while self._recent_workers:
+            key, oldest = next(iter(self._recent_workers.items()))
             if self._weight <= self._memory and moment - oldest.used_at < self._idle:
                 break
-            del self._workers[key]
+            del self._recent_workers[key]
             if not oldest.is_busy:  # a busy one is added again when it is done
-                self._weight -= self._weights.pop(key)
+                self._weight -= self._weight_by_key.pop(key)
 
 
 async def _serve(node: Node, main: Callable[[Node], Any], grace: float, wait: bool) -> None:

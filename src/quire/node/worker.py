@@ -21,14 +21,13 @@ T = TypeVar("T")
 State = Literal["idle", "running", "waiting"]
 """The state of a conversation: idle, answering, or waiting for a person."""
 
-_LAST_DELTAS = 0.2
-"""Seconds for listeners to read that an answer was interrupted."""
+_LAST_DELTAS_SECONDS = 0.2  # for listeners to read that an answer was interrupted
 
 
 class AnswerStream(Generic[T]):
     """Reads an answer in a task and buffers it, so that a slow listener delays no other turn.
 
-    `on_end` is called once the answer is complete, whether or not it was read.
+    `on_end` is called when the answer is complete, even if nobody has read it.
     """
 
     def __init__(self, begin: Callable[[], AsyncGenerator[T, None]], on_end: Callable[[], None]) -> None:
@@ -40,7 +39,7 @@ class AnswerStream(Generic[T]):
         self._reading.add_done_callback(self._end)
 
     async def next(self) -> T | None:
-        """The next delta; after the last one None, or the error of the answer."""
+        """The next delta; after the last one, `None` or the error of the answer."""
         delta = await self._buffer.get()
         if delta is None:
             self._reading.result()
@@ -119,12 +118,14 @@ class Worker:
 
     async def state(self) -> State:
         """The state of the conversation."""
-        calls = await self._calls()
-        return "running" if calls is None else "waiting" if calls else "idle"
+        calls = await self._waiting_calls()
+        if calls is None:
+            return "running"
+        return "waiting" if calls else "idle"
 
     async def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a person's answer or approval."""
-        return await self._calls() or ()
+        return await self._waiting_calls() or ()
 
     async def members(self) -> tuple[str, ...]:
         """The conversations of the sub-agents."""
@@ -158,7 +159,7 @@ class Worker:
     async def run(
         self, job_id: str, *, force: bool = False, raises: Errors = ()
     ) -> AsyncGenerator[Delta | Outcome, None]:
-        """Do a job after earlier messages; see `Node.run`. It fails if the agent cannot be created."""
+        """Do a job after earlier messages; see `Node.run`. The job fails if the agent cannot be created."""
 
         def begin(agent: Agent) -> AsyncGenerator[Delta | Outcome, None]:
             return run_job(agent, job_id, force=force, raises=raises, is_stopped=lambda: self._is_stopped)
@@ -183,11 +184,11 @@ class Worker:
         self._is_stopped = True
         if self._agent is None:
             return
-        idle, hurried = asyncio.ensure_future(self._idle()), asyncio.ensure_future(hurry.wait())
+        idle, hurried = asyncio.ensure_future(self._wait_idle()), asyncio.ensure_future(hurry.wait())
         await asyncio.wait((idle, hurried), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
         if not idle.done():
             await self._agent.interrupt()
-            await asyncio.wait([idle], timeout=_LAST_DELTAS)
+            await asyncio.wait([idle], timeout=_LAST_DELTAS_SECONDS)
         for task in (idle, hurried):
             task.cancel()
         await asyncio.gather(idle, hurried, return_exceptions=True)
@@ -225,8 +226,8 @@ class Worker:
         self._pending -= 1
         self._on_change(self)
 
-    async def _calls(self) -> tuple[ToolCall, ...] | None:
-        """The calls that wait; `None` while a turn runs."""
+    async def _waiting_calls(self) -> tuple[ToolCall, ...] | None:
+        """The calls that wait for a person; `None` while a turn runs."""
         if self._pending > 0:
             return None
         agent = await self.open()
@@ -234,7 +235,7 @@ class Worker:
             return None
         return await STORE.do(agent.waiting)
 
-    async def _idle(self) -> None:
+    async def _wait_idle(self) -> None:
         """Wait until the messages are answered, and listeners have read the answers."""
         async with self._turn:
             pass

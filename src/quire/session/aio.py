@@ -4,7 +4,7 @@
 |----------|---------------------------------|---------------------------|-------------|---------------|
 | INLINE   | plain: `append`, `record`, …    | in the caller's thread    | are refused | `run`         |
 | BLOCKING | plain: `build`, `merge`, …      | where the loop runs       | are awaited | `run_on_loop` |
-| AWAITED  | of `session.aio`                | in a thread for the store | are awaited | the caller    |
+| AWAITED  | coroutines of `Session.aio`     | in a thread for the store | are awaited | the caller    |
 
 `run` needs no event loop, because nothing in the verb waits. `run_on_loop` runs a loop of its own.
 """
@@ -40,11 +40,11 @@ T = TypeVar("T")
 A = TypeVar("A")
 OnDone = Callable[[T], Awaitable[None]]
 
-SHORT = 500
+MAX_INLINE_ITEMS = 500
 """Up to this many items no thread is used: counting and rendering them takes 4 ms."""
 
 MAX_DECISIONS = 100
-"""How often a change is decided again because others wrote while its hooks ran."""
+"""How often a change is decided anew because others wrote while its hooks ran."""
 
 
 class IO(NamedTuple):
@@ -58,7 +58,7 @@ class IO(NamedTuple):
 
         A cancellation waits for the thread to end, and `on_done` is still called.
         """
-        is_short = len(log.state.transcripts[MAIN]) <= SHORT
+        is_short = len(log.state.transcripts[MAIN]) <= MAX_INLINE_ITEMS
         return await self._run(work, on_done, is_quick=is_short and log.root.store.is_quick)
 
     async def write(self, log: Log, work: Callable[[], T], on_done: OnDone[T] | None = None) -> T:
@@ -146,7 +146,7 @@ class _Loop:
 _loops = local()
 
 BLOCKED: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("quire_blocked_loop", default=None)
-"""The event loop that a plain verb blocks while it runs. To wait for a task of this loop would deadlock."""
+"""The event loop that a plain verb blocks while it runs. Waiting for a task of this loop would deadlock."""
 
 
 def run_on_loop(verb: Coroutine[Any, Any, T]) -> T:
@@ -229,19 +229,19 @@ def checked_type(value: T, kind: Any, what: str) -> T:
     return value
 
 
-def check_names(given: Mapping[str, object], options: type, what: str, named: Iterable[str] = ()) -> None:
-    """Raise `InvalidValue` for an unknown option, which would be ignored otherwise.
+def check_names(names: Iterable[str], options: type, what: str, others: Iterable[str] = ()) -> None:
+    """Raise `InvalidValue` for an option that is not in `options`, and would be ignored otherwise.
 
-    `named` are further options to suggest: those in the signature of the function.
+    `others` are further options to suggest: those in the signature of the function.
     """
     known = options.__annotations__
-    for name in given:
+    for name in names:
         if name not in known:
-            raise InvalidValue(no_option(what, name, [*named, *known]))
+            raise InvalidValue(no_option(what, name, [*others, *known]))
 
 
 def _code_for(value: object) -> str:
-    """Code that records a value that is not an item, for an error. It does not quote the value's content."""
+    """For an error: code that would record a value that is not an item. It does not quote the value."""
     entry = cast(Mapping[object, object], value if isinstance(value, Mapping) else {})
     role, call_id = entry.get("role"), entry.get("tool_call_id")
     if isinstance(value, str) or (role in ("user", "assistant") and not entry.get("tool_calls")):
@@ -252,7 +252,7 @@ def _code_for(value: object) -> str:
         return '`ToolCall("call_1", "look_up", "{}")`'
     if isinstance(call_id, str):
         return f'`session.tool("…", call_id={cut(call_id)!r})`'
-    if isinstance(value, Sequence) and any(type(one) in KINDS for one in cast("Sequence[object]", value)):
+    if isinstance(value, Sequence) and any(type(part) in KINDS for part in cast("Sequence[object]", value)):
         return "`session.append(*items)`"
     if isinstance(value, Mapping | Sequence):
         return '`session.append(*provider_for("openai").read_history(messages))`'
@@ -343,10 +343,10 @@ class Writer:
     async def write_change(
         self, io: IO, decide: Callable[[State], Change], expected: int | None = None
     ) -> Change:
-        """Write the change that `decide` returns for the current state, after hooks have heard of it.
+        """Call the hooks of the change that `decide` returns for the current state, then write the change.
 
-        If others write while the hooks run, it is decided again, and hooks hear of new events only.
-        `Conflict` if that happens too often, or the version is not the expected one.
+        If others write while the hooks run, `decide` is called again, and hooks get only events that are new.
+        `Conflict` if that happens too often, or if the version is not the expected one.
         """
         fired: list[Event] = []
         change, has_hooks = Change([]), self.hooks.hear_records

@@ -239,7 +239,7 @@ class Merge:
             return None
         text = transcript_text(self._writer.ready(plan.items))
         words = await asking(self._model)(_PROMPT + element("work", text))
-        used = [Written(USAGE, note) for note in self._model.used()]
+        used = [Written(USAGE, note) for note in self._model.take_usage()]
         await io.do(self._ours, lambda: self._writer.commit(lambda _: used))
         guard.check("the fork was read")
         summary = plan.summary(words)
@@ -248,7 +248,7 @@ class Merge:
         return summary and replace(summary, extras=extras)
 
     def _outputs(self, items: Sequence[Item], state: State) -> list[Note]:
-        """The notes with long outputs that merged items refer to, as far as our pool does not have them."""
+        """The notes with long outputs that merged items refer to, without those that our pool has."""
         handles, pool = handles_named(items), self._theirs.state.pool
         notes = [note for note in pool if handle_of(note) in handles and note.key not in state.pool]
         return [note for note in self._writer.ready(notes) if isinstance(note, Note)]
@@ -306,7 +306,7 @@ S = TypeVar("S")
 
 
 class Draft(Generic[S]):
-    """The context manager of a draft, for `with` and `async with`. It gives the session of the draft."""
+    """The context manager of a draft, for `with` and `async with`. Entering it returns its session."""
 
     def __init__(self, writer: Writer, make: Callable[[DraftLog, Hooks], tuple[S, Writer]]) -> None:
         self._writer, self._make = writer, make
@@ -390,9 +390,9 @@ class Draft(Generic[S]):
         dropped_ids = {hide.spans[0].first for hide in hides}  # "by" marks an eviction
         pool, remaining_ids = state.pool.fork(), {note.id for note in draft.state.pool}
         dropped = [pool.remove(str(note.key)) for note in state.pool if note.id in dropped_ids]
-        kept = [item for item in items if isinstance(item, Note) and item.id in remaining_ids]
+        notes = [item for item in items if isinstance(item, Note) and item.id in remaining_ids]
         return Change.joined(
-            [dropping(self._writer.place, dropped), keeping(self._writer, kept, state, pool)]
+            [dropping(self._writer.place, dropped), keeping(self._writer, notes, state, pool)]
         )
 
 
@@ -410,8 +410,8 @@ def _after_failure(entries: Entries, log: Log, began_at: int, state: State) -> E
     """
     rest = [*(entry for entry in entries if entry.stream == USAGE), *_bare_receipts(entries)]
     written = log.recorded(began_at) if rest and state.version > began_at else []
-    known = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
-    return [entry for entry in rest if entry.item.id not in known]
+    written_ids = {item.id for stream, item in written if stream in (USAGE, RECEIPTS)}
+    return [entry for entry in rest if entry.item.id not in written_ids]
 
 
 def _bare_receipts(entries: Entries) -> Entries:

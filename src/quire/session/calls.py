@@ -12,7 +12,7 @@ from quire.errors import Conflict, Forgotten, TurnBusy, UnknownId, cut
 from quire.items import ToolCall, ToolResult, new_id
 from quire.session.aio import AWAITED, IO, Change, Writer, checked_type, plain
 from quire.session.entries import ApprovedCalls, BegunCalls, Lease, call_entry, note_of
-from quire.session.leases import hold_claim, is_held, lease, renewed
+from quire.session.leases import hold_claim, is_held, new_lease, renewed
 from quire.session.log import CLAIMS, Entries, Log
 from quire.session.state import State, Written
 from quire.stores.store import is_tombstone
@@ -37,9 +37,9 @@ def not_run(call: ToolCall, why: str) -> ToolResult:
 
 
 def begin_entries(
-    calls: Sequence[ToolCall], new_lease: Lease, job_claim: str | None = None
+    calls: Sequence[ToolCall], lease: Lease, job_claim: str | None = None
 ) -> Callable[[State], Entries]:
-    """The entries to write before calls run; `TurnBusy` if one runs, `Conflict` if one has a result."""
+    """Make the function that computes the entry to write before calls run; it raises if they cannot run."""
 
     def entries(state: State) -> Entries:
         check_open(state, calls)
@@ -48,7 +48,7 @@ def begin_entries(
         for call in calls:
             if is_running(state, call):
                 raise TurnBusy(f"the call {cut(call.call_id)!r} is being run by another")
-        entry = BegunCalls([call.id for call in calls], new_lease, job_claim)
+        entry = BegunCalls([call.id for call in calls], lease, job_claim)
         return [Written(CALLS, note_of(entry))] if calls else []
 
     return entries
@@ -69,8 +69,9 @@ def check_open(state: State, calls: Collection[ToolCall]) -> None:
 def is_running(state: State, call: ToolCall) -> bool:
     """Whether a live process runs a call."""
     _, begun = state.calls.begun.get(call.id, ("", None))
-    is_lost = begun is not None and begun.job_claim not in (None, state.jobs.claim)
-    return begun is not None and not is_lost and is_held(begun.lease)
+    if begun is None or begun.job_claim not in (None, state.jobs.claim):  # another worker has the job
+        return False
+    return is_held(begun.lease)
 
 
 class AioCalls:
@@ -84,14 +85,14 @@ class AioCalls:
 
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
-        begun = begin_entries(calls, lease(new_id()))
+        begun = begin_entries(calls, new_lease(new_id()))
         await self._io.write(self._log, lambda: self._writer.commit(begun))
 
     async def decide(self, call: ToolCall | str, verdict: bool | str) -> None:
-        """Approve or refuse an open call, given by itself or one of its ids; the next turn acts on it.
+        """Approve or refuse an open call; the next turn acts on it. `call` is its item, or one of its ids.
 
-        True lets the call run. False, or a text with the reason, refuses it, and becomes its result; so an
-        approval can be taken back until the call has begun. `UnknownId` if no such call is open, `Conflict`
+        True lets the call run. False, or a text with the reason, refuses the call and becomes its result. An
+        approved call can still be refused until it has begun. `UnknownId` if no such call is open, `Conflict`
         if it has begun, `Forgotten` if its content was forgotten.
         """
         checked_type(verdict, bool | str, "a decision must be True, False or a reason")
@@ -172,7 +173,7 @@ def _progress(state: State, call: ToolCall) -> Progress:
 
 def begun_at(log: Log) -> dict[str, float]:
     """When each call has last begun, by the id of its item; calls with a result are included."""
-    begun: dict[str, tuple[str, float]] = {}
+    begun: dict[str, tuple[str, float]] = {}  # by call, the claim and the time
     for item in log.read_stream(CALLS):
         if isinstance(entry := call_entry(item), BegunCalls):
             claim = entry.lease.claim

@@ -68,7 +68,7 @@ class _Saved(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Head(msgspec.Struct, array_like=True, frozen=True):
-    """The state of a conversation at a version. For an entry (`pool`, `origin`, …) it has the version."""
+    """The state of a conversation at a version. Entries (`pool`, `origin`, …) are given by their versions."""
 
     format: int
     last_digest: bytes
@@ -104,7 +104,7 @@ class Checkpoint:
         self.version = 0
         self.links: int | None = None
         """The version of the conversation `LINKS` at the opening, if that is known."""
-        self.counted = 0
+        self.cached_counts = 0
         """`State.cached_counts` at that version."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
@@ -138,7 +138,8 @@ class Checkpoint:
             return None
         if state.past_forget_count != head.past[1]:
             return None
-        self.version, self._saved, self.counted = opening.version, head.transcripts, state.cached_counts()
+        self.version, self._saved = opening.version, head.transcripts
+        self.cached_counts = state.cached_counts()
         return last.body, after
 
     def _restore(self, head: _Head, opening: Opening, state: State) -> None:
@@ -160,8 +161,8 @@ class Checkpoint:
         state.plans = {note.id: note for note in plans if isinstance(note, Note)}
         state.calls.apply(calls, state.pending())
         state.jobs.apply(jobs)
-        own = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
-        state.versions_by_id.update((needed.items[version].id, version) for version in own)
+        versions = [*head.pool, *head.plans, *head.calls, *head.jobs, *[head.origin] * bool(head.origin)]
+        state.versions_by_id.update((needed.items[version].id, version) for version in versions)
         state.reserved_names, state.spending, state.cuts = set(head.reserved_names), head.spending, head.cuts
         state.receipt_parts = dict(head.receipt_parts)
         state.erased_names, state.unwiped = set(head.erased_names), set(head.unwiped)
@@ -169,7 +170,7 @@ class Checkpoint:
 
     def drop(self) -> None:
         """Drop the checkpoint, because entries were replaced: the next one is written from the start."""
-        self.version, self._saved, self.counted = 0, {}, 0
+        self.version, self._saved, self.cached_counts = 0, {}, 0
         self._head_weight, self._loaders = 0, []
 
     def write(self, state: State, last: bytes) -> bool:
@@ -207,10 +208,10 @@ class Checkpoint:
             last_versions=state.last_versions,
             jobs=sorted(state.versions_by_id[item_id] for item_id in state.jobs.needed_ids()),
         )
-        own = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
-        state.versions_by_id = {item_id: at for item_id, at in state.versions_by_id.items() if at in own}
-        self.counted = state.cached_counts()
-        versions = sorted(needed | own)
+        tracked = {*head.pool, *head.plans, *head.calls, *head.jobs, head.origin} - {0}
+        state.versions_by_id = {name: at for name, at in state.versions_by_id.items() if at in tracked}
+        self.cached_counts = state.cached_counts()
+        versions = sorted(needed | tracked)
         is_kept = self._store.write_checkpoint(self._place, state.version, _encode(head), versions, parts)
         if is_kept:
             self._saved = transcripts
@@ -221,17 +222,17 @@ class Checkpoint:
         start, before = state.inherited_length(name), self._saved.get(name)
         outline, pages = archived(transcript, start, None if before is None else before.outline)
         versions = state.own_versions[name]
-        known = {} if before is None else dict(before.pages)
+        part_by_number = {} if before is None else dict(before.pages)
         first_versions = array("Q", b"" if before is None else before.first_versions)
         for number, page in pages.items():
             first = max(number * PAGE, start) - start
             of_page = array("Q", versions.between(first, first + len(page.ids)))
-            known[number] = _Part(of_page.tobytes(), page)
+            part_by_number[number] = _Part(of_page.tobytes(), page)
             del first_versions[number - outline.first_page :]
             first_versions.append(of_page[0])
-        last = {number: known.pop(number) for number in sorted(known)[-2:]}
+        last = {number: part_by_number.pop(number) for number in sorted(part_by_number)[-2:]}
         needed = {p: versions[p - start] for p in needed_positions(transcript.view) if p >= start}
-        return _Saved(outline, first_versions.tobytes(), last, needed), known
+        return _Saved(outline, first_versions.tobytes(), last, needed), part_by_number
 
 
 class _NeededItems:
@@ -244,18 +245,18 @@ class _NeededItems:
         versions = [*opening.needs, *(entry.version for entry in last)]
         bodies = b",".join([*named, *(entry.body for entry in last)])
         self._place = place
-        self._held: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
+        self._content: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
         self.weight = len(bodies) + ITEM_WEIGHT * len(versions)
 
     @property
     def items(self) -> dict[int, Item]:
         """The items by version. The first access decodes them all."""
-        held = self._held
-        if isinstance(held, tuple):
-            versions, bodies = held
+        content = self._content
+        if isinstance(content, tuple):
+            versions, bodies = content
             items = decode_bodies(self._place, bodies, len(versions))
-            held = self._held = dict(zip(versions, items, strict=True))
-        return held
+            content = self._content = dict(zip(versions, items, strict=True))
+        return content
 
 
 class _PageLoader:
@@ -288,7 +289,7 @@ class _PageLoader:
         """The items at some positions. Those that are not in memory are read together."""
         versions = self._versions_at(positions)
         needed = self._needed_items.items
-        # The caller caches the items.
+        # Needed items are popped, because the caller caches the items.
         item_by_version = {version: needed.pop(version, None) for version in versions}
         missing = [version for version, item in item_by_version.items() if item is None]
         if missing:
@@ -341,14 +342,14 @@ class _PageLoader:
 
     def _parts_from_log(self) -> dict[int, _Part]:
         """Make all pages again from the log."""
-        own = [stored for stored in self._store.read(self._place) if stored.stream == self._name]
+        entries = [stored for stored in self._store.read(self._place) if stored.stream == self._name]
         length = self._outline.end - self._outline.start
         transcript = Transcript() if self.past is None else self.past.copy()
-        transcript.extend(items_in(self._place, own[:length]))
-        if len(own) < length:
+        transcript.extend(items_in(self._place, entries[:length]))
+        if len(entries) < length:
             raise StoreFailed(f"{self._place} was removed while it was open")
         _, pages = archived(transcript, self._outline.start)
-        versions = iter(stored.version for stored in own)
+        versions = iter(stored.version for stored in entries)
         return {
             number: _Part(array("Q", islice(versions, len(page.ids))).tobytes(), page)
             for number, page in pages.items()
@@ -358,8 +359,8 @@ class _PageLoader:
 def _window(view: View, cuts: Mapping[str, Cut]) -> range:
     """The positions that the next request will probably show: those from the earliest cut on."""
     positions = [view.log.find(cut.first or cut.first_whole, view.end) for cut in cuts.values()]
-    known = [position for position in positions if position is not None]
-    return range(max(min(known, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
+    starts = [position for position in positions if position is not None]
+    return range(max(min(starts, default=view.end - _WINDOW), view.end - 2 * PAGE, 0), view.end)
 
 
 def _part_number(number: int, index: int) -> int:

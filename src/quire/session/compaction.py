@@ -37,7 +37,7 @@ from quire.models import AnyModel, model_of, summarized
 from quire.session.aio import AWAITED, BLOCKED, BLOCKING, IO, Writer, plain
 from quire.session.entries import Lease
 from quire.session.hooks import Compacted, Compacting
-from quire.session.leases import is_live, lease, renewed
+from quire.session.leases import is_live, new_lease, renewed
 from quire.session.log import Entries, Guard, Log, context_without_claims
 from quire.session.metering import Metered
 from quire.session.spending import Caps, PricesByName, Spending, check_priced
@@ -50,8 +50,8 @@ logger = logging.getLogger("quire.session")
 
 _Task = asyncio.Task[Outcome | None]
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0  # seconds
-_POLL_INTERVAL = 0.05  # seconds, to wait for a task of another event loop
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 600.0
+_POLL_SECONDS = 0.05  # to wait for a task of another event loop
 
 
 class Metrics(msgspec.Struct):
@@ -99,7 +99,7 @@ class _Shared:
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.windows: dict[str, int] = {}  # by model, tokens that it can read, learned from errors
-        self._paused_until, self._next_pause = 0.0, _FIRST_PAUSE
+        self._paused_until, self._next_pause = 0.0, _FIRST_PAUSE_SECONDS
 
     @property
     def is_pausing(self) -> bool:
@@ -108,13 +108,13 @@ class _Shared:
 
     def pause(self) -> float:
         """Begin a pause, twice as long as the one before, and return its seconds."""
-        pause, self._next_pause = self._next_pause, min(2 * self._next_pause, _LONGEST_PAUSE)
+        pause, self._next_pause = self._next_pause, min(2 * self._next_pause, _LONGEST_PAUSE_SECONDS)
         self._paused_until = now() + pause
         return pause
 
     def end_pause(self) -> None:
         """End the pause; the next one is short again."""
-        self._paused_until, self._next_pause = 0.0, _FIRST_PAUSE
+        self._paused_until, self._next_pause = 0.0, _FIRST_PAUSE_SECONDS
 
 
 _shared: "WeakKeyDictionary[Log, _Shared]" = WeakKeyDictionary()
@@ -130,8 +130,8 @@ class AioCompaction:
         """Compact now, even if there is room left. Returns the outcome, or `None` if there was no plan.
 
         An outcome that was not kept gives the reason, and is false in a condition. `by` replaces the
-        compactor for this one run. `room` is by default the room that the last context left. Unlike automatic
-        compaction, this verb also compacts items that an undo has shown again.
+        compactor for this one run. `room` is what the transcript may take; by default, what it could take in
+        the last context. Unlike automatic compaction, this also compacts items that an undo has shown again.
         """
         compactions = self._compactions
         compactions.writer.check_open()
@@ -179,7 +179,7 @@ class Compaction:
         for note in self._compactions.log.read_stream(PLANS):
             if isinstance(note, Note):
                 attempt = _attempt_in(note)
-                is_abandoned = attempt.fate == "running" and not _is_leased(note)
+                is_abandoned = attempt.fate == "running" and not _has_live_lease(note)
                 attempts[ended_plan_id(note) or note.id] = _abandoned(attempt) if is_abandoned else attempt
         view, _ = self._compactions.latest_view()
         regrets = regrets_in(view)
@@ -205,7 +205,7 @@ class Compactions:
         self.compactor: Compactor | None = None
         self.model: AnyModel | None = None
         self._checked_revision = 0
-        """Up to this revision, results were checked for signs that summarised items are needed again."""
+        """The revision up to which results were checked for signs that summarised items are needed again."""
 
     def checked_writer(self, model: AnyModel | str | None) -> AnyModel:
         """The model that writes summaries; `InvalidValue` if there is none, or it needs a price for a cap."""
@@ -235,7 +235,7 @@ class Compactions:
             await self._wait(None)
 
     async def show_again(self, io: IO, counter: Counter, tokens: int) -> None:
-        """Show summarised items again if new results show that they are needed; `tokens` limits how many."""
+        """Show summarised items again, up to `tokens`, if new results show that they are needed."""
         view, _ = self.latest_view()
         since = max(
             (view.position(summary.id) for summary in view.summaries() if summary.spans), default=view.end
@@ -276,7 +276,7 @@ class Compactions:
     @property
     def _is_leased(self) -> bool:
         """Whether a process works on a plan."""
-        return any(map(_is_leased, self.log.state.plans.values()))
+        return any(map(_has_live_lease, self.log.state.plans.values()))
 
     @property
     def is_running(self) -> bool:
@@ -312,7 +312,7 @@ class Compactions:
             if task.get_loop() is asyncio.get_running_loop():
                 await asyncio.wait([task], timeout=None if until is None else until - now())
             else:
-                await asyncio.sleep(_POLL_INTERVAL)
+                await asyncio.sleep(_POLL_SECONDS)
 
     def _begin(
         self,
@@ -366,9 +366,9 @@ class _Run:
         self.planned, self.needs_model = asyncio.Event(), False
 
     async def shrink(self, view: View, guard: Guard, room: Room) -> Outcome | None:
-        """Plan and carry out, in several steps if the summary needs more input than the model can read.
+        """Plan and carry out, plan by plan if the model cannot read everything to be summarised at once.
 
-        A failure of the model lowers the number of tokens that it is given (to 0 during a pause), and another
+        A failure of the model lowers the number of tokens that it is given (to 0 during a pause). The next
         plan is made for that number.
         """
         outcome: Outcome | None = None
@@ -380,7 +380,8 @@ class _Run:
             if not isinstance(plan, Plan):
                 return plan if outcome is None else outcome
             latest = await self._carry_out(plan, guard)
-            outcome = latest if latest or not outcome else outcome  # a kept one stays
+            if latest or not outcome:  # an outcome that was kept stays the result
+                outcome = latest
             has_more = latest and plan.request is not None and plan.request.is_part
             can_try_otherwise = not latest and self._tokens_read != reads
             if not (has_more or can_try_otherwise):
@@ -392,8 +393,8 @@ class _Run:
         """How many tokens the model can read, if that is known; 0 if no model can be asked now."""
         if self._model is None or not self._can_write:
             return 0
-        own = getattr(self._model.model, "context", None)
-        window = own if isinstance(own, int) else facts_for(self._model.name).window
+        stated = getattr(self._model.model, "context", None)
+        window = stated if isinstance(stated, int) else facts_for(self._model.name).window
         return self._shared.windows.get(self._model.name, window)
 
     @property
@@ -484,7 +485,7 @@ class _Run:
         fault: str | None = None,
     ) -> Outcome:
         """Record the edits of a plan on the current state, the usage, and the outcome."""
-        used = [] if self._model is None else self._model.used()
+        used = [] if self._model is None else self._model.take_usage()
         spent = sum((Spending().with_usage(note.content) for note in used), Spending())
         attempt = replace(
             self._attempt(plan) if note is None else _attempt_in(note),
@@ -536,8 +537,8 @@ def _measured(attempt: Attempt, request: Request | None, before: View, after: Vi
 
 
 def _claim(note: Note, state: State) -> Entries:
-    """The entry that leases a plan, and the end of abandoned plans; none if another process works on one."""
-    if any(map(_is_leased, state.plans.values())):
+    """The entries that lease a plan and end abandoned plans; none if another process works on a plan."""
+    if any(map(_has_live_lease, state.plans.values())):
         return []
     ends = [entry for abandoned in state.plans.values() for entry in _abandon_entries(abandoned, state)]
     return [*ends, Written(PLANS, note)]
@@ -550,10 +551,10 @@ def _renewal(note: Note, state: State) -> Entries:
 
 def _leased(note: Note) -> Note:
     """The note of a plan with a new lease."""
-    return replace(note, content={**note.content, "lease": msgspec.to_builtins(lease(note.id))})
+    return replace(note, content={**note.content, "lease": msgspec.to_builtins(new_lease(note.id))})
 
 
-def _is_leased(note: Note) -> bool:
+def _has_live_lease(note: Note) -> bool:
     """Whether the process that works on a plan is alive."""
     return is_live(msgspec.convert(note.content["lease"], Lease))
 

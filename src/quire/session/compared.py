@@ -17,7 +17,7 @@ from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
 _MIN_MISSED = 0.1
-"""A smaller share that a cache could have served, and did not, is no miss: caches serve whole blocks."""
+"""If a cache failed to serve a smaller share of a request, that is no miss: caches serve whole blocks."""
 
 _EXCERPT = 160
 
@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
     share: float
     """The share of the request that `tokens` are: a cache can serve as much."""
     cause: Cause | None
-    """Why a cache did not serve more; of several causes, the one with more tokens."""
+    """Why a cache did not serve more; if there are two causes, the one with more tokens."""
     again: int = 0
     """Tokens sent in both requests that no cache served; 0 if the earlier one was too short to be cached."""
     cost: float | None = None
@@ -49,8 +49,8 @@ class Comparison(NamedTuple):
 
 def before_of(receipt: Kept, earlier: Sequence[Kept]) -> Kept | None:
     """The last earlier request with the same sections, as several agents may take turns; else the last."""
-    same = (each for each in reversed(earlier) if list(each.sections) == list(receipt.sections))
-    return next(same, earlier[-1] if earlier else None)
+    similar = (other for other in reversed(earlier) if list(other.sections) == list(receipt.sections))
+    return next(similar, earlier[-1] if earlier else None)
 
 
 def compare_requests(before: Kept, after: Kept) -> Comparison | None:
@@ -58,19 +58,19 @@ def compare_requests(before: Kept, after: Kept) -> Comparison | None:
     if before.is_bare or after.is_bare:
         return None
     facts = facts_for(after.model or DEFAULT_MODEL)
-    items, cause = _shared(before, after)
-    is_start = cause is not None and cause.name in ("model", "tools")
-    tokens = 0 if is_start else _tokens_of_first(before, after, items)
+    count, cause = _shared(before, after)
+    is_at_start = cause is not None and cause.name in ("model", "tools")
+    tokens = 0 if is_at_start else _tokens_of_first(before, after, count)
     share = tokens / max(after.tokens, 1)
     if cause is not None and not _is_cached(before, after, facts):
-        return Comparison(items, tokens, share, _short(facts), cost=0.0)
-    again = 0 if cause is None else max(after.tokens - tokens - _tokens_of_new(before, after, items), 0)
+        return Comparison(count, tokens, share, _short(facts), cost=0.0)
+    again = 0 if cause is None else max(after.tokens - tokens - _tokens_of_new(before, after, count), 0)
     at_provider = _cause_at_provider(before, after, share, facts)
     is_missed = at_provider is not None and at_provider.name != "short"
     missed = round((share - (after.spending.cached or 0)) * after.tokens) if is_missed else 0
     if cause is None or missed > again:
         cause = at_provider
-    return Comparison(items, tokens, share, cause, again + missed, _extra_cost(again + missed, after, facts))
+    return Comparison(count, tokens, share, cause, again + missed, _extra_cost(again + missed, after, facts))
 
 
 def _is_cached(before: Kept, after: Kept, facts: ModelFacts) -> bool:
@@ -97,29 +97,29 @@ def _extra_cost(tokens: int, after: Kept, facts: ModelFacts) -> float | None:
 # Tokens
 
 
-def _tokens_of_first(before: Kept, after: Kept, items: int) -> int:
-    """The tokens of tools and of the first items. Whole sections among them are not counted again."""
-    whole, start = max(_whole_sections(before, items), _whole_sections(after, items), key=lambda row: row[1])
+def _tokens_of_first(before: Kept, after: Kept, count: int) -> int:
+    """The tokens of tools and of the first items; of whole sections among them, as the receipt says."""
+    whole, start = max(_whole_sections(before, count), _whole_sections(after, count), key=lambda row: row[1])
     counter = counter_for(after.model or DEFAULT_MODEL)
-    counted = whole + sum(map(counter.count, after.items[start:items])) + sum(after.beside.values())
+    counted = whole + sum(map(counter.count, after.items[start:count])) + sum(after.beside.values())
     return round(counted * _scale(after))
 
 
-def _whole_sections(after: Kept, items: int) -> tuple[int, int]:
+def _whole_sections(receipt: Kept, count: int) -> tuple[int, int]:
     """The tokens of the sections that are whole within the first items, and where the last of them ends."""
     tokens = end = 0
-    names = [name for name, _ in after.runs]
-    for name, length in after.runs:
-        if end + length > items or names.count(name) > 1:
+    names = [name for name, _ in receipt.runs]
+    for name, length in receipt.runs:
+        if end + length > count or names.count(name) > 1:
             break
-        tokens, end = tokens + after.sections[name], end + length
+        tokens, end = tokens + receipt.sections[name], end + length
     return tokens, end
 
 
-def _tokens_of_new(before: Kept, after: Kept, items: int) -> int:
-    """The tokens after the first items that the earlier request did not have at all."""
-    earlier = {item.id: item for item in before.items[items:]}
-    new = [item for item in after.items[items:] if earlier.get(item.id) != item]
+def _tokens_of_new(before: Kept, after: Kept, count: int) -> int:
+    """The tokens of tools and of items after the first ones that the earlier request did not have."""
+    earlier = {item.id: item for item in before.items[count:]}
+    new = [item for item in after.items[count:] if earlier.get(item.id) != item]
     counter = counter_for(after.model or DEFAULT_MODEL)
     tools = schema_tokens([tool for tool in after.tools if tool not in before.tools], counter)
     return round((tools + sum(map(counter.count, new))) * _scale(after))
@@ -135,14 +135,14 @@ def _scale(after: Kept) -> float:
 
 def _shared(before: Kept, after: Kept) -> tuple[int, Cause | None]:
     """How many items from the start are equal, and why not more; `None` if items were only added."""
-    items = shared_prefix(before.items, after.items)
+    count = shared_prefix(before.items, after.items)
     if (before.provider, before.model) != (after.provider, after.model):
         names = [f"{receipt.model or 'a model'} at {receipt.provider}" for receipt in (before, after)]
-        return items, Cause("model", f"{names[0]} → {names[1]}")
+        return count, Cause("model", f"{names[0]} → {names[1]}")
     if before.tools != after.tools:
-        return items, Cause("tools", _changed_tools(before.tools, after.tools))
-    is_grown = items >= before.items.stable_length
-    return items, None if is_grown else _cause_at(before, after, items)
+        return count, Cause("tools", _changed_tools(before.tools, after.tools))
+    is_grown = count >= before.items.stable_length
+    return count, None if is_grown else _cause_at(before, after, count)
 
 
 def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:

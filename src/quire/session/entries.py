@@ -1,7 +1,7 @@
 """The entries of the streams `CALLS` and `JOBS` as typed values. In the log, each is a note.
 
 `note_of` encodes an entry; `call_entry` and `job_entry` decode one. A call is identified by the id of its
-item, because providers may use a call id again.
+item, because a provider may use the same call id again.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Lease(msgspec.Struct, frozen=True):
     """The machine, the number of the process, and its start time."""
 
 
-# Of calls
+# Entries of the stream `CALLS`
 
 
 class OwnedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="owned"):
@@ -51,15 +51,15 @@ class ApprovedCalls(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
 CallEntry = OwnedCalls | BegunCalls | ApprovedCalls
 
 
-# Of jobs
+# Entries of the stream `JOBS`
 
 
 class AcceptedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="job"):
-    """A job was accepted. Its items, a message or results, are the next entries of the stream."""
+    """A job was accepted; for the fields see `Job`. Its items are the next entries of the stream."""
 
     job: str
     before: int = 0
-    """How many of these items come before the message."""
+    """How many of the items come before the message."""
     decisions: Mapping[str, bool | str] = {}
     tools: list[Any] = []
     parameters: Mapping[str, Any] = {}
@@ -87,7 +87,7 @@ class CancelledJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="i
 
 
 class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", tag="ended"):
-    """A job has ended; `since` is the version before it was accepted."""
+    """A job has ended; `since` is the version before it was accepted. See `Outcome` for the other fields."""
 
     job: str
     stop: str
@@ -105,7 +105,7 @@ def note_of(entry: CallEntry | JobEntry) -> Note:
 
 
 def forgotten_job(note: Note) -> Note:
-    """The tombstone of the note that accepts a job: the job stays pending, without its content."""
+    """A tombstone for the note that accepts a job: the job stays pending, without its content."""
     entry = job_entry(note)
     assert isinstance(entry, AcceptedJob)
     emptied = AcceptedJob(

@@ -1,4 +1,4 @@
-"""Erasure: the content of items is erased, and the content of everything that has them as a source.
+"""Erasure: erases the content of items, and of everything that has them as a source.
 
 1. An intent is noted in each conversation that may have the items: forks, relatives, and those that quote it.
 2. In all of them, the items that have an erased item as a source are found, and noted too.
@@ -104,10 +104,10 @@ def merged_with(other: Place) -> Written:
     return Written(MERGED, Note(content={"conversation": other.conversation}, description="merged"))
 
 
-def is_related(one: Place, other: Place) -> bool:
+def is_related(first: Place, second: Place) -> bool:
     """Whether the addresses of two conversations show that they may share items: one is below the other."""
-    names = one.conversation, other.conversation
-    return one == other or names[0].startswith(f"{names[1]}/") or names[1].startswith(f"{names[0]}/")
+    names = first.conversation, second.conversation
+    return first == second or names[0].startswith(f"{names[1]}/") or names[1].startswith(f"{names[0]}/")
 
 
 def _relatives(logs: Sequence[Log]) -> list[Log]:
@@ -117,8 +117,8 @@ def _relatives(logs: Sequence[Log]) -> list[Log]:
     tops = {_top_of(name, names) for log in logs for name in _related_names(log)}
     below = tuple(f"{top}/" for top in tops)
     places = [Place(scope, name) for name in sorted(names) if name in tops or name.startswith(below)]
-    known = {log.place: log for log in logs}
-    return [known.get(log.place, log) for log in _opened(store, places)]
+    log_by_place = {log.place: log for log in logs}
+    return [log_by_place.get(log.place, log) for log in _opened(store, places)]
 
 
 def _related_names(log: Log) -> list[str]:
@@ -239,8 +239,9 @@ def _links_to_finish(log: Log) -> list[Log]:
 
 def _is_erasable(stream: str, item: Item) -> bool:
     """Whether an entry has content: not if it only says that a job was claimed, cancelled or ended."""
-    is_status = stream == JOBS and isinstance(item, Note) and item.key is not None
-    return holds_content(stream) and not (is_status and not is_accepted_job(item))
+    if stream == JOBS and isinstance(item, Note) and item.key is not None:
+        return is_accepted_job(item)
+    return holds_content(stream)
 
 
 def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
@@ -257,7 +258,7 @@ def _checked_ids(log: Log, ids: Collection[str]) -> set[str]:
 
 def _has_inherited(state: State, ids: Iterable[str]) -> bool:
     """Whether one of the ids is that of an inherited item."""
-    return any(True for item_id in ids for _ in state.inherited(item_id))
+    return any(next(state.inherited(item_id), None) is not None for item_id in ids)
 
 
 class _Row(NamedTuple):
@@ -295,19 +296,19 @@ class _Erasing:
             for family in families:
                 self._note_intent(family)
             self._find_derived()
-            known = {log.place for _, log in self._all()}
-            families = [_Family(log, set()) for log in self._quoting() if log.place not in known]
-        for family, log in self._all():
+            places = {log.place for _, log in self._families_with_logs()}
+            families = [_Family(log, set()) for log in self._quoting_logs() if log.place not in places]
+        for family, log in self._families_with_logs():
             self._begin(log, family)
-        for family, log in self._all():
+        for family, log in self._families_with_logs():
             self._replace_entries(log, family)
         erasure_id = new_id()
-        for family, log in self._all():
+        for family, log in self._families_with_logs():
             log.reload()
             log.commit(lambda state: _ends(family, erasure_id, state))  # noqa: B023
-        _scrub([log for _, log in self._all()], waits=waits)
+        _scrub([log for _, log in self._families_with_logs()], waits=waits)
 
-    def _all(self) -> list[tuple[_Family, Log]]:
+    def _families_with_logs(self) -> list[tuple[_Family, Log]]:
         return [(family, log) for family in self.families for log in family.logs]
 
     def _note_intent(self, family: _Family) -> None:
@@ -321,8 +322,8 @@ class _Erasing:
 
     def _begin(self, log: Log, family: _Family) -> None:
         """Note the intent, unless an equal one is unfinished."""
-        own = digest_of(log.place.conversation)
-        intent = forgetting(family.ids, [name for name in self.names if name.partition("/")[0] != own])
+        own_digest = digest_of(log.place.conversation)
+        intent = forgetting(family.ids, [name for name in self.names if name.partition("/")[0] != own_digest])
 
         def entries(state: State) -> Entries:
             is_noted = any(note.content == intent.content for note in state.forgetting.values())
@@ -330,7 +331,7 @@ class _Erasing:
 
         log.commit(entries)
 
-    def _quoting(self) -> list[Log]:
+    def _quoting_logs(self) -> list[Log]:
         """The logs of conversations that quoted one with items to erase."""
         links = Place(self.scope, LINKS)
         if not self.store.version(links):
@@ -343,27 +344,27 @@ class _Erasing:
 
     def _find_derived(self) -> None:
         """Add the items of all families that have an erased item as a source, until no more are found."""
-        rows = [(family, log, _rows(log.reload())) for family, log in self._all()]
+        rows = [(family, log, _rows(log.reload())) for family, log in self._families_with_logs()]
         known_count = -1
         while known_count < len(self.names):
             known_count = len(self.names)
-            for family, log, own in rows:
+            for family, log, own_rows in rows:
                 digest = digest_of(log.place.conversation)
-                for item in self._derived(family, log.state, own):
+                for item in self._derived(family, log.state, own_rows):
                     family.ids.add(item.id)
                     family.handles |= _handles_of(item)
                     self.names.add(f"{digest}/{item.id}")
 
     def _derived(self, family: _Family, state: State, rows: Sequence[_Row]) -> Iterator[Item]:
         """The entries of a log to erase: those chosen, and those that have one of them as a source."""
-        covered = {name: _Covered(transcript, family.ids) for name, transcript in state.transcripts.items()}
+        checks = {name: _CoverCheck(transcript, family.ids) for name, transcript in state.transcripts.items()}
         # A source ALL ("*") stands for any earlier item of the conversation: such an entry is erased if an
         # entry before it is erased, or an inherited item.
         has_erased_before = _has_inherited(state, family.ids)
         for stream, item, names in rows:
             is_named = any(self._is_erased(family, name) for name in names)
             is_made_of_all = has_erased_before and ALL in names
-            is_covering = isinstance(item, Summary) and stream in covered and covered[stream].by(item)
+            is_covering = isinstance(item, Summary) and stream in checks and checks[stream].covers(item)
             if is_named or is_made_of_all or is_covering:
                 has_erased_before = has_erased_before or stream != RECEIPT_PARTS
                 yield item
@@ -419,8 +420,8 @@ def _ends(family: _Family, erasure_id: str, state: State) -> Entries:
 
 
 def _tombstones(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
-    """The tombstones of the erased entries, with the versions of these."""
-    note_by_key: dict[str | None, str] = {}  # the last note of each key of the pool
+    """The tombstone of each erased entry, with the version of the entry."""
+    note_id_by_key: dict[str | None, str] = {}  # of the last note with the key
     for version, (stream, item) in enumerate(entries, 1):
         if is_tombstone(item) or not _is_erasable(stream, item):
             continue
@@ -429,8 +430,8 @@ def _tombstones(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, I
         if stream == POOL and isinstance(item, Hide):  # it has the key of the note that it drops
             is_erased = any(span.first in ids for span in item.spans)
         elif stream == POOL and isinstance(item, Note):
-            extras = {"instead_of": note_by_key[item.key]} if item.key in note_by_key else {}
-            note_by_key[item.key] = item.id
+            extras = {"instead_of": note_id_by_key[item.key]} if item.key in note_id_by_key else {}
+            note_id_by_key[item.key] = item.id
         if is_erased and stream == JOBS and is_accepted_job(item):
             yield version, forgotten_job(item)
         elif is_erased:
@@ -482,20 +483,20 @@ def _handles_of(item: Item) -> set[str]:
     return {*item.extras.get(OUTPUTS, ()), handle_for(item.id)} if isinstance(item, ToolResult) else set()
 
 
-class _Covered:
-    """Tells which summaries of a transcript cover an item with one of some ids."""
+class _CoverCheck:
+    """Tells whether a summary of a transcript covers an item with one of some ids."""
 
     def __init__(self, transcript: Transcript, ids: Collection[str]) -> None:
         self._view, self._ids = transcript.view, ids
         positions = (self._view.log.find(item_id, self._view.end) for item_id in ids)
         self._positions = sorted(position for position in positions if position is not None)
 
-    def by(self, summary: Summary) -> bool:
+    def covers(self, summary: Summary) -> bool:
         """Whether a summary covers one of the ids, or folds in a summary with one of them."""
         log, end = self._view.log, self._view.end
         if not self._positions or log.find(summary.id, end) is None:
             return False
         if any(span.first == span.last and span.first in self._ids for span in summary.spans):
             return True
-        starts = [(bisect_left(self._positions, start), stop) for start, stop in log.area(summary, end)]
-        return any(n < len(self._positions) and self._positions[n] < stop for n, stop in starts)
+        positions, area = self._positions, log.area(summary, end)
+        return any(bisect_left(positions, start) < bisect_left(positions, stop) for start, stop in area)

@@ -175,7 +175,7 @@ _AfterWork = Replied | Requested | Called | Built | Recalled | Compacted
 Event = Adding | Added | Dropping | Dropped | Doing | _AfterWork
 """Any event of a session."""
 
-_AFTER: dict[type, type] = {
+_EVENT_AFTER: dict[type, type] = {
     Adding: Added,
     Dropping: Dropped,
     Replying: Replied,
@@ -185,7 +185,7 @@ _AFTER: dict[type, type] = {
     Recalling: Recalled,
     Compacting: Compacted,
 }
-"""By the event before something happens, the event after it."""
+"""The event after something happened, by the event before it."""
 
 FireAfter = Callable[[_AfterWork], Awaitable[None]]
 """Fires the event after the work that a hook can run around."""
@@ -227,7 +227,7 @@ def hook(*events: type, where: Callable[[Any], bool] | None = None) -> Callable[
     A generator function runs around the work, and must yield once. `yield` returns the event after the work,
     or raises the error of the work if there is no such event.
     """
-    known = (*_AFTER, *_AFTER.values())
+    known = (*_EVENT_AFTER, *_EVENT_AFTER.values())
     if not events or any(event not in known for event in events):
         names = ", ".join(event.__name__ for event in known)
         raise InvalidValue(f"a hook must hear one or more of these events: {names}")
@@ -249,7 +249,7 @@ class HookFailure(NamedTuple):
 
 
 class Hooks:
-    """Hooks, called in their order, and their failures."""
+    """The hooks of a session, which are called in order, and their failures."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self.all = list(hooks)
@@ -265,7 +265,7 @@ class Hooks:
 
     @asynccontextmanager
     async def around(self, event: Doing, *, may_wait: bool = True) -> AsyncGenerator[FireAfter, None]:
-        """Fire an event before the block, which is given a function that fires the event after it."""
+        """Fire an event before the block. Yields a function that fires the event after the work."""
         if not self.all:
             yield _ignore
             return
@@ -298,7 +298,7 @@ class Hooks:
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
         """Call the hooks of an event. Without `may_wait`, an async hook is refused before any is called."""
-        after = _AFTER.get(type(event))
+        after = _EVENT_AFTER.get(type(event))
         if after is not None and not may_wait:
             self.refuse_async((type(event), after))
         for each in self.all:
@@ -323,7 +323,7 @@ class Hooks:
 
 
 class DraftHooks(Hooks):
-    """The hooks of a draft. It fires events of recorded items only when it is merged."""
+    """The hooks of a draft. Events of recorded items and notes are fired only when it is merged."""
 
     def __init__(self, outer: Hooks) -> None:
         super().__init__(outer.all)
@@ -336,13 +336,13 @@ class DraftHooks(Hooks):
             yield fire_after
 
     async def fire(self, event: Event, *, may_wait: bool = True) -> None:
-        """Fire an event at once, unless it is of recorded items."""
+        """Fire an event at once, unless it is of recorded items or notes."""
         if not isinstance(event, RECORDING):
             await self._outer.fire(event, may_wait=may_wait)
 
 
 async def _call(called: Hook, event: Event, may_wait: bool) -> None:
-    """Call a hook, and await its result if it is awaitable, as a plain function may return a coroutine."""
+    """Call a hook, and await its result if that is awaitable: a plain function may return a coroutine."""
     result = called(event)
     if not isinstance(result, Awaitable):
         return

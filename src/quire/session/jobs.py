@@ -119,7 +119,7 @@ def _job_of(pending: PendingJob) -> Job:
 
 
 class RunningJob:
-    """A job that this process has claimed, unless `unfinished` or `outcome` says why it has not."""
+    """What `claim_job` yields: a claimed job, unless `unfinished` or `outcome` says why it is not claimed."""
 
     def __init__(
         self, job: Job, writer: Writer, since: int = 0, *, is_retry: bool = False, is_forgotten: bool = False
@@ -130,7 +130,7 @@ class RunningJob:
         self.is_retry = is_retry
         """Whether a worker has claimed it before."""
         self.unfinished: str | None = None
-        """A begun job that has to end first: this one was not claimed."""
+        """The id of a begun job that has to end first; this job was then not claimed."""
         self._writer = writer
         self.outcome: Outcome | None = None
         """How the job ended; `None` until it has."""
@@ -198,17 +198,16 @@ class Jobs:
     async def submit(self, job: Job) -> int:
         """Accept a job, and return the version before it: everything the job writes has a higher version.
 
-        A job whose id is known is not accepted again. An id is known if the job is pending, was cancelled, or
-        ended recently, and if a message with this id is in the transcript.
+        A job whose id is known is not accepted again. An id is known if the job is pending, was cancelled or
+        ended recently, or if the transcript has a message with this id.
         """
         return await AWAITED.write(self._log, lambda: accept_job(self._writer, job))
 
     async def cancel(self, job_id: str) -> None:
-        """Cancel a job. A waiting job never starts; a running job ends at its next safe point.
+        """Cancel a job. A waiting job never starts; a running job ends before its next request or tool call.
 
-        The next safe point is before its next request or tool call. It ends at once if it runs in this
-        process, or if its worker belongs to the service that cancels it. What it has recorded stays.
-        `UnknownId` if the job has ended, or there is none.
+        A running job ends at once if it runs in this process, or if its worker belongs to the service that
+        cancels it. What it has recorded stays. `UnknownId` if the job has ended, or there is none.
         """
 
         def entries(state: State) -> Entries:
@@ -231,7 +230,7 @@ class Jobs:
             await turn.interrupt()
 
     async def retry(self, job_id: str) -> Job:
-        """Make a job that continues a failed one. Submit it next; its id is the same on every call.
+        """Make a job that continues a failed one, to be submitted next. Its id is the same on every call.
 
         `Conflict` if the job has not failed, or the conversation went on since. `UnknownId` if there is none.
         """
@@ -269,7 +268,7 @@ class Jobs:
 
 
 def accept_job(writer: Writer, job: Job) -> int:
-    """As `Jobs.submit`, but in this thread, so that it may be part of a transaction of the caller."""
+    """As `Jobs.submit`, but in this thread, so that it can be part of a transaction of the caller."""
     items = writer.ready(_items_of(job))
     before = 0
 
@@ -327,19 +326,19 @@ class _Basis(NamedTuple):
     pending: PendingJob | None
     begun: ClaimedJob | None
     unfinished: str | None
-    """A begun job that has to end first."""
+    """The id of a begun job that has to end first."""
     last_versions: Mapping[str, int]
     """The last version of each stream, except `JOBS`."""
 
 
 @asynccontextmanager
 async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> AsyncGenerator[RunningJob]:
-    """Claim a job for the block, which ends it by `RunningJob.end`. Otherwise another worker can claim it.
+    """Claim a job during the block. The block calls `RunningJob.end`; else another worker can claim the job.
 
     `TurnBusy` if a live process works on a job of this conversation. With `force`, its job is taken over, and
     that process cannot write any more. The claim is staged without reading the log again: the first write in
     the block raises `Behind`, and stores nothing, if others have written more than new jobs meanwhile. If the
-    job has ended, the `outcome` of what the block is given says how. `UnknownId` if there is no such job.
+    job has ended already, `RunningJob.outcome` says how. `UnknownId` if there is no such job.
     """
     log = writer.log
     with hold_claim() as make_lease:
@@ -349,11 +348,11 @@ async def claim_job(writer: Writer, job_id: str, *, force: bool = False) -> Asyn
 
         def entries(state: State) -> Entries:
             nonlocal basis
-            jobs, before = state.jobs, basis
+            jobs, first_basis = state.jobs, basis
             versions = {stream: version for stream, version in state.last_versions.items() if stream != JOBS}
             ahead = jobs.job_ahead_of(job_id)
             basis = _Basis(jobs.pending.get(job_id), jobs.begun.get(job_id), ahead, versions)
-            if before is not None and basis != before:
+            if first_basis is not None and basis != first_basis:
                 raise Behind(f"others went on in {log.place} meanwhile")
             if basis.pending is None:
                 return []

@@ -17,41 +17,41 @@ from quire.session.log import Compute, Log
 
 logger = logging.getLogger("quire.session")
 
-LEASE = 60.0
-"""Seconds for which a lease is valid after it was written or renewed."""
+LEASE_SECONDS = 60.0
+"""How long a lease is valid after it was written or renewed."""
 
-_running: set[str] = set()
+_running_claims: set[str] = set()
 """The claims that this process holds."""
 
 
 @contextmanager
 def hold_claim() -> Generator[Callable[[], Lease]]:
-    """Hold a new claim during the block, which is given a function that makes leases for the claim."""
+    """Hold a new claim during the block. Yields a function that makes leases for the claim."""
     claim = new_id()
-    _running.add(claim)
+    _running_claims.add(claim)
     try:
-        yield lambda: lease(claim)
+        yield lambda: new_lease(claim)
     finally:
-        _running.discard(claim)
+        _running_claims.discard(claim)
 
 
-def lease(claim: str) -> Lease:
+def new_lease(claim: str) -> Lease:
     """A lease of this process that begins now."""
-    return Lease(claim, now() + LEASE, _identity_of(os.getpid()))
+    return Lease(claim, now() + LEASE_SECONDS, _identity_of(os.getpid()))
 
 
-def is_held(held: Lease) -> bool:
+def is_held(lease: Lease) -> bool:
     """Whether a lease is held, by this process or by another that is alive."""
-    if held.process == _identity_of(os.getpid()):
-        return held.claim in _running
-    return is_live(held)
+    if lease.process == _identity_of(os.getpid()):
+        return lease.claim in _running_claims
+    return is_live(lease)
 
 
-def is_live(held: Lease) -> bool:
+def is_live(lease: Lease) -> bool:
     """Whether a lease was renewed in time, and its process is not known to have ended."""
-    machine, process, started = held.process or [None, 0, None]
+    machine, process, started = lease.process or [None, 0, None]
     has_ended = machine == _machine() and _start_time(process) != started
-    return held.until > now() and not has_ended
+    return lease.until > now() and not has_ended
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def renewed(log: Log, renewal: Compute) -> AsyncGenerator[None]:
     async def renew() -> None:
         nonlocal lost
         while True:
-            await asyncio.sleep(LEASE / 3)
+            await asyncio.sleep(LEASE_SECONDS / 3)
             try:
                 await AWAITED.do(log, lambda: log.commit(renewal))
             except TurnLost as fault:

@@ -54,7 +54,7 @@ Compute = Callable[[State], Entries]
 """Returns the entries to write, given the current state. If it raises, nothing is written."""
 
 _MAX_ATTEMPTS = 1_000
-_LONGEST_PAUSE = 0.02  # seconds
+_LONGEST_PAUSE_SECONDS = 0.02
 _MAX_CACHED_BYTES = 64 * 2**20
 """Logs that no session uses stay in memory up to this many bytes in all, for each store."""
 
@@ -68,14 +68,13 @@ INTERVAL = 384
 """A checkpoint is due after this many new entries."""
 
 FIRST_INTERVAL = 32
-"""The same for a log that was just opened: every opening applies all entries since the last checkpoint."""
+"""As `INTERVAL`, for a log that was just opened: every opening applies the entries since the checkpoint."""
 
 _CLOSING_INTERVAL = 64
 """A log that is closed or dropped from memory writes a checkpoint if it has this many new entries."""
 
 _BASE_WEIGHT = 30_000
 """Bytes of memory that a conversation of one message takes, with its session and agent."""
-
 
 CLAIMS: ContextVar[Mapping[Place, str]] = ContextVar("quire_claims", default={})  # noqa: B039
 """The claims of the jobs that the current code works on. A write fails once another worker has the claim."""
@@ -146,7 +145,7 @@ class Log:
         self.removals = 0
         """How often it was noticed that the conversation was removed from the store."""
         self._begin = begin
-        self._last = b""  # the body of the last entry that was applied
+        self._last_body = b""  # of the last entry that was applied
         self._checkpoint = Checkpoint(store, place)
         self._interval = FIRST_INTERVAL  # entries until the next checkpoint
         self._applied_weight = 0
@@ -175,7 +174,7 @@ class Log:
                 state.skim(stream, bodies)
             else:
                 self._apply(state, [Written(stream, item) for item in islice(items, len(bodies))])
-        self.state, self._last = state, stored[-1].body if stored else last
+        self.state, self._last_body = state, stored[-1].body if stored else last
         self._applied_weight = _weight_of(stored)
         self._opened_weight = self.weight
         return True
@@ -198,7 +197,7 @@ class Log:
         """Whether the log has many new entries or token counts since the last checkpoint."""
         return self._has_grown(INTERVAL) or (
             self._may_have_checkpoint()
-            and self.state.cached_counts() - self._checkpoint.counted >= MIN_ENTRIES
+            and self.state.cached_counts() - self._checkpoint.cached_counts >= MIN_ENTRIES
         )
 
     def _has_grown(self, by: int) -> bool:
@@ -216,7 +215,7 @@ class Log:
         with self.lock:
             try:
                 self._interval = INTERVAL
-                is_written = self._checkpoint.write(self.state, self._last)
+                is_written = self._checkpoint.write(self.state, self._last_body)
                 if is_written and self.weight > max(_LARGE_LOG, 4 * self._opened_weight):
                     self._open_checkpoint()
                     self._checkpoint.links = None  # it may be out of date when it is asked for
@@ -238,7 +237,7 @@ class Log:
         return None if self._turn is None or self._turn.is_over else self._turn
 
     def start_turn(self, turn: RunningTurn) -> RunningTurn | None:
-        """Make a turn the running one, unless another runs: then return that one."""
+        """Make a turn the running one. If another turn runs, change nothing and return that one."""
         with self.applying:
             other = self.running_turn
             self._turn = other or turn
@@ -272,7 +271,7 @@ class Log:
             return self.state.version - sum(len(write.entries) for write in self._staged)
 
     def views(self) -> dict[str, View]:
-        """The view of each transcript; for the turn that has staged items, with these."""
+        """The view of each transcript. The turn that has staged items sees them too."""
         with self.applying:
             transcripts = self.state.transcripts
             if self._sees_staged:
@@ -315,7 +314,7 @@ class Log:
             except QuireError:
                 if not self.catch_up():
                     raise
-                entries = self._computed(compute, self._claim)  # others may have removed the fault
+                entries = self._computed(compute, self._claim)  # the entries of others may remove the fault
             if entries:
                 self._stage(Staged(compute, self._claim, entries, on_lost))
             return entries
@@ -349,11 +348,11 @@ class Log:
             self.catch_up()
             return
         with self.applying:  # other code never sees the state half restored
-            known, removals = self.version, self.removals
+            known_version, removals = self.version, self.removals
             state, staged, self._staged = self.state, self._staged, []
             try:
                 if not self._open_checkpoint():
-                    self.reload(known)
+                    self.reload(known_version)
             except BaseException:
                 self.state, self._staged = state, staged
                 raise
@@ -378,46 +377,46 @@ class Log:
             self.flush()
             of_others: Entries = []  # what others wrote first, found by the flush
             if self.version != before + len(staged):
-                own = {entry.item.id for entry in staged}
-                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own]
+                own_ids = {entry.item.id for entry in staged}
+                of_others = [entry for entry in self.recorded(before) if entry.item.id not in own_ids]
             self._checkpoint.links = None  # it is out of date
             if self.state.forgetting:  # entries are being replaced
                 self.reload()
                 return []
-            known = self.state.version
-            stored = self.store.read(self.place, after=max(known - 1, 0))
-            if known and (not stored or stored[0].body != self._last):
+            known_version = self.state.version
+            stored = self.store.read(self.place, after=max(known_version - 1, 0))
+            if known_version and (not stored or stored[0].body != self._last_body):
                 return self.reload()
-            new = read_entries(self.place, stored[1:] if known else stored)
-            if known and any(stream == FORGOTTEN for stream, _ in new):
+            new = read_entries(self.place, stored[1:] if known_version else stored)
+            if known_version and any(stream == FORGOTTEN for stream, _ in new):
                 self.reload()  # entries that were read before are tombstones now
             elif new:
                 self._apply(self.state, new)
-                self._last = stored[-1].body
+                self._last_body = stored[-1].body
                 self._applied_weight += _weight_of(stored)
             return [*of_others, *new]
 
-    def reload(self, known: int | None = None) -> Entries:
+    def reload(self, known_version: int | None = None) -> Entries:
         """Read all entries again, and return them. If the read fails, the state does not change.
 
-        `known` is the number of stored entries that were applied, by default the version.
+        `known_version` is the number of stored entries that were applied, by default the version.
         """
         with self.lock:
-            known = self.version if known is None else known
+            known_version = self.version if known_version is None else known_version
             stored = self.store.read(self.place)
             entries = read_entries(self.place, stored)
             state = self._begin()
             self._checkpoint.drop()
             self._apply(state, entries)
-            if known and not self._continues(entries, known):
+            if known_version and not self._continues(entries, known_version):
                 self.removals += 1
-            self.state, self._last = state, stored[-1].body if stored else b""
+            self.state, self._last_body = state, stored[-1].body if stored else b""
             self._applied_weight = _weight_of(stored)
             return entries
 
-    def _continues(self, entries: Entries, known: int) -> bool:
-        """Whether the last known entry is among all entries; an erased one still has its id."""
-        return len(entries) >= known and entries[known - 1].item.id == JSON.decode_item(self._last).id
+    def _continues(self, entries: Entries, count: int) -> bool:
+        """Whether these begin with the `count` entries that were known; an erased entry still has its id."""
+        return len(entries) >= count and entries[count - 1].item.id == JSON.decode_item(self._last_body).id
 
     def past_at(self, version: int, name: str) -> tuple[Transcript, Pool]:
         """A transcript and the pool as they were at an earlier version."""
@@ -446,7 +445,7 @@ class Log:
         return self.read_at(self.versions_of(stream))
 
     def append(self, name: str, item: I) -> I:
-        """Write one item that is neither an edit nor a result; if possible without the checks of `commit`."""
+        """Write one item, without the checks of `commit` if possible. It must not be an edit."""
         with self.lock:
             state = self.state
             transcript = state.transcripts.get(name)
@@ -461,7 +460,7 @@ class Log:
                 else:
                     with self.applying:
                         state.apply_item(name, item)
-                    self._last = entry.body
+                    self._last_body = entry.body
                     self._applied_weight += weight_of(entry)
                     if self._has_grown(INTERVAL):
                         self.save_checkpoint()
@@ -492,7 +491,7 @@ class Log:
                     if others_wrote or not self.catch_up() or not rebases:
                         raise
                     others_wrote = True
-                    continue  # the entries of others may have removed the fault
+                    continue  # the entries of others may remove the fault
                 if others_wrote:
                     self._check_answers(entries, open_before)
                 try:
@@ -501,7 +500,7 @@ class Log:
                     if not others_wrote:
                         others_wrote, open_before = True, self.state.open_call_ids()
                     if attempt:  # a random pause, so that writers do not collide again
-                        sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE))
+                        sleep(random.random() * min(0.0005 * 2**attempt, _LONGEST_PAUSE_SECONDS))
                     self._catch_up_staged()
                     if not rebases:
                         raise
@@ -550,7 +549,7 @@ class Log:
         with self.applying:
             self._staged.clear()
             self.state.apply(entries)
-        self._last = stored[-1].body
+        self._last_body = stored[-1].body
         self._applied_weight += _weight_of(stored)
         if self._has_grown(self._interval):
             self.save_checkpoint()

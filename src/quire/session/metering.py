@@ -1,4 +1,4 @@
-"""Hooks around requests to models and around searches of `Memory`; a model that counts its usage."""
+"""Hooks around requests to models and searches of `Memory`, and a model that notes its usage."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -19,8 +19,8 @@ from quire.stores import Place
 async def hooked_request(hooks: Hooks, request: Requesting) -> AsyncGenerator[Callable[[Parsed], None], None]:
     """Fire `Requesting` before the block and `Requested` after it.
 
-    The block makes the request, and passes the answer to the function that it is given. A hook of
-    `Requesting` may refuse the request: then the block does not run.
+    Yields a function: the block makes the request, and passes the answer to this function. A hook of
+    `Requesting` may refuse the request; then the block does not run.
     """
     answer = Parsed(())
     fault: str | None = None
@@ -52,7 +52,7 @@ class Metered:
     def __init__(self, model: AnyModel, prices: PricesByName, writer: Writer) -> None:
         self.model = model
         self._prices, self._writer = prices, writer
-        self._used: list[Note] = []
+        self._usage_notes: list[Note] = []
 
     @property
     def name(self) -> str:
@@ -66,13 +66,13 @@ class Metered:
             parsed = await self.model.ask(items, **options)
             set_answer(parsed)
         if parsed.usage is not None:
-            self._used.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
+            self._usage_notes.append(usage_note(parsed.usage, parsed.model or self.name, self._prices))
         return parsed
 
-    def used(self) -> list[Note]:
-        """The usage notes since the last call of this method."""
-        used, self._used = self._used, []
-        return used
+    def take_usage(self) -> list[Note]:
+        """Return the usage notes since the last call of this method."""
+        notes, self._usage_notes = self._usage_notes, []
+        return notes
 
 
 def hooked_recall(
@@ -82,8 +82,8 @@ def hooked_recall(
 
     async def search() -> Sequence[Quote]:
         async with hooks.around(Recalling(place, question)) as fire_after:
-            found = find()
-            await fire_after(Recalled(place, question, found))
-            return found
+            quotes = find()
+            await fire_after(Recalled(place, question, quotes))
+            return quotes
 
     return run_on_loop(search()) if hooks.all else find()

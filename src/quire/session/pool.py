@@ -8,7 +8,7 @@ from quire.errors import InvalidValue
 from quire.guesses import hint_attributes
 from quire.items import Hide, Item, Mask, Note, Span, ToolResult
 from quire.session.aio import IO, Change, Writer, checked_type, plain
-from quire.session.hooks import Added, Adding, Dropped, Dropping
+from quire.session.hooks import Dropped, Dropping
 from quire.session.log import Log
 from quire.session.state import State, Written
 from quire.state import Pool
@@ -16,7 +16,7 @@ from quire.stores import Place
 from quire.stores.streams import POOL
 
 PLAIN_HANDLE = re.compile(rf"\b{HANDLE}[0-9a-f]{{{HANDLE_DIGITS}}}(?!\w|-(?!\d))")
-"""The handle of a long output; the keys of its notes begin with it."""
+"""Matches the handle of a long output. The keys of the notes that hold the output begin with the handle."""
 
 _KEY = re.compile(rf"({PLAIN_HANDLE.pattern})(?:-\d+)?")
 
@@ -131,7 +131,7 @@ def ready_notes(writer: Writer, notes: Iterable[Note]) -> list[Note]:
 def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | None = None) -> Change:
     """The change that keeps notes, and drops those that they evict.
 
-    `pool` is the pool before the change, and is modified; by default a copy of the current one.
+    `pool` is the pool before the change, and is modified; the default is a copy of the current pool.
     """
     place, limit = writer.place, writer.pool_limit
     if limit is not None and pool is None:
@@ -140,19 +140,18 @@ def keeping(writer: Writer, notes: Sequence[Note], state: State, pool: Pool | No
     for note in notes:
         if not state.mentions_erased(note):
             evicted = [] if pool is None else _put_into(pool, note, limit)
-            kept = [Written(POOL, note)], [Adding(place, POOL, (note,))], [Added(place, POOL, (note,))]
-            changes += [dropping(place, evicted, note), Change(*kept)]
+            changes += [dropping(place, evicted, note), Change.adding(place, POOL, [note])]
     return Change.joined(changes)
 
 
 def dropping(place: Place, notes: Sequence[Note], by: Note | None = None) -> Change:
     """The change that drops notes; `by` is the note that evicts them."""
+    if not notes:
+        return Change([])
     reason = {} if by is None else {"by": by.id}
     entries = [
         Written(POOL, Hide((Span(note.id, note.id),), extras={"key": note.key, **reason})) for note in notes
     ]
-    if not notes:
-        return Change([])
     return Change(entries, [Dropping(place, tuple(notes), by)], [Dropped(place, tuple(notes), by)])
 
 

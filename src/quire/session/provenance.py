@@ -16,7 +16,7 @@ _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
 
 
 def add_sources(names: Iterable[str]) -> None:
-    """Add ids to the sources of the call that runs in this context."""
+    """Add names of items to the sources of the call that runs in this context."""
     sources = _traced.get()
     if sources is not None:
         sources.update(names)
@@ -24,7 +24,7 @@ def add_sources(names: Iterable[str]) -> None:
 
 @contextmanager
 def tracing() -> Generator[set[str]]:
-    """Collect the ids of the items that a call reads. Its result lists them in `extras["quire.of"]`."""
+    """Collect the names of the items that a call reads. Its result lists them in `extras["quire.of"]`."""
     sources: set[str] = set()
     token = _traced.set(sources)
     try:
@@ -34,7 +34,7 @@ def tracing() -> Generator[set[str]]:
 
 
 def names_of(quotes: Iterable[Quote], conversation: str) -> list[str]:
-    """The names of quoted items, for `extras["quire.of"]` of the item that quotes them."""
+    """The names of quoted items for `extras["quire.of"]`: `id` in this conversation, else `digest/id`."""
     return [
         item_id if _source_of(quote) == conversation else f"{digest_of(_source_of(quote))}/{item_id}"
         for quote in quotes
@@ -48,7 +48,7 @@ def _source_of(quote: Quote) -> str:
 
 
 def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:
-    """Record in the log `LINKS` that a conversation quotes others; false if one link is new."""
+    """Record in the log `LINKS` that a conversation quotes others; false if a link is new."""
     log = log.root
     by = digest_of(log.place.conversation)
     links = open_log(log.store, Place(log.place.scope, LINKS))

@@ -51,7 +51,7 @@ from quire.tokens import Definition, counter_for
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
 """Arguments of SDKs that are not sent in the body of a request; some hold API keys."""
 
-_COPY = "/copy"
+_COPY = "/copy"  # the end of the id of a changed item: see `_as_copy`
 
 _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
 """The fields that even a bare receipt has, `reserve` and `error` only if they are known."""
@@ -127,7 +127,7 @@ class Kept:
     def tools(self) -> Sequence[Definition]:
         """The definitions of tools that were sent."""
         self._check_whole()
-        return tuple(self._note("tools", "the tools") or ())
+        return tuple(self._detail("tools") or ())
 
     @property
     def plan(self) -> CachePlan:
@@ -206,7 +206,7 @@ class Kept:
     def parameters(self) -> Mapping[str, Any] | None:
         """The parameters that were sent with the payload or replaced its fields; `None` if not known."""
         self._check_whole()
-        parameters: Mapping[str, Any] | None = self._note("parameters", "the parameters")
+        parameters: Mapping[str, Any] | None = self._detail("parameters")
         return parameters
 
     def request(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class Kept:
         """What became of one candidate: the entry that `context.explain` returned then.
 
         `Forgotten` if the data for the entry was forgotten. The tokens are counted with the counter of the
-        model, so they differ if the session was given another one.
+        model, so they differ if the request was built with another counter.
         """
         try:
             return self._explanation.of(item)
@@ -274,10 +274,10 @@ class Kept:
         items, (section, behind) = self.items, self._content.get("split", ("", 0))
         if not behind:
             return items
-        rows = {row["name"]: row["shown"] for row in self._content["parts"]}
-        rest = len(items) - behind
-        quotes = rest - sum(list(rows.values())[list(rows).index(section) + 1 :])
-        return [*items[:quotes], *items[rest:], *items[quotes:rest]]
+        lengths = {row["name"]: row["shown"] for row in self._content["parts"]}
+        rest = len(items) - behind  # where the second part of the history begins
+        quotes_start = rest - sum(list(lengths.values())[list(lengths).index(section) + 1 :])
+        return [*items[:quotes_start], *items[rest:], *items[quotes_start:rest]]
 
     def _parts(self) -> Iterator[Part]:
         """The parts that explain the request, section by section."""
@@ -298,14 +298,14 @@ class Kept:
         if self.is_bare:
             raise Forgotten(f"what the request of version {self.version} showed was forgotten or not kept")
 
-    def _note(self, field: str, what: str) -> Any:
+    def _detail(self, field: str) -> Any:
         """The content of the receipt part that a field refers to; `None` if there is no such field."""
         version = self._content.get(field)
         if version is None:
             return None
         part = self._stored_parts[version]
         if is_tombstone(part):
-            raise Forgotten(f"{what} of the request of version {self.version} were forgotten")
+            raise Forgotten(f"the {field} of the request of version {self.version} were forgotten")
         return part.content if isinstance(part, Note) else None
 
     def _resolve(self, reference: str | int) -> Item:
@@ -409,7 +409,7 @@ class _StoredParts(dict[int, Item]):
         return spending_by_id
 
     def read(self, versions: Sequence[int]) -> list[Item]:
-        """Read several at once."""
+        """The items at some versions. Those that are missing are read from the log together."""
         missing = [version for version in versions if version not in self]
         self.update(zip(missing, self._log.read_at(missing), strict=True))
         return [self[version] for version in versions]
@@ -447,13 +447,13 @@ class SentRequest(NamedTuple):
     def summary(self) -> dict[str, Any]:
         """The fields of a bare receipt: the provider, the model, and the sizes."""
         receipt = self.context.receipt
-        known = {"reserve": receipt.reserve, "error": receipt.error}
+        optional = {"reserve": receipt.reserve, "error": receipt.error}
         return {
             "provider": self.provider,
             "model": self.model,
             "tokens": receipt.tokens,
             "available": receipt.available,
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
             "sections": dict(self.context.tokens),
             "digest": self.digest(),
         }
@@ -465,13 +465,13 @@ def quotes_in(context: Context) -> dict[str, SelectedQuotes]:
     return {name: selection for name, selection in selections if isinstance(selection, SelectedQuotes)}
 
 
-def parameters_of(given: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that differ from the payload, as JSON, without those that are not in the body.
+def parameters_of(sent: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The sent parameters that differ from the payload, as JSON, without those that are not in the body.
 
-    Of a mapping that is in both, only the fields that differ are kept.
+    If a parameter and its field are mappings, only the fields that differ are kept.
     """
-    extra: Mapping[str, Any] = given.get("extra_body") or {}
-    return dict(msgspec.to_builtins(_changed({**given, **extra}, payload), enc_hook=_as_json, str_keys=True))
+    extra: Mapping[str, Any] = sent.get("extra_body") or {}
+    return dict(msgspec.to_builtins(_changed({**sent, **extra}, payload), enc_hook=_as_json, str_keys=True))
 
 
 def _changed(sent: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -488,7 +488,7 @@ def _changed(sent: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, A
 
 
 def _as_json(value: Any) -> Any:
-    """A value of an SDK as JSON: the fields of a model; of any other object its `repr`, cut short."""
+    """A value of an SDK as JSON: the fields of a model, or the start of the `repr` of any other object."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump is not None and not isinstance(value, type) else f"<{value!r:.200}>"
 
@@ -673,15 +673,15 @@ class Digests:
         return cache(lambda: self._continued(wire, head, messages, tail))
 
     def _continued(self, wire: str, head: bytes, messages: list[Any], tail: bytes) -> str:
-        done, digest, prefix = 0, hashlib.sha256(head), self._prefix_by_wire.get(wire)
+        hashed, digest, prefix = 0, hashlib.sha256(head), self._prefix_by_wire.get(wire)
         if (
             prefix is not None
             and prefix.head == head
             and _begin_alike(prefix.messages, messages, prefix.length)
         ):
-            done, digest = prefix.length, prefix.digest.copy()
-        length = max(len(messages) - _VOLATILE_TAIL, done)
-        _update(digest, messages[done:length], is_first=not done)
+            hashed, digest = prefix.length, prefix.digest.copy()
+        length = max(len(messages) - _VOLATILE_TAIL, hashed)
+        _update(digest, messages[hashed:length], is_first=not hashed)
         self._prefix_by_wire[wire] = _Prefix(head, messages, length, digest.copy())
         _update(digest, messages[length:], is_first=not length)
         digest.update(tail)
@@ -703,6 +703,6 @@ def _update(digest: Any, messages: Sequence[Any], *, is_first: bool) -> None:
 
 
 def _begin_alike(earlier: Sequence[Any], messages: Sequence[Any], count: int) -> bool:
-    """Whether the first `count` messages are equal. Messages that are the same object are not encoded."""
+    """Whether the first `count` messages are equal. Only messages that are different objects are encoded."""
     changed = compress(range(count), map(is_not, earlier, messages))
     return len(messages) >= count and all(encode(earlier[at]) == encode(messages[at]) for at in changed)

@@ -39,6 +39,6 @@ def _redacted_piece(redact: Redact, piece: Piece, logs: set[int]) -> Piece:
         return piece._replace(content=content.changed(lambda item: redacted(redact, item)))
     if isinstance(content, View) and id(content.log) in logs:
         return piece
-    known = piece.source if piece.source is not None and id(piece.source.log) in logs else None
-    items = tuple(item if is_in(known, item) else redacted(redact, item) for item in content)
+    source = piece.source if piece.source is not None and id(piece.source.log) in logs else None
+    items = tuple(item if is_in(source, item) else redacted(redact, item) for item in content)
     return piece._replace(content=items, source=piece.origin)

@@ -41,7 +41,7 @@ def log_refusal(refusal: Exception) -> None:
 
 
 class Listening(Iterator[Any]):
-    """The events of a stream, one by one. The end of its `with` block records the response."""
+    """Yields the events of a stream. The end of its `with` block records the response."""
 
     def __init__(self, events: AsyncGenerator[Any, None]) -> None:
         """`events` must be those of a plain stream: then no step of the generator waits."""
@@ -54,7 +54,7 @@ class Listening(Iterator[Any]):
             raise StopIteration from None
 
     def close(self) -> None:
-        """Record the part that has come."""
+        """Record the part of the response that has come."""
         run(self._events.aclose())
 
     def __enter__(self) -> Self:

@@ -82,7 +82,7 @@ def editing(message_id: str, message: Message) -> Rewrite:
 
 
 def _cached_hide() -> Callable[[tuple[Span, ...]], Hide]:
-    """A function that makes a `Hide` and returns the same one for the same spans, so that ids are stable.
+    """Return a function that makes a `Hide`, and for equal spans returns the same one: its id is stable.
 
     The hidden items are excluded from recall, too.
     """
@@ -121,7 +121,6 @@ def _is_replaced(view: View, position: int, start: int) -> bool:
 def _crosses(view: View, summary: Summary, hidden: set[int]) -> bool:
     """Whether a summary covers both hidden items and others."""
     area = view.log.area(summary, view.end)
-    heads = {p: view.log.head(p) for start, stop in area for p in range(start, stop)}
-    return any(p in hidden for p in heads) and any(
-        p not in hidden for p, head in heads.items() if head != EDIT
-    )
+    positions = [p for start, stop in area for p in range(start, stop) if view.log.head(p) != EDIT]
+    is_hidden = [p in hidden for p in positions]
+    return any(is_hidden) and not all(is_hidden)

@@ -12,11 +12,11 @@ from quire.session.log import notice_removal
 from quire.stores import Place, Store, named_scope
 
 _PASSES = 3
-"""How often a scope is emptied, because others may begin conversations meanwhile."""
+"""How often an erasure goes through a scope, because others may begin conversations meanwhile."""
 
 
 class ScopeContents(msgspec.Struct, frozen=True):
-    """How many conversations of users, entries, documents and open jobs a store has of a scope."""
+    """What a store has of a scope, as counts. Quire's own logs count in `entries`, not in `conversations`."""
 
     scope: str
     conversations: int
@@ -28,24 +28,24 @@ class ScopeContents(msgspec.Struct, frozen=True):
 def survey_scopes(store: Store, scope: str) -> list[ScopeContents]:
     """Survey a scope and those nested in it: `shop/ana` is nested in `shop`."""
     name, scopes = named_scope(scope), store.scopes()
-    matching = [each for each in scopes if each == name or each.startswith(f"{name}/")]
+    matching = [other for other in scopes if other == name or other.startswith(f"{name}/")]
     if not matching:
-        similar = [each for each in scopes if each.endswith(f"/{name}")] or scopes
-        hint = f"; there is {', '.join(repr(cut(each)) for each in similar[:10])}" if similar else ""
+        similar = [other for other in scopes if other.endswith(f"/{name}")] or scopes
+        hint = f"; there is {', '.join(repr(cut(other)) for other in similar[:10])}" if similar else ""
         raise UnknownId(f"there is no scope {cut(name)!r} in this store{hint}")
-    return [_contents(store, each) for each in matching]
+    return [_contents(store, match) for match in matching]
 
 
 def _contents(store: Store, scope: str) -> ScopeContents:
-    names = store.conversations(scope)
+    conversations = store.conversations(scope)
     documents = jobs = 0
     with suppress(InvalidValue):  # encrypted with another key: it can be erased, but not counted
         jobs = len(open_jobs(store, scope))
-        documents = len(Knowledge(store, scope).sources()) if KNOWLEDGE in names else 0
+        documents = len(Knowledge(store, scope).sources()) if KNOWLEDGE in conversations else 0
     return ScopeContents(
         scope,
-        sum(not is_reserved(name) for name in names),
-        sum(standing.version for standing in names.values()),
+        sum(not is_reserved(name) for name in conversations),
+        sum(standing.version for standing in conversations.values()),
         documents,
         jobs,
     )

@@ -114,7 +114,7 @@ class AioSession:
         return await self._append_one(Pin(_id_of(item), origin=origin), to)
 
     async def distrust(self, item: Item | str, *, to: str = MAIN) -> Distrust:
-        """Trust an item, and all that is made of it, no more than text from outside, until an `undo`.
+        """Treat an item, and all that is made of it, like text from outside; `undo` takes this back.
 
         A message is then shown as a quotation.
         """
@@ -182,8 +182,8 @@ class AioSession:
         `sent` is the context that the response answers, or a rendering of it. The default is the last
         rendering of this task (outside of a task, of this thread), or its last one for `provider`. If that
         rendering was answered before, and one of another task waits for its answer, `InvalidValue` is raised.
-        If this task has rendered nothing, the request is taken as one of your own: then `provider` says how
-        to read the response. The receipt of the request is kept with the response, unless `context.sent` kept
+        If this task has rendered nothing, the request was made without Quire: then `provider` says how to
+        read the response. The receipt of the request is kept with the response, unless `context.sent` kept
         it before. `parameters` are what was sent beside the rendering, such as the model and the temperature;
         without them the receipt marks the parameters as unknown.
 
@@ -223,8 +223,8 @@ class AioSession:
         checked_type(at, int | str | None, "a fork must begin at a version, or at an item by its id")
         self._writer.check_open()
         _view(self._log, of)
-        kept = None if tools is None else list(checked_type(tools, Iterable, "tools of a fork must be names"))
-        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, kept, of, at))
+        checked_type(tools, Iterable | None, "tools of a fork must be names")
+        log = await self._do(lambda: begin_fork(self._log, checked_name(name), turns, tools, of, at))
         return self._like(log, is_fork=True)
 
     async def child(self, name: str) -> "Session":
@@ -473,7 +473,7 @@ class Session(metaclass=HintedType):
 
     @property
     def hook_failures(self) -> Sequence[HookFailure]:
-        """Errors of hooks of something done, the newest last."""
+        """Errors of hooks that were called after their event, the newest last."""
         return self._parts.writer.hooks.failures
 
     @property
@@ -642,10 +642,10 @@ def _view(log: Log, name: str) -> View:
 
 
 def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | None:
-    """The open call that a provider means by a call id. Of several, it is in the newest reply.
+    """The open call that a provider means by a call id; if several match, one in the newest reply.
 
-    A call `a` is recorded as `a_2` if the id `a` was in use. If no call matches, and the caller has named the
-    tool (`has_name`), the result needs no call: `None`. Otherwise the log is read again, then `UnknownId`.
+    A call `a` is recorded as `a_2` if the id `a` was in use. If no call matches, returns `None` if the caller
+    has named the tool (`has_name`); else the log is read again, and then `UnknownId` is raised.
     """
     matches = re.compile(rf"{re.escape(checked_type(call_id, str, 'a call has an id'))}(_\d+)?").fullmatch
     for attempt in range(2):
@@ -667,7 +667,7 @@ def _open_call(log: Log, call_id: str, to: str, has_name: bool) -> ToolCall | No
 
 
 def _last_edit(view: View) -> str:
-    """The id of the last edit that is in force, except undos, and pins that no user made."""
+    """The id of the last edit that still applies; undos, and pins that no user made, do not count."""
     undone: set[str] = set()
     for edit in map(view.log.item, reversed(view.log.positions("edits", 0, view.end))):
         is_automatic = isinstance(edit, Pin) and is_below(own_origin(edit), "user")

@@ -118,16 +118,16 @@ def check_priced(model: str, prices: PricesByName) -> None:
 
 
 def _facts(model: str, prices: PricesByName) -> ModelFacts:
-    """The facts of a model, with the prices of the caller unless the built-in ones have a longer name."""
-    known, name = facts_for(model), model_named(model)
-    own = max((own_name for own_name in prices if _is_of(name, own_name)), key=len, default="")
-    is_own = len(own) >= max(len(known.prefix), 1)
-    return replace(known, prices=(prices[own] if is_own else known.prices).for_all_input())
+    """The facts of a model, with the caller's prices unless the built-in ones are for a longer name."""
+    facts, name = facts_for(model), model_named(model)
+    own_name = max((priced for priced in prices if _is_of(name, priced)), key=len, default="")
+    is_own = len(own_name) >= max(len(facts.prefix), 1)
+    return replace(facts, prices=(prices[own_name] if is_own else facts.prices).for_all_input())
 
 
-def _is_of(name: str, own: str) -> bool:
-    """Whether the name of a model is `own`, with a vendor before it or a release after it."""
-    before, match, behind = name.rpartition(own)
+def _is_of(name: str, priced: str) -> bool:
+    """Whether the name of a model is `priced`, with a vendor before it or a release after it."""
+    before, match, behind = name.rpartition(priced)
     return bool(match) and before[-1:] in ("", "/", ":") and behind[:1] in ("", "-", ":", "@")
 
 

@@ -56,7 +56,6 @@ _DETAIL, _CANDIDATES = "receipt detail", "receipt candidates"
 SKIMMED = frozenset((RECEIPTS, RECEIPT_PARTS))
 """Streams with large entries: the state decodes only a few of their fields."""
 
-
 ITEM_WEIGHT = 900
 """Bytes of memory for an item besides its body, measured with messages of 20 to 10,000 characters."""
 
@@ -87,7 +86,7 @@ def candidates_note(content: bytes, sources: Sequence[str]) -> Note:
 
 
 class _SkimmedPart(msgspec.Struct):
-    """The fields of a note of `RECEIPT_PARTS` that its digest needs, the larger ones not decoded."""
+    """The fields of a note of `RECEIPT_PARTS` that its digest needs. The larger ones stay encoded."""
 
     description: str | None = None
     content: msgspec.Raw = msgspec.Raw()
@@ -124,7 +123,7 @@ def is_in(view: View | None, item: Item) -> bool:
 
 
 def item_digest(item: Item) -> bytes:
-    """A digest of an item; of a `detail_note` only its content counts, and not its id or time."""
+    """A digest of an item. For a `detail_note`, its content and sources count, but not its id or time."""
     body = JSON.encode_item(item)
     return _part_digest(body, _skim_part(body))
 
@@ -167,13 +166,13 @@ class Versions:
     def __init__(
         self,
         outline: Outline | None = None,
-        firsts: Sequence[int] = (),
+        first_versions: Sequence[int] = (),
         load_page: Callable[[int], Sequence[int]] = lambda _: (),
     ) -> None:
-        """`firsts` has the first version of each archived page."""
+        """`first_versions` are the versions of the first items of the archived pages."""
         self._start = 0 if outline is None else outline.start
         self._archived_count = 0 if outline is None else outline.end - outline.start
-        self._first_versions, self._load_page = firsts, load_page
+        self._first_versions, self._load_page = first_versions, load_page
         self._recent = array("Q")
 
     def __len__(self) -> int:
@@ -371,7 +370,7 @@ def ended_plan_id(note: Note) -> str | None:
     """The id of the compaction that a note of the stream `PLANS` ends; `None` if the note begins one.
 
     A compaction that asks a model begins with a note that holds its lease; a note with the same id renews the
-    lease. Another note ends the compaction: its field `of` is the id of the first. A compaction that asks no
+    lease. The note that ends it has the id of the first note in its field `of`. A compaction that asks no
     model has only the note at its end, with an empty `of`.
     """
     of: str | None = note.content.get("of")
@@ -631,8 +630,8 @@ def _check(transcript: Transcript | None, items: list[Item]) -> None:
     if any(type(item) in EDITS for item in items):
         (Transcript() if transcript is None else transcript.copy()).extend(items)
         return
-    known: set[str] = set()
+    new_ids: set[str] = set()
     for item in items:
-        if item.id in known or (transcript is not None and item.id in transcript):
+        if item.id in new_ids or (transcript is not None and item.id in transcript):
             raise DuplicateId(f"item {cut(item.id)!r} is in the transcript already")
-        known.add(item.id)
+        new_ids.add(item.id)

@@ -34,7 +34,7 @@ class Trial(NamedTuple):
     def replay(
         self, budget: Budget, model: str, compactor: Compactor | None = None, *, most: int = 10_000
     ) -> Replay:
-        """Build again each request of the first `most` items, and the one that waits for a reply.
+        """Build the requests of the first `most` items again; if these are all, also the one without a reply.
 
         The pieces before the history are in each request. Those after it are replaced by a block of as many
         tokens, which differs in each request.

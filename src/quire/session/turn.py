@@ -1,6 +1,6 @@
 """A turn of an agent as a unit of work: it stages entries, and stores them together.
 
-All staged entries are stored in one append
+All staged entries are stored in one append:
 
 1. before a request is sent, with its receipt;
 2. before tools run, with the entry that their calls begin;
@@ -76,14 +76,14 @@ class Turn:
         """Store what is staged; raise the error that discarded some of it."""
         if self._log.has_staged:
             await AWAITED.write(self._log, self._log.flush)
-        self._check()
+        self._raise_fault()
 
-    def _check(self) -> None:
+    def _raise_fault(self) -> None:
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
 
-    def _lose(self, fault: QuireError) -> None:
+    def _keep_fault(self, fault: QuireError) -> None:
         self._fault = self._fault or fault
 
     async def check_claims(self) -> None:
@@ -97,11 +97,11 @@ class Turn:
     # Requests
 
     async def build(self, template: Template, **options: Unpack[BuildOptions]) -> Context:
-        """Build the context of the next request. If that may wait, what is staged is stored before."""
+        """Build the context of the next request. If building may wait, staged entries are stored first."""
         may_wait = any(map(_may_wait, template.sections))
         if may_wait or self._writer.hooks.all or self._turns.has_compactor:
             await self.flush()
-        self._check()
+        self._raise_fault()
         return await self._turns.build(AWAITED, template, by_agent=True, **options)
 
     async def keep(self, request: Request, parameters: Mapping[str, Any]) -> None:
@@ -110,14 +110,14 @@ class Turn:
         `Outdated` if others wrote since it was built: then do not send it. After several such errors in a row
         the request is accepted as it is.
         """
-        self._check()
+        self._raise_fault()
         keep = partial(self._turns.keep_receipt, request, parameters, rebases=self._rebuilds_left <= 0)
         try:
             await AWAITED.write(self._log, keep)
         except TurnLost:
             raise
         except Conflict as conflict:
-            self._check()
+            self._raise_fault()
             self._rebuilds_left -= 1
             raise Outdated(str(conflict)) from conflict
         self._rebuilds_left = _MAX_REBUILDS
@@ -134,7 +134,7 @@ class Turn:
 
     async def record(self, parsed: Parsed, request: Request | None) -> Parsed:
         """Record the response to a request, and note that this turn runs its calls."""
-        self._check()
+        self._raise_fault()
         stage = self._stage if self.may_stage else None
         return await self._turns.record_parsed(AWAITED, parsed, MAIN, request, stage=stage, owns_calls=True)
 
@@ -148,22 +148,22 @@ class Turn:
         asks_hooks: bool = True,
         stages: bool = False,
     ) -> tuple[Item, ...]:
-        """Record items that answer open calls, and put notes into the pool, all or none.
+        """Record items that answer open calls, and put the notes of `pooled` into the pool, all or none.
 
-        With `stages` they may be staged. `Conflict` if one of the calls is not open any more, or, with
-        `unless_running`, if somebody runs one of them.
+        With `stages` they may be staged. Without `asks_hooks`, no hook can refuse the items. `Conflict` if
+        one of the calls is not open any more or, with `unless_running`, if a process runs one of them.
         """
         name, notes, place = checked_name(to), ready_notes(self._writer, pooled), self._log.place
         ready = self._writer.ready(items)
 
         def decide(state: State) -> Change:
-            kept = [keeping(self._writer, notes, state)] if notes else []
+            pool_changes = [keeping(self._writer, notes, state)] if notes else []
             check_open(state, calls)
             for call in calls if unless_running else ():
                 if is_running(state, call):
                     raise Conflict(f"call {cut(call.call_id)!r} is being run by another")
             answered = Change.adding(place, name, ready)
-            return Change.joined([*kept, answered if asks_hooks else answered._replace(before=())])
+            return Change.joined([*pool_changes, answered if asks_hooks else answered._replace(before=())])
 
         return tuple(item for stream, item in await self._write(decide, stages) if stream == name)
 
@@ -196,13 +196,13 @@ class Turn:
     async def _write(self, decide: Callable[[State], Change], stages: bool) -> Entries:
         """Store a change, or stage it if both the caller and the hooks allow that."""
         if stages and self.may_stage:
-            self._check()
+            self._raise_fault()
             stage = partial(self._stage, lambda state: decide(state).entries)
             return await AWAITED.stage(self._log, stage)
         return (await self._writer.write_change(AWAITED, decide)).entries
 
     def _stage(self, compute: Compute) -> Entries:
-        return self._writer.stage(compute, self._lose)
+        return self._writer.stage(compute, self._keep_fault)
 
 
 def _may_wait(section: Section) -> bool:

@@ -31,7 +31,7 @@ from quire.items import Item, Message, ToolCall, now
 from quire.memory import Memory, Recall
 from quire.providers import CachePlan, Parsed, Provider, Rendered, provider_for
 from quire.sections import Ask, Candidates, Content, Section, settings_of
-from quire.session.aio import IO, SHORT, Writer, check_names, checked_type
+from quire.session.aio import IO, MAX_INLINE_ITEMS, Writer, check_names, checked_type
 from quire.session.compaction import Compactions
 from quire.session.entries import OwnedCalls, note_of
 from quire.session.erasure import finish_erasing
@@ -70,7 +70,7 @@ class BuildOptions(TypedDict, total=False):
     """The JSON schema of the answer; its tokens are counted too."""
 
 
-_KINDS: dict[str, tuple[Any, str]] = {
+_OPTION_TYPES: dict[str, tuple[Any, str]] = {
     "input": (str | Item, "an item, or the id of one"),
     "tools": (Sequence, "a list of definitions"),
     "model": (str, "the name of a model"),
@@ -88,8 +88,9 @@ class Request:
     sent: SentRequest | None = None
     """What its receipt will say; `None` if the rendering is not of a context of this session."""
     guard: Guard | None = None
+    """Tells whether something was forgotten since the context was built."""
     receipt_id: str | None = None
-    """The id of the last receipt that was kept of it."""
+    """The id of its last receipt in the log; `None` if it has none."""
     parameters: Mapping[str, Any] | None = None
     """The parameters in that receipt."""
     is_learned: bool = False
@@ -109,7 +110,7 @@ class Request:
             self.is_learned = True
             receipt.counter.learn(receipt.counted, reported)
 
-    def receipt(self, parameters: Mapping[str, Any] | None, state: State) -> Entries:
+    def receipt_entries(self, parameters: Mapping[str, Any] | None, state: State) -> Entries:
         """The entries of the receipt; a bare one if something was forgotten since the context was built."""
         if self.sent is None or self.guard is None:
             return []
@@ -121,20 +122,14 @@ class Request:
         self.receipt_id, self.parameters = _receipt_in(written) or "", parameters
 
 
-class _Requests(Observer):
+class _ContextRequests(Observer):
     """The requests rendered from one context, by provider, the latest at the end."""
 
     def __init__(
-        self,
-        turns: "Turns",
-        names_by_log: Mapping[int, str],
-        guard: Guard,
-        *,
-        by_agent: bool,
-        continues: bool,
+        self, turns: "Turns", name_by_log: Mapping[int, str], guard: Guard, *, by_agent: bool, continues: bool
     ) -> None:
-        """`continues`: whether only a few items are new since the last request. `by_agent`: see `_Build`."""
-        self.turns, self._names_by_log = turns, names_by_log
+        """`continues`: whether only a few items are new since the last build. `by_agent`: see `_Build`."""
+        self.turns, self._name_by_log = turns, name_by_log
         self._guard, self._by_agent = guard, by_agent
         self.continues, self.length = continues, turns.length
         self.all: dict[str, Request] = {}
@@ -143,7 +138,7 @@ class _Requests(Observer):
         """Remember a rendering; `Forgotten` if something was forgotten since the context was built."""
         digest = self.turns.digest_of(rendered, self._guard, catches_up=not self._by_agent)
         sent = SentRequest(
-            context, rendered.wire, rendered.model, digest, plan, self._names_by_log, self.turns.conversation
+            context, rendered.wire, rendered.model, digest, plan, self._name_by_log, self.turns.conversation
         )
         self.all.pop(rendered.wire, None)
         self.all[rendered.wire] = self.turns.rendered.add(
@@ -181,9 +176,9 @@ class _RenderedRequests:
             requests[key] = ref(rendered, lambda _: requests.pop(key, None)), request
             if not by_agent:
                 task = _current_task()
-                request.owner, own = ref(task), self._by_owner.setdefault(task, {})
-                own.pop(rendered.wire, None)  # the last one is at the end
-                own[rendered.wire] = self._last = request
+                request.owner, own_requests = ref(task), self._by_owner.setdefault(task, {})
+                own_requests.pop(rendered.wire, None)  # the last one is at the end
+                own_requests[rendered.wire] = self._last = request
         return request
 
     def newest(self, provider: str | None) -> Request | None:
@@ -199,8 +194,8 @@ class _RenderedRequests:
             if (provider and own is None) or (own is not None and not own.is_answered):
                 return own
             newest = [request for requests in self._by_owner.values() for request in requests.values()]
-            held = [request for _, request in [*self._by_rendering.values()]]
-            others = [*held, *newest, *([self._last] if self._last else [])]
+            rendered = [request for _, request in [*self._by_rendering.values()]]
+            others = [*rendered, *newest, *([self._last] if self._last else [])]
         for other in others:
             is_waiting = other.owner is not None and other.owner() is not task and not other.is_answered
             if is_waiting and provider in (None, other.rendered.wire):
@@ -233,7 +228,7 @@ def _receipt_in(entries: Entries) -> str | None:
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
-    """Whether two names mean one model: either may have a date at the end, or the name of a vendor before."""
+    """Whether two names mean one model: one may have a vendor at its start, or a date at its end."""
     first, second = (name.rpartition("/")[2].rpartition(":")[2].lower() for name in (asked, answered))
     return first.startswith(second) or second.startswith(first)
 
@@ -269,9 +264,9 @@ class _Gathered(NamedTuple):
         return None
 
     def room_for_history(self, over: OverBudget, counter: Counter) -> Room | None:
-        """The tokens that the protected items of the history may take, if these alone are over the budget.
+        """How many tokens the protected items of the history may take so that the context fits its budget.
 
-        `None` if none are left.
+        `None` if none are left for them.
         """
         if self.history is None:
             return None
@@ -280,7 +275,7 @@ class _Gathered(NamedTuple):
 
 
 class Turns:
-    """Builds contexts, keeps the requests rendered from them, and records the responses."""
+    """Builds contexts, remembers the requests rendered from them, and records the responses."""
 
     def __init__(
         self, writer: Writer, compaction: Compactions, caps: Caps | None, prices: PricesByName
@@ -301,7 +296,7 @@ class Turns:
         """The body of `Session.build`. `by_agent`: see `_Build`."""
         checked_type(template, Template, "a context must be built from a Template(History(), budget=8_000)")
         check_names(options, BuildOptions, "Session.build")
-        for name, (kind, words) in _KINDS.items():
+        for name, (kind, words) in _OPTION_TYPES.items():
             if options.get(name) is not None:
                 checked_type(options.get(name), kind, f"Session.build({name}=…) must be {words}")
         building = Building(self._log.place, template)
@@ -424,7 +419,7 @@ class Turns:
 
     def _fit(self, gathered: _Gathered, build: _Build, *, shortens_new: bool = False) -> Context:
         counter, previous, template = self._counter(build), self._previous, build.template
-        names_by_log = {id(view.log): name for name, view in gathered.ask.views.items()}
+        name_by_log = {id(view.log): name for name, view in gathered.ask.views.items()}
         if previous is not None and previous[0] is not template:
             previous = None
         return template.fit(
@@ -435,8 +430,8 @@ class Turns:
             previous=None if previous is None else previous[1],
             cuts=self._log.state.cuts,
             selected=self._selected(gathered.pieces) if previous is None else None,
-            observer=_Requests(
-                self, names_by_log, gathered.guard, by_agent=build.by_agent, continues=self._continues(build)
+            observer=_ContextRequests(
+                self, name_by_log, gathered.guard, by_agent=build.by_agent, continues=self._continues(build)
             ),
             output=build.options.get("output"),
             shortens_new=shortens_new,
@@ -465,14 +460,15 @@ class Turns:
         if template is not build.template or last.model != build.model:
             return False
         requests, view = last.observer, self._log.state.transcripts[MAIN].view
-        if not isinstance(requests, _Requests) or not requests.all or self.length - requests.length > SHORT:
+        if not isinstance(requests, _ContextRequests) or not requests.all:
             return False
-        return not any(segment.is_lazy for segment, _, _ in view.log.pieces(0, view.end))
+        has_few_new = self.length - requests.length <= MAX_INLINE_ITEMS
+        return has_few_new and not any(segment.is_lazy for segment, _, _ in view.log.pieces(0, view.end))
 
     async def render(self, io: IO, context: Context, render: Callable[[], Rendered]) -> Rendered:
         """Render a context, in a thread if that may take long."""
         requests = context.observer
-        is_quick = isinstance(requests, _Requests) and requests.continues
+        is_quick = isinstance(requests, _ContextRequests) and requests.continues
         return render() if is_quick else await io.do(self._log, render)
 
     def _counter(self, build: _Build) -> Counter:
@@ -510,7 +506,7 @@ class Turns:
             parameters = parameters_of(parameters, request.rendered.shared)
         if self._log.root is not self._log:
             self._log.root.catch_up()  # erasures are noted in the stored log
-        written = self._writer.commit(partial(request.receipt, parameters), rebases=rebases)
+        written = self._writer.commit(partial(request.receipt_entries, parameters), rebases=rebases)
         request.mark_receipt(written, parameters)
 
     # Responses
@@ -548,7 +544,7 @@ class Turns:
         if not isinstance(sent, Context):
             raise WrongType(f"what was sent must be a context or its rendering, not {type(sent).__name__}")
         requests = sent.observer
-        if not isinstance(requests, _Requests) or requests.turns is not self or not requests.all:
+        if not isinstance(requests, _ContextRequests) or requests.turns is not self or not requests.all:
             raise InvalidValue(
                 "the context given as `sent` was not rendered by this session: call context.render(…) first"
             )
@@ -580,7 +576,7 @@ class Turns:
             def entries(state: State) -> Entries:
                 if request is not None and request.guard is not None:
                     request.guard.check_not_removed()
-                receipt = [] if unkept is None else unkept.receipt(parameters, state)
+                receipt = [] if unkept is None else unkept.receipt_entries(parameters, state)
                 unique = _with_unique_calls(items, state.open_call_ids())
                 if staged and unique != staged:  # the turn that staged them has begun to use their ids
                     raise Conflict("others recorded a call of the same id first")
@@ -626,7 +622,7 @@ def _item_of(item_id: str, view: View) -> Item:
         return view.get(item_id)
     except UnknownId:
         raise UnknownId(
-            'the input is an item, or the id of one in the main transcript: use `input=session.user("…")`'
+            '`input` must be an item, or the id of one in the main transcript: use `input=session.user("…")`'
         ) from None
 
 
@@ -651,14 +647,14 @@ async def _gather(sections: Sequence[Section], ask: Ask, read: Read) -> tuple[Pi
         await asyncio.gather(*concurrent.values(), return_exceptions=True)
 
 
-def _parameters_with(request: Request | None, given: Any) -> Mapping[str, Any] | None:
+def _parameters_with(request: Request | None, sent_parameters: Any) -> Mapping[str, Any] | None:
     """Check the parameters that come with a response, and return those for its receipt."""
-    checked_type(given, Mapping | None, "the parameters of a request must be a mapping")
-    if given is None:
+    checked_type(sent_parameters, Mapping | None, "the parameters of a request must be a mapping")
+    if sent_parameters is None:
         return None
     if request is None or request.sent is None:
         raise InvalidValue("parameters must be given with what was sent: a context that this session built")
-    parameters = parameters_of(given, request.rendered.shared)
+    parameters = parameters_of(sent_parameters, request.rendered.shared)
     if request.receipt_id is not None and parameters != request.parameters:
         logger.warning("the receipt was kept with other parameters: give all of them to `context.sent`")
     return parameters
