@@ -66,7 +66,7 @@ def camel_case(value: Any, levels: int = _MAX_LEVELS) -> Any:
 
 @lru_cache(1024)
 def _wire_name(name: str) -> str:
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 def _text(fields: Json, name: str, path: str) -> str:
@@ -157,8 +157,8 @@ def _read_media(part: Json, path: str) -> Part | None:
     blob = object_at(part[name], place)
     is_address = name == "fileData"
     source, kind = _text(blob, "fileUri" if is_address else "data", place), _text(blob, "mimeType", place)
-    label = _text(blob, "displayName", place)
-    media = part_from(source, kind, family="file", name=label, is_address=is_address)
+    title = _text(blob, "displayName", place)
+    media = part_from(source, kind, family="file", name=title, is_address=is_address)
     if media is None:
         raise Damaged("the media cannot be read", place)
     return media

@@ -122,9 +122,10 @@ class ContentWriter(Writer):
     def _texts(self, item: Message) -> list[Json]:
         """The texts and images of a message of the model, with their signatures."""
         raw, media = self.draft.usable_blocks(item), iter(split_media(item.parts)[1])
-        blocks = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
+        # A raw block without text belongs to the next image.
+        pairs = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
-        for block, part in blocks or [({}, part) for part in item.parts]:
+        for block, part in pairs or [({}, part) for part in item.parts]:
             text, signature = as_text(part), block.get("thoughtSignature")
             if text or (text is not None and signature):
                 written: Json = {"text": text}
