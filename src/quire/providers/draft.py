@@ -176,9 +176,8 @@ class Draft:
         The reply may continue an assistant turn, so the messages before that turn are tried first. Unless the
         wire merges assistant messages, all messages are tried next.
 
-        If the history begins with a reply, that reply answered a user turn that the writer had inserted.
-        Gemini's writer inserts the same turn in every request, so the reply may match; on other wires it
-        never does.
+        A reply at the start of the history answered a user turn that the writer had inserted. Only Gemini's
+        writer inserts the same turn in every request, so on other wires such a reply never matches.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
         if not start and self.wire != GEMINI:

@@ -150,7 +150,7 @@ def _strict(message: Json, path: str) -> Json:
     for name in ("tool_calls", "invalid_tool_calls"):
         for value in entries_in(message.get(name)):
             call = call_in({"type": "tool_call", **fields_in(value)})
-            call = fields_in(value) if call is None else call
+            call = {**fields_in(value)} if call is None else call
             calls[text_in(call.get("id")) or str(len(calls))] = call
     for call in calls.values():
         function = fields_in(call.get("function"))

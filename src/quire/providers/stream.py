@@ -73,9 +73,12 @@ def usage_from(wire: str, report: Json) -> Usage | None:
         return None
 
     def counts(name: str) -> list[int]:
-        pairs = (path.rpartition(".") for path in _USAGE[wire][name])
-        values = [(fields_in(report.get(head)) if head else report).get(field) for head, _, field in pairs]
-        return [0, *(value for value in values if isinstance(value, int))]
+        numbers = [0]
+        for path in _USAGE[wire][name]:
+            head, _, field = path.rpartition(".")
+            value = (fields_in(report.get(head)) if head else report).get(field)
+            numbers += [value] if isinstance(value, int) else []
+        return numbers
 
     input_tokens, output = max(sum(counts("input")), 0), max(sum(counts("output")), 0)
     cached = min(max(counts("cache_read")), input_tokens)

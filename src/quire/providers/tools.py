@@ -39,7 +39,6 @@ _SCHEMA_KEYS = {
 }
 
 _MAX_TOOLS = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
-
 _MAX_CACHE_BYTES = 16 * 2**20
 
 _encode = msgspec.json.Encoder().encode

@@ -280,9 +280,8 @@ def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[b
         if b"\n" in body or b"\r" in body or not _is_object(body):
             raise InvalidValue(f"a body of {len(body):,} bytes is not one JSON object on one line")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
-        yield (
-            b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"
-        )
+        at = msgspec.json.encode(_At(*place, stream, version, checksum))
+        yield b'{"at":' + at + comma + body[1:] + b"\n"
 
 
 def _whole_line(text: bytes) -> tuple[Place, Stored] | None:

@@ -392,20 +392,14 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
         row = connection.execute(f"{_LOG_VERSION} FOR UPDATE".encode(), [address_of(place)]).fetchone()
         number, count = row or (None, 0)
         check_bodies(place, bodies, count)
-        streams: dict[int, str] = dict(
-            connection.execute(
-                "SELECT version, stream FROM quire.entries WHERE conversation = %s AND version = ANY(%s)",
-                [number, list(bodies)],
-            ).fetchall()
-        )
+        query = "SELECT version, stream FROM quire.entries WHERE conversation = %s AND version = ANY(%s)"
+        streams: dict[int, str] = dict(connection.execute(query, [number, list(bodies)]).fetchall())
+        update = "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s"
         for version, body in bodies.items():
             if version not in streams:
                 raise damaged(place, version - 1, f"entry {version} is missing")
             values = (body, checksum_entry(*place, version, streams[version], body), number, version)
-            connection.execute(
-                "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
-                values,
-            )
+            connection.execute(update, values)
         connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
         connection.execute(_REMOVE_PIECES, [address_of(place)])
         changed = "UPDATE quire.conversations SET version = version WHERE number = %s"

@@ -195,8 +195,7 @@ class SQLiteStore(Store):
         # Checked by an earlier append: names of streams, and places with the `at` of their version 0.
         self._starts: dict[Place, int] = {}
         self._streams: set[str] = set()
-        # The last answer of `recent`: its scope, its moment and the list.
-        self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])
+        self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])  # last answer
         self._polled: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, by commit
 
     def __repr__(self) -> str:
@@ -579,7 +578,6 @@ _HARMLESS = {
 }
 """Errors that do not mean damage. Our statements are valid, so every other error does."""
 
-
 _files: "WeakSet[_File]" = WeakSet()
 
 
@@ -667,10 +665,10 @@ class _File:
             (used,) = connection.execute("PRAGMA page_count").fetchone()
             (unused,) = connection.execute("SELECT id FROM versions WHERE at = 0").fetchone()
             is_rewritten = rewrites or unused > used * _PAGE_BYTES // 2
-            rewriting = (
-                ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _TRUNCATE_LOG) if is_rewritten else ()
-            )
-            for statement in (_TRUNCATE_LOG, *rewriting):
+            statements = [_TRUNCATE_LOG]
+            if is_rewritten:
+                statements += ["VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _TRUNCATE_LOG]
+            for statement in statements:
                 if not retry_while_busy(connection, statement, TIMEOUT if wait else 0):
                     effect = "its log could not be emptied: removed content may still be in it"
                     raise StoreFailed(f"{self.path} is in use by another process, and {effect}")

@@ -49,12 +49,7 @@ KINDS = {
 }
 """The stores and the modules that hold them. A module is imported when its store is first named."""
 
-_ENDINGS = {
-    ".db": "SQLiteStore",
-    ".sqlite": "SQLiteStore",
-    ".sqlite3": "SQLiteStore",
-    ".jsonl": "JSONLinesStore",
-}
+_KIND_BY_ENDING = {**dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SQLiteStore"), ".jsonl": "JSONLinesStore"}
 _ADDRESSES = (
     "a store is opened by memory:, sqlite:///file.db, postgresql://…, "
     "or a path that ends in .db, .sqlite, .sqlite3 or .jsonl"
@@ -543,7 +538,7 @@ def _opened(url: str | Path, durable: Durability) -> Store:
     if address.startswith(("postgresql://", "postgres://")):
         return store_class("PostgresStore")(address, durable=durable)
     path = address.removeprefix("sqlite:///")
-    kind = "SQLiteStore" if path != address else _ENDINGS.get(Path(path).suffix.lower())
+    kind = "SQLiteStore" if path != address else _KIND_BY_ENDING.get(Path(path).suffix.lower())
     if kind is None or path in ("", ":memory:") or "://" in path or "?" in path:
         raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
     return store_class(kind)(path, durable=durable)

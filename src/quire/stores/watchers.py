@@ -117,7 +117,7 @@ class Watchers(Generic[Key]):
                 if is_due:
                     self._known = {key: self._known[key] for key in keys if key in self._known}
                     due = now + spent + max(pause, _SLEEP_FACTOR * spent)
-                elif new:
+                elif new:  # only the new keys were polled: poll all of them soon
                     due = min(due, now + spent + pause)
                 self.sleep(max(due - time.monotonic(), 0.0))
                 time.sleep(_GATHER_SECONDS if self._woken.is_set() else 0.0)

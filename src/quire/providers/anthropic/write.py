@@ -101,7 +101,8 @@ class MessagesWriter(Writer):
         if messages and messages[-1]["role"] not in (role, "system"):
             messages.append({"role": role, "content": blocks})
         else:
-            (self._write_user if role == "user" else self._write_assistant_blocks)(blocks)
+            write = self._write_user if role == "user" else self._write_assistant_blocks
+            write(blocks)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         self._flush_trailing_instructions()
@@ -228,9 +229,8 @@ class MessagesWriter(Writer):
             self._write_assistant_blocks(blocks)
         if calls:
             ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            self._write_user(
-                [self._result(result, call_id) for result, call_id in zip(results, ids, strict=True)]
-            )
+            pairs = zip(results, ids, strict=True)
+            self._write_user([self._result(result, call_id) for result, call_id in pairs])
 
     def _ordered(self, outputs: list[Output]) -> list[Json]:
         """The blocks of a turn in their order, except that text comes before the first call.

@@ -183,7 +183,8 @@ class Fields:
                 self._check_field(key, value, field)
 
     def _check_names(self, field: Field) -> None:
-        wrong = [name for name in self.names() if (name in field.values) is not (field.type == "only")]
+        listed = [name for name in self.names() if name in field.values]
+        wrong = [name for name in self.names() if name not in listed] if field.type == "only" else listed
         if field.type == "one of" and not self.has(*field.values):
             self.add("", field.rule, f"has none of {', '.join(field.values)}")
         elif field.type != "one of" and wrong:  # one fault for all of them, because they have one cause

@@ -116,8 +116,7 @@ def _add_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
 def _add_call(part: Json, builder: ItemBuilder, path: str) -> None:
     call, place = object_at(part["functionCall"], f"{path}.functionCall"), f"{path}.functionCall"
     if "willContinue" in call or "partialArgs" in call:
-        advice = "turn off streamFunctionCallArguments"
-        raise Damaged(f"arguments in pieces cannot be read: {advice}", place)
+        raise Damaged("arguments in pieces cannot be read: turn off streamFunctionCallArguments", place)
     signature = part.get("thoughtSignature")
     state = builder.pack_state([{"thoughtSignature": signature}], path) if signature else None
     builder.add_call(call.get("id"), call.get("name"), call.get("args"), place, state)

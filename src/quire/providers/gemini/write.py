@@ -78,9 +78,8 @@ class ContentWriter(Writer):
             self._write_model_parts(parts)
         if calls:
             written = [part["functionCall"] for part in parts if "functionCall" in part]
-            self._write_user(
-                [self._result(result, call) for result, call in zip(results, written, strict=True)]
-            )
+            pairs = zip(results, written, strict=True)
+            self._write_user([self._result(result, call) for result, call in pairs])
 
     def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
