@@ -299,7 +299,7 @@ async def test_a_stream_is_resumed_from_a_number_across_a_take_over(shop: Shop) 
 async def test_words_and_the_end_of_a_job_come_by_notifications(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.notifications._INTERVAL", 3_600.0)  # no poll finds anything
+    monkeypatch.setattr("quire.stores.notifications._POLL_SECONDS", 3_600.0)  # no poll finds anything
     node = Node(store=PostgresStore(shop.url))
     runner, job = durable.DurableRunner(node), Job.of("model notified", is_streamed=True)
     await runner.submit("shop", "", "notified", job)

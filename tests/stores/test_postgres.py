@@ -122,7 +122,7 @@ def test_damage_to_rows_is_noticed(store: PostgresStore, direct: "psycopg.Connec
 def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
     url: str, store: PostgresStore, direct: "psycopg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.stores.postgres._TIMEOUT", 0.3)
+    monkeypatch.setattr("quire.stores.postgres._SCRUB_SECONDS", 0.3)
     fill(store, HERE, "swordfish")
     with psycopg.connect(url) as other:
         other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -131,7 +131,7 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
         for wait in (True, False):
             with pytest.raises(StoreFailed, match="another transaction"):
                 store.scrub(wait=wait)
-        monkeypatch.setattr("quire.stores.postgres._TIMEOUT", 60.0)
+        monkeypatch.setattr("quire.stores.postgres._SCRUB_SECONDS", 60.0)
         later = threading.Timer(0.1, other.rollback)
         later.start()
         store.scrub()

@@ -86,7 +86,7 @@ def test_a_file_that_is_gone_is_said_by_every_verb(
     tmp_path: Path, way: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "quire.stores.sqlite._RECHECK_PATH", -1.0
+        "quire.stores.sqlite._RECHECK_SECONDS", -1.0
     )  # appends in quick succession check the path, too
     path = tmp_path / "kept.db"
     with SQLiteStore(path) as store:

@@ -52,7 +52,7 @@ class Digest:
     def of(self, messages: Sequence[Json], count: int, more: Sequence[Json] = ()) -> str:
         """The digest of the first `count` messages, followed by `more`.
 
-        Messages that were added for good are always in it: those beyond `count` replace the first of `more`.
+        `more` begins with message number `count`; those of it that were added for good are not added again.
         """
         twin, hashed = self._hash.copy(), self._count
         _update(twin, messages[hashed:count])
@@ -176,9 +176,8 @@ class Draft:
         The reply may continue an assistant turn, so the messages before that turn are tried first. Unless the
         wire merges assistant messages, all messages are tried next.
 
-        Some writers insert a user turn so that turns alternate. The next request lacks it, so the digest of a
-        reply to it never matches. Only Gemini's writer inserts the first turn in every request; for others,
-        a model's turn at the start does not match.
+        A reply at the start of the history answered a user turn that the writer had inserted. Only Gemini's
+        writer inserts the same turn in every request, so on other wires such a reply never matches.
         """
         messages, count, start = self.messages, len(self.messages), self.turn_start()
         if not start and self.wire != GEMINI:

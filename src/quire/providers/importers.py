@@ -33,7 +33,7 @@ def chat_messages(message: Json, path: str) -> list[Json]:
     Most messages are returned unchanged. Calls of the AI SDK stay in the content, as blocks for `call_in`.
     """
     if message.get("parts"):
-        return _from_interface(message, path)
+        return _split_ui_message(message, path)
     if "toolInvocations" in message:
         raise Damaged("a message must have parts, as from version 5 of the AI SDK", f"{path}.toolInvocations")
     role = _ROLES.get(text_in(message.get("type")))
@@ -46,21 +46,21 @@ def chat_messages(message: Json, path: str) -> list[Json]:
     for index, block in enumerate(blocks):
         fields, place = fields_in(block), f"{path}.content[{index}]"
         if fields.get("type") == "tool-result":
-            results.append(_result(fields, place))
+            results.append(_result_message(fields, place))
         else:
-            rest.append(_call(fields, place) if fields.get("type") == "tool-call" else block)
+            rest.append(_call_block(fields, place) if fields.get("type") == "tool-call" else block)
     without_results = {**message, "content": rest}
     if message.get("role") == "tool":
-        return [*results, *([{**without_results, "role": "user"}] if rest else ())]
+        return [*results, {**without_results, "role": "user"}] if rest else results
     return [without_results, *results]
 
 
-def _call(block: Json, path: str) -> Json:
+def _call_block(block: Json, path: str) -> Json:
     call_id, name = text_at(block, "toolCallId", path), text_at(block, "toolName", path)
     return {"type": "tool_call", "id": call_id, "name": name, "args": block.get("input", block.get("args"))}
 
 
-def _result(block: Json, path: str) -> Json:
+def _result_message(block: Json, path: str) -> Json:
     call_id, output = text_at(block, "toolCallId", path), fields_in(block.get("output"))
     content = _output(output, text_in(output.get("type")), f"{path}.output")
     return {"role": "tool", "tool_call_id": call_id, "name": block.get("toolName"), "content": content}
@@ -79,7 +79,7 @@ def _output(output: Json, kind: str, path: str) -> Any:
     return FAILED + text if kind.startswith("error") else text
 
 
-def _from_interface(message: Json, path: str) -> list[Json]:
+def _split_ui_message(message: Json, path: str) -> list[Json]:
     """A `UIMessage` as chat messages: each step is a message with calls, followed by their results."""
     parts = [fields_in(part) for part in entries_in(message.get("parts"))]
     messages, content, results = list[Json](), list[Any](), list[Json]()
@@ -93,20 +93,20 @@ def _from_interface(message: Json, path: str) -> list[Json]:
 
     for index, part in enumerate(parts):
         kind, place = text_in(part.get("type")), f"{path}.parts[{index}]"
-        call = _interface_call(part, kind)
+        call = _call_in_ui_part(part, kind)
         if kind == "step-start" or (results and call is None):
             end_step()
         if call is not None:
-            content.append(_call(call, place))
+            content.append(_call_block(call, place))
             if "output" in call:
-                results.append(_result(call, place))
+                results.append(_result_message(call, place))
         elif kind in ("text", "reasoning", "file"):
             content.append(part if kind == "file" else {"type": kind, "text": part.get("text")})
     end_step()
     return messages
 
 
-def _interface_call(part: Json, kind: str) -> Json | None:
+def _call_in_ui_part(part: Json, kind: str) -> Json | None:
     """The call in a part of a `UIMessage`, with its output if it has one; None for other parts."""
     if kind != "dynamic-tool" and not kind.startswith("tool-"):
         return None
@@ -150,7 +150,7 @@ def _strict(message: Json, path: str) -> Json:
     for name in ("tool_calls", "invalid_tool_calls"):
         for value in entries_in(message.get(name)):
             call = call_in({"type": "tool_call", **fields_in(value)})
-            call = fields_in(value) if call is None else call
+            call = {**fields_in(value)} if call is None else call
             calls[text_in(call.get("id")) or str(len(calls))] = call
     for call in calls.values():
         function = fields_in(call.get("function"))
@@ -159,10 +159,12 @@ def _strict(message: Json, path: str) -> Json:
             text = json_text({} if arguments is None else arguments, path)
             call["function"] = {**function, "arguments": text}
     thoughts.append(text_in(message.get("reasoning_content")))
-    fields["content"] = (rest or None) if isinstance(content, list) else content or None
+    fields["content"] = (rest if isinstance(content, list) else content) or None
     if calls:
         fields["tool_calls"] = list(calls.values())
-    return fields | ({"reasoning_content": "\n\n".join(filter(None, thoughts))} if any(thoughts) else {})
+    if any(thoughts):
+        fields["reasoning_content"] = "\n\n".join(filter(None, thoughts))
+    return fields
 
 
 def _strict_block(block: Any) -> Any:

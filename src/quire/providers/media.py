@@ -29,9 +29,9 @@ _PDF_MARK = b"%PDF-"
 _PDF_START_LIMIT = 1024
 """A PDF begins within this many bytes: some programs put a few bytes before it, which all readers skip."""
 
-_START_IN_BASE64 = -(-_PDF_START_LIMIT // 3) * 4
+_PDF_START_IN_BASE64 = -(-_PDF_START_LIMIT // 3) * 4  # characters for these bytes, rounded up
 _MARKS = [(kind, at, mark.encode("latin-1")) for kind, at, mark in read_section("media marks", list[Mark])]
-_OTHER_NAMES = read_section("media names", dict[str, str])
+_TYPE_BY_OTHER_NAME = read_section("media names", dict[str, str])
 _URL_SAFE = str.maketrans("-_", "+/")
 _MIN_BASE64_LENGTH = 1000  # characters; a shorter text may be an id or a key
 _FILE_ID = "file-id:"
@@ -45,7 +45,7 @@ def media_type(part: Media) -> str | None:
     declared = part.media_type or read_data_url(part.url or "")[0]
     if declared:
         plain = declared.partition(";")[0].strip().lower()
-        return _OTHER_NAMES.get(plain, plain)
+        return _TYPE_BY_OTHER_NAME.get(plain, plain)
     return None if part.data is None else type_at_start(part.data)
 
 
@@ -101,7 +101,7 @@ def decode_base64(text: str) -> bytes | None:
 
 def decode_start(text: str) -> bytes:
     """The first bytes of base64 text, enough to find their media type; empty if it is not base64."""
-    return decode_base64("".join(text[: 2 * _PDF_START_LIMIT].split())[:_START_IN_BASE64]) or b""
+    return decode_base64("".join(text[: 2 * _PDF_START_LIMIT].split())[:_PDF_START_IN_BASE64]) or b""
 
 
 def bytes_in(part: Media) -> bytes | None:
@@ -120,8 +120,8 @@ def base64_in(part: Media) -> str | None:
 
 def read_data_url(data: str) -> tuple[str | None, str]:
     """The media type and the base64 of a `data:` URL; any other text is returned whole, without a type."""
-    head, found, body = data.partition(";base64,")
-    if not found or not head.startswith("data:"):
+    head, separator, body = data.partition(";base64,")
+    if not separator or not head.startswith("data:"):
         return None, data
     return head[5:].partition(";")[0].lower() or None, body
 
@@ -191,7 +191,7 @@ def _shortened(text: str) -> str:
 
 
 def image_url(part: Image) -> str | None:
-    """The URL of an image, a `data:` URL for its bytes; None if the wires do not take it."""
+    """The web URL of an image, or a `data:` URL of its bytes; None if no such URL can be sent."""
     data, kind, url = base64_in(part), sent_type(part), part.url or ""
     if data is not None and kind in PICTURES:
         return f"data:{kind};base64,{data}"

@@ -13,8 +13,8 @@ class Pairing:
     """Puts the results of calls directly after the reply that made them, as every provider demands.
 
     A call without a result gets one that says so. A result that arrives after the model's next reply becomes
-    a user message. A result without a call is left out. `pair` continues from the items of its last call if
-    the new ones begin with them.
+    a user message. A result without a call is left out. If the items of a request begin with the stable items
+    of the one before, `pair` reads only the rest.
     """
 
     def __init__(self) -> None:

@@ -16,17 +16,17 @@ from quire.providers.media import PDF, Media, decode_base64, file_url, find_type
 from quire.providers.state import ANTHROPIC, OPENAI
 from quire.providers.values import Json, entries_in, fields_in, json_text, list_at, object_at, text_in
 
-_TEXTS = ("text", "input_text", "output_text", "text-plain")
-_FAMILIES = {
+_TEXT_KINDS = ("text", "input_text", "output_text", "text-plain")
+_FAMILY_BY_KIND = {
     **dict.fromkeys(("image", "image_url", "input_image", "computer_screenshot"), "image"),
     **dict.fromkeys(("audio", "input_audio"), "audio"),
     **dict.fromkeys(("file", "input_file", "document", "video", "media"), "file"),
 }
 _HOLDERS = ("source", "image_url", "input_audio", "file")
 """The fields in which a block may nest its media."""
-_DATA = ("base64", "image", "data", "file_data")
-_URLS = ("url", "image_url", "file_url")
-_MEDIA_TYPES = ("media_type", "mime_type", "mediaType", "mimeType")
+_DATA_FIELDS = ("base64", "image", "data", "file_data")
+_URL_FIELDS = ("url", "image_url", "file_url")
+_MEDIA_TYPE_FIELDS = ("media_type", "mime_type", "mediaType", "mimeType")
 _FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _DETAILS: dict[str, Detail] = {"low": "low", "high": "high", "original": "high"}
 _WEB = ("https://", "http://")
@@ -88,12 +88,12 @@ def content_from(parts: Sequence[Part]) -> Content:
 def read_part(block: Json) -> Part | None:
     """A block as a part; None if its kind is unknown or it cannot be read."""
     kind = text_in(block.get("type"))
-    if kind in _TEXTS or kind == "refusal" or block.get("source_type") == "text":
+    if kind in _TEXT_KINDS or kind == "refusal" or block.get("source_type") == "text":
         text = block.get("refusal" if kind == "refusal" else "text")
         return text if isinstance(text, str) else None
     if kind == "resource":
         return _resource(fields_in(block.get("resource")))
-    family = _FAMILIES.get(kind.partition("-")[0])
+    family = _FAMILY_BY_KIND.get(kind.partition("-")[0])
     return _media(block, kind, family) if family is not None else None
 
 
@@ -113,7 +113,7 @@ def _media(block: Json, kind: str, family: str) -> Part | None:
         return File(data=text.encode(), media_type="text/plain", name=text_in(name) or None)
     source = _source(fields)
     address = _file_address(fields, source, is_anthropic=holder == "source")
-    media_types = [fields[name] for name in _MEDIA_TYPES if fields.get(name)]
+    media_types = [fields[name] for name in _MEDIA_TYPE_FIELDS if fields.get(name)]
     declared = media_types[0] if media_types else _FORMATS.get(text_in(fields.get("format")))
     if declared is None and kind == "document" and address is None:
         declared = PDF
@@ -123,14 +123,14 @@ def _media(block: Json, kind: str, family: str) -> Part | None:
 
 
 def _source(fields: Json) -> str:
-    """The base64 of a block, or its URL if the URL is one of the web or a `data:` URL; else empty."""
-    name = next(filter(fields.get, (*_DATA, *_URLS)), "")
+    """The base64 of a block, or its web or `data:` URL; an empty text if it has neither."""
+    name = next(filter(fields.get, (*_DATA_FIELDS, *_URL_FIELDS)), "")
     source = text_in(fields.get(name))
-    return source if name in _DATA or source.startswith((*_WEB, "data:")) else ""
+    return source if name in _DATA_FIELDS or source.startswith((*_WEB, "data:")) else ""
 
 
 def _file_address(fields: Json, source: str, *, is_anthropic: bool) -> str | None:
-    """The URL that items use for an uploaded file, if the block names one. The AI SDK has its id in data."""
+    """The URL that items use for an uploaded file that the block names. The AI SDK puts its id in `data`."""
     file_id = fields.get("id") if fields.get("source_type") == "id" else fields.get("file_id")
     if source.startswith(("file-", "file_")):
         file_id, is_anthropic = source, source.startswith("file_")

@@ -125,7 +125,7 @@ def _media(wire: str, facts: ModelFacts, is_openai: bool) -> frozenset[str]:
 
 @lru_cache(256)
 def cloud_of(model: str) -> Cloud | None:
-    """The cloud that a model name shows; None for the maker's own service and every other one.
+    """The cloud that a model name shows; None for the maker's own service or any other.
 
     Names on Bedrock have the maker and a dot in front; names on Vertex AI have a path, or a date after `@`. A
     name that the maker and a cloud share counts as the maker's; `vertex_ai/claude-…` selects the cloud.

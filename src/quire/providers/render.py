@@ -32,7 +32,7 @@ def render(
     plan: CachePlan | None,
 ) -> Rendered:
     """Items and tools as a payload; `begin` makes an empty writer."""
-    scroll, key = _scroll(items), (begin, profile.model)
+    scroll, key = _as_scroll(items), (begin, profile.model)
     view, stable, volatile = scroll.view, scroll.stable_length, scroll.after
     if plan is not None and plan.slow is not None and plan.slow != stable:
         # A boundary at another place is rare: these items are rendered from scratch, without the cache.
@@ -49,7 +49,7 @@ def render(
     return rendered
 
 
-def _scroll(items: Sequence[Item]) -> Scroll:
+def _as_scroll(items: Sequence[Item]) -> Scroll:
     if isinstance(items, Scroll):
         return items
     return Scroll(view=items) if isinstance(items, View) else Scroll(tuple(checked_items(items)))
@@ -83,21 +83,21 @@ def _build_payload(
         main.digest.advance(main.messages, main.turn_start() - 1)
     writer = turns.writer.branch()
     branch, draft, profile = turns.branch(writer), writer.draft, writer.profile
-    fixed = max(len(main.messages) - 1, 0)  # messages that never change; the last may be extended
+    fixed_count = max(len(main.messages) - 1, 0)  # messages that never change; the last may be extended
     branch.close()
     draft.mark_stable()
-    rest = draft.messages[fixed:]
+    rest = draft.messages[fixed_count:]
     if volatile:
         branch.feed(volatile)
         branch.close()
     uses_cache = plan is not None and plan.keep != "none"
     payload = writer.finish(plan if uses_cache else None)
     if profile.bound_thinking:
-        rest = draft.messages[fixed:]
+        rest = draft.messages[fixed_count:]
 
     def digest() -> str:
         main.digest.is_wanted = True  # only a hint for later renderings: another thread may use the draft now
-        return draft.digest.of(main.messages, fixed, rest)
+        return draft.digest.of(main.messages, fixed_count, rest)
 
     return Rendered(
         payload,

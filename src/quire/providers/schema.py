@@ -207,14 +207,14 @@ def _close_objects(schema: Json) -> None:
 
 
 def _strict_refusal(schema: Json, mode: rules.StrictMode) -> str:
-    """What a strict mode refuses in a schema: the path of the first place, or a reason; empty if nothing."""
-    optional = unions = 0
+    """Why a strict mode refuses a schema: the path of the first fault, or a reason; empty if it does not."""
+    optional_count = union_count = 0
     for place, inner in subschemas(schema, "the schema"):
         if not _is_strict(inner, mode):
             return place
-        optional += len(_optional(inner))
-        unions += "anyOf" in inner or isinstance(inner.get("type"), list)
-    if optional > (mode.optional or optional) or unions > (mode.unions or unions):
+        optional_count += len(_optional_names(inner))
+        union_count += "anyOf" in inner or isinstance(inner.get("type"), list)
+    if (mode.optional and optional_count > mode.optional) or (mode.unions and union_count > mode.unions):
         return "the number of its optional properties, or of its unions"
     return "recursion" if mode.finite and is_recursive(schema) else ""
 
@@ -224,11 +224,11 @@ def _is_strict(schema: Json, mode: rules.StrictMode) -> bool:
     is_typed = not _TYPE_KEYWORDS.isdisjoint(schema) and not any(isinstance(value, bool) for value in values)
     if not is_typed or is_open(schema) or not mode.keywords.issuperset(schema):
         return False
-    is_complete = not _optional(schema) and ("$ref" not in schema or len(schema) == 1)
+    is_complete = not _optional_names(schema) and ("$ref" not in schema or len(schema) == 1)
     return is_complete or not mode.complete
 
 
-def _optional(schema: Json) -> set[str]:
+def _optional_names(schema: Json) -> set[str]:
     return fields_in(schema.get("properties")).keys() - {*entries_in(schema.get("required"))}
 
 
@@ -254,7 +254,7 @@ def with_aliases(schema: Json, aliases: Mapping[str, str], path: str) -> Json:
         renamed["required"] = [aliases.get(name, name) for name in renamed["required"]]
     for key in rules.CONDITIONS:
         if key in schema:
-            raise InvalidValue(f"{path}.{key}: must not be there if Anthropic gets other property names")
+            raise InvalidValue(f"{path}.{key}: must be left out: Anthropic refuses some property names")
     for place, inner in subschemas(renamed, path):
         if inner.get("$ref") == "#":
             raise InvalidValue(f"{place}.$ref: points to the whole schema, whose properties are renamed")

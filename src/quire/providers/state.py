@@ -99,16 +99,16 @@ def is_server_block(kind: str) -> bool:
     return kind in SERVER_CALLS or (kind.endswith("_tool_result") and kind != "tool_result")
 
 
-def same_model(one: str, other: str) -> bool:
+def same_model(model: str, other: str) -> bool:
     """Whether two names mean the same model at the same service. Only one of them may have a snapshot date.
 
     Two snapshots are two models. A cloud, region or account in the name must be equal too: a service cannot
     read state that was made at another one.
     """
-    one, other = (_MAKER.sub("", name.strip().lower()) for name in (one, other))
-    if one == other or not one or not other:
-        return one == other
-    return _SNAPSHOT.sub("", one) == other or one == _SNAPSHOT.sub("", other)
+    model, other = (_MAKER.sub("", name.strip().lower()) for name in (model, other))
+    if model == other or not model or not other:
+        return model == other
+    return _SNAPSHOT.sub("", model) == other or model == _SNAPSHOT.sub("", other)
 
 
 # --- the text of blocks ----------------------------------------------------------------------------------
@@ -132,7 +132,8 @@ def _block_text(wire: str, block: Json) -> str:
 
 
 def _chat_text(fields: Json) -> str:
-    return next((text for name in THOUGHT_FIELDS if (text := text_in(fields.get(name))).strip()), "")
+    texts = [text_in(fields.get(name)) for name in THOUGHT_FIELDS]
+    return next((text for text in texts if text.strip()), "")
 
 
 def _joined_texts(blocks: Any) -> str:

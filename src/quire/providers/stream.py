@@ -68,14 +68,17 @@ _USAGE: dict[str, dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name
 
 
 def usage_from(wire: str, report: Json) -> Usage | None:
-    """The usage that a wire reports. Cached tokens are at most all input, reasoning tokens all output."""
+    """The usage that a wire reports. Cached tokens are capped at input, reasoning tokens at output."""
     if not report:
         return None
 
     def counts(name: str) -> list[int]:
-        pairs = (path.rpartition(".") for path in _USAGE[wire][name])
-        values = [(fields_in(report.get(head)) if head else report).get(field) for head, _, field in pairs]
-        return [0, *(value for value in values if isinstance(value, int))]
+        numbers = [0]
+        for path in _USAGE[wire][name]:
+            head, _, field = path.rpartition(".")
+            value = (fields_in(report.get(head)) if head else report).get(field)
+            numbers += [value] if isinstance(value, int) else []
+        return numbers
 
     input_tokens, output = max(sum(counts("input")), 0), max(sum(counts("output")), 0)
     cached = min(max(counts("cache_read")), input_tokens)
@@ -113,7 +116,7 @@ class ItemBuilder:
         self._used_ids: set[str] = set()
         self._calls_by_id: dict[str, ToolCall] = {}  # the latest call for each wire id
         self._open_calls: list[tuple[str, ToolCall]] = []  # (wire id, call) without a result
-        self._is_round_over = False
+        self._is_round_over = False  # whether the next call closes the calls that are open now
 
     def begin_reply(self) -> None:
         """Begin a new reply: items that are added from now on belong to it.
@@ -203,12 +206,12 @@ class ItemBuilder:
         """A call id that is not used yet: the wire id, if need be with a number."""
         if not wire_id:
             wire_id = f"call_{len(self._used_ids)}" if self._is_history else f"call_{new_id()}"
-        own, number = wire_id, 1
-        while own in self._used_ids:
+        call_id, number = wire_id, 1
+        while call_id in self._used_ids:
             number += 1
-            own = f"{wire_id}_{number}"
-        self._used_ids.add(own)
-        return own
+            call_id = f"{wire_id}_{number}"
+        self._used_ids.add(call_id)
+        return call_id
 
 
 # --- a reply ---------------------------------------------------------------------------------------------
@@ -291,19 +294,19 @@ class ReplyReader(ABC):
         elif finish == "stop" and any(isinstance(item, ToolCall) for item in items):
             finish = "calls"  # some services report "stop" for answers with calls
         error = self.error or self._failure()
-        kept = self._without_incomplete_calls(finish, has_failed=error is not None)
-        has_incomplete_call = self.builder.has_incomplete_call or len(kept) < len(items)
+        usable = self._without_incomplete_calls(finish, has_failed=error is not None)
+        has_incomplete_call = self.builder.has_incomplete_call or len(usable) < len(items)
         if has_incomplete_call and self.finish_reason is not None and finish not in ("length", "refused"):
             error = error or "a call did not arrive whole"
         if self.finish_reason is None or error is not None:
-            kept = _interrupted(kept)
+            usable = _interrupted(usable)
         if finish == "refused":
-            kept = [item for item in kept if not isinstance(item, ToolCall)]
-        if not self.builder.has_opaque_blocks and all(isinstance(item, Reasoning) for item in kept):
+            usable = [item for item in usable if not isinstance(item, ToolCall)]
+        if not self.builder.has_opaque_blocks and all(isinstance(item, Reasoning) for item in usable):
             # No wire accepts thoughts alone, and they must not become part of the next answer.
-            kept = [replace(cast("Reasoning", item), state=None) for item in kept]
+            usable = [replace(cast("Reasoning", item), state=None) for item in usable]
         model, usage = replace_surrogates(self.model) or None, usage_from(self.wire, self.usage)
-        return Parsed(tuple(kept), usage, "other" if error is not None else finish, model, error)
+        return Parsed(tuple(usable), usage, "other" if error is not None else finish, model, error)
 
     def _failure(self) -> str | None:
         """The error if the finish reason means a failure, or if all events are of another provider."""
@@ -339,9 +342,9 @@ def _is_valid_json(arguments: str) -> bool:
 
 def _interrupted(items: list[Item]) -> list[Item]:
     """Items whose last message is marked as interrupted."""
-    for place in range(len(items) - 1, -1, -1):
-        if isinstance(message := items[place], Message):
-            return [*items[:place], replace(message, interrupted=True), *items[place + 1 :]]
+    for index in range(len(items) - 1, -1, -1):
+        if isinstance(message := items[index], Message):
+            return [*items[:index], replace(message, interrupted=True), *items[index + 1 :]]
     return items
 
 

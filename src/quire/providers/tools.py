@@ -39,7 +39,6 @@ _SCHEMA_KEYS = {
 }
 
 _MAX_TOOLS = {"openai": rules.OPENAI_TOOL_COUNT, "gemini": rules.GEMINI_FUNCTION_COUNT}
-
 _MAX_CACHE_BYTES = 16 * 2**20
 
 _encode = msgspec.json.Encoder().encode
@@ -145,7 +144,6 @@ def _estimated_bytes(text: bytes) -> int:
 
 
 def _tool(definition: Json, text: bytes) -> Tool:
-    """A definition as a tool."""
     if is_native(definition):
         return Tool(read_definition(definition)[0], text, {}, definition)
     inner = fields_in(definition.get("function")) or definition
@@ -158,7 +156,7 @@ def _tool(definition: Json, text: bytes) -> Tool:
     key = next((key for key in _SCHEMAS if inner.get(key) is not None), "parameters")
     schema, removed = read_parameters(inner.get(key), f"tool {cut(name)!r}, {key}")
     owner_by_type = "openai-responses" if definition.get("type") == "function" else None
-    all_fields = {**definition, **inner}
+    filled = {name: value for name, value in {**definition, **inner}.items() if value is not None}
     return Tool(
         name,
         text,
@@ -167,7 +165,7 @@ def _tool(definition: Json, text: bytes) -> Tool:
         schema=schema,
         removed=removed,
         strict=strict,
-        fields={k: value for k, value in all_fields.items() if k not in _KNOWN_FIELDS and value is not None},
+        fields={name: value for name, value in filled.items() if name not in _KNOWN_FIELDS},
         owner="openai" if inner is not definition else _SCHEMAS[key] or owner_by_type,
         aliases=property_aliases(schema),
     )
@@ -184,7 +182,7 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
         raise InvalidValue(f"there are {len(functions)} tools; {draft.wire} takes at most {limit}")
     accepted = list[Tool]()
     for tool in tools:
-        reason = tool.native and _refusal(tool.native, draft.wire, profile, bool(functions))
+        reason = "" if tool.native is None else _refusal(tool.native, draft.wire, profile, bool(functions))
         if reason:
             draft.report(None, "tools_left_out", f"{cut(tool.name)!r} {reason}")
         else:
@@ -192,7 +190,9 @@ def write_tools(tools: Sequence[Tool], draft: Draft, profile: Profile) -> list[J
     for before, after in pairwise(accepted):
         if before.name == after.name:
             raise InvalidValue(f"two tools are called {cut(before.name)!r}")
-    return [_native(t.native, draft) if t.native else _function(t, draft, profile) for t in accepted]
+    return [
+        _native(tool.native, draft) if tool.native else _function(tool, draft, profile) for tool in accepted
+    ]
 
 
 def gemini_config(written: Sequence[Json]) -> Json:
@@ -259,8 +259,8 @@ def _fields(tool: Tool, draft: Draft) -> Json:
     return copy(sent)
 
 
-def _report_fields(tool: Tool, draft: Draft, what: str) -> None:
-    draft.report(None, "fields_left_out", f"of the tool {cut(tool.name)!r}: {what}")
+def _report_fields(tool: Tool, draft: Draft, fields: str) -> None:
+    draft.report(None, "fields_left_out", f"of the tool {cut(tool.name)!r}: {fields}")
 
 
 def _rename_parameters(function: Json, tool: Tool, draft: Draft) -> None:

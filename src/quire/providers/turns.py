@@ -65,7 +65,7 @@ class Writer:
         self.profile = profile
         self.draft = Draft(self.wire, profile.model, profile.call_ids or rules.CALL_IDS[self.wire])
         self._tools = write_tools(tools, self.draft, profile)
-        self.can_write_fast = True  # turns need no look at parameters, thinking or deferred tools
+        self.can_write_fast = True  # a subclass sets False if its turns need more than `write_fast` writes
         # OpenAI accepts whatever arguments its model wrote, even malformed ones.
         self.takes_any_arguments = self.has_text_arguments and profile.takes_all
 
@@ -155,7 +155,7 @@ class Writer:
                 written, answer = pair(call_id, name, arguments, output, result.is_error)
                 calls.append(written)
                 results.append(answer)
-            if not len(calls) == count <= max_calls:
+            if len(calls) < count or count > max_calls:
                 for call in items[first : first + len(calls)]:
                     del used_ids[call.call_id]
                 break
@@ -482,8 +482,8 @@ def _split_reply(reply: ModelTurn) -> Iterator[ModelTurn]:
 def _open_call_index(reply: ModelTurn, result: ToolResult) -> int | None:
     """The index of the open call that a result answers; None if there is none."""
     pairs = enumerate(zip(reply.calls, reply.results, strict=True))
-    indexes = [at for at, (call, known) in pairs if known is None and call.call_id == result.call_id]
-    chosen = index_of_call([reply.calls[at] for at in indexes], result)
+    indexes = [index for index, (call, answer) in pairs if answer is None and call.call_id == result.call_id]
+    chosen = index_of_call([reply.calls[index] for index in indexes], result)
     return None if chosen < 0 else indexes[chosen]
 
 

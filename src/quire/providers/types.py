@@ -110,7 +110,7 @@ class Rendered(Mapping[str, Any]):
 
     `names` has the own names of tools by wire name, if the two differ. `tools` has the own names of the
     offered tools. `parameters` has, by the own name of a tool, the own names of parameters by wire name.
-    `wire` is the name of the provider.
+    `digest` computes `prefix`. `wire` is the name of the provider.
     """
 
     shared: dict[str, Any]

@@ -40,8 +40,8 @@ class Wire:
         plan: CachePlan | None = None,
         strict: bool = False,
     ) -> Rendered:
-        read = read_tools(tools) if tools else []
-        rendered = render(self._writer, items, profile_for(self.name, model), read, plan)
+        sorted_tools = read_tools(tools) if tools else []
+        rendered = render(self._writer, items, profile_for(self.name, model), sorted_tools, plan)
         if strict:
             refuse_losses(rendered.downgrades)
         return rendered
@@ -67,7 +67,6 @@ _WIRES = (
 )
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _WIRES}
 """The providers by name."""
-
 
 _WIRE_BY_WORD = {
     **{"responses": RESPONSES, "claude": ANTHROPIC, "google": GEMINI, "vertex": GEMINI, "gemini": GEMINI},

@@ -36,7 +36,7 @@ _HEAD = '{{"quire":2,"size":{:>16},"sum":"{:08x}"}}\n'
 _HEAD_SIZE = len(_HEAD.format(0, 0))
 _read_head = re.compile(rb'\{"quire":2,"size":( *\d+),"sum":"([0-9a-f]{8})"\}\n').fullmatch
 _read_at = re.compile(rb'\{"at":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*+")*+\})(,)?').match
-_starts = re.compile(rb'\{"at":\{"scope":').finditer
+_find_line_starts = re.compile(rb'\{"at":\{"scope":').finditer
 
 _log = logging.getLogger("quire.stores")
 
@@ -94,16 +94,16 @@ class JSONLinesStore(MemoryStore):
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         with self._wrapped_errors("cannot be read"):
             text = self._path.read_bytes()
-        begins = [*(start.start() for start in _starts(text)), len(text) + 1]
-        found: dict[Place, dict[int, Stored]] = {}
-        for start, following in pairwise(begins):
+        starts = [*(match.start() for match in _find_line_starts(text)), len(text) + 1]
+        logs: dict[Place, dict[int, Stored]] = {}
+        for start, next_start in pairwise(starts):
             # A line ends at its line break; where that is damaged, before the next line.
-            for end in (text.find(b"\n", start), following - 1):
+            for end in (text.find(b"\n", start), next_start - 1):
                 line = _whole_line(text[start:end])
                 if line is not None:
-                    found.setdefault(line[0], {})[line[1].version] = line[1]
+                    logs.setdefault(line[0], {})[line[1].version] = line[1]
                     break
-        return ((place, log[version]) for place, log in found.items() for version in sorted(log))
+        return ((place, log[version]) for place, log in logs.items() for version in sorted(log))
 
     def close(self) -> None:
         super().close()
@@ -158,8 +158,8 @@ class JSONLinesStore(MemoryStore):
     def _catch_up(self) -> None:
         """Read the lines since the last call; `StoreDamaged` unless all of them are as they were written."""
         fd = self._file()
-        found, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
-        end = int(found[1]) if found and crc32(found[1]) == int(found[2], 16) else -1
+        head, size = _read_head(os.pread(fd, _HEAD_SIZE, 0)), os.fstat(fd).st_size
+        end = int(head[1]) if head and crc32(head[1]) == int(head[2], 16) else -1
         if end < self._size:
             raise StoreDamaged(f"{self._path} is damaged in its first line, or is not a store")
         if size < end:
@@ -227,11 +227,11 @@ class JSONLinesStore(MemoryStore):
 
     def _truncate(self) -> None:
         """Remove the bytes of an append that never returned."""
-        left = os.fstat(self._file()).st_size - self._size
-        if left > 0:
+        extra = os.fstat(self._file()).st_size - self._size
+        if extra > 0:
             os.ftruncate(self._file(), self._size)
             self._report(
-                f"had an unfinished end: {left:,} bytes of an append that never returned were removed"
+                f"had an unfinished end: {extra:,} bytes of an append that never returned were removed"
             )
 
     def _rewrite(self, lines: Iterable[bytes]) -> None:
@@ -255,19 +255,19 @@ class JSONLinesStore(MemoryStore):
         self._fd = fd
         self._catch_up()
 
-    def _report(self, what: str) -> None:
-        self.reports = (*self.reports, f"{self._path} {what}")
+    def _report(self, repair: str) -> None:
+        self.reports = (*self.reports, f"{self._path} {repair}")
         _log.warning("%s", self.reports[-1])
 
     @contextmanager
-    def _wrapped_errors(self, what: str) -> Generator[None, None, None]:
+    def _wrapped_errors(self, failure: str) -> Generator[None, None, None]:
         check_process(self._process)
         try:
             yield
         except StoreError:
             raise
         except OSError as error:
-            raise StoreFailed(f"{self._path} {what}: {error.strerror or type(error).__name__}") from error
+            raise StoreFailed(f"{self._path} {failure}: {error.strerror or type(error).__name__}") from error
 
 
 def _head(size: int) -> bytes:
@@ -275,28 +275,27 @@ def _head(size: int) -> bytes:
 
 
 def _lines(place: Place, entries: Iterable[Entry], after: int = 0) -> Iterator[bytes]:
-    """The lines of entries after a version."""
+    """The lines of entries that follow the version `after`."""
     for version, stream, body, checksum in checksummed_rows(place, entries, after):
         if b"\n" in body or b"\r" in body or not _is_object(body):
             raise InvalidValue(f"a body of {len(body):,} bytes is not one JSON object on one line")
         comma = b"" if body[1:].lstrip().startswith(b"}") else b","
-        yield (
-            b'{"at":' + msgspec.json.encode(_At(*place, stream, version, checksum)) + comma + body[1:] + b"\n"
-        )
+        at = msgspec.json.encode(_At(*place, stream, version, checksum))
+        yield b'{"at":' + at + comma + body[1:] + b"\n"
 
 
 def _whole_line(text: bytes) -> tuple[Place, Stored] | None:
-    """The entry of an undamaged line."""
-    found = _read_at(text)
-    if found is None:
+    """The place and the entry of a line; None if the line is damaged."""
+    match = _read_at(text)
+    if match is None:
         return None
     try:
-        mark = _decode_at(found[1])
-        place, body = Place(mark.scope, mark.conversation), b"{" + text[found.end() :]
-        is_whole = checksum_entry(*place, mark.version, mark.stream, body) == mark.sum
+        at = _decode_at(match[1])
+        place, body = Place(at.scope, at.conversation), b"{" + text[match.end() :]
+        is_whole = checksum_entry(*place, at.version, at.stream, body) == at.sum
     except (msgspec.MsgspecError, ValueError):
         return None
-    return (place, Stored(mark.version, mark.stream, body)) if is_whole else None
+    return (place, Stored(at.version, at.stream, body)) if is_whole else None
 
 
 def _is_object(text: bytes) -> bool:
@@ -308,9 +307,9 @@ def _is_object(text: bytes) -> bool:
 
 
 def _write_at(fd: int, data: bytes, at: int, *, is_synced: bool) -> None:
-    left = memoryview(data)
-    while left:
-        done = os.pwrite(fd, left, at)
-        left, at = left[done:], at + done
+    remaining = memoryview(data)
+    while remaining:
+        count = os.pwrite(fd, remaining, at)
+        remaining, at = remaining[count:], at + count
     if is_synced:
         os.fsync(fd)

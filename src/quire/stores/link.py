@@ -56,7 +56,7 @@ class Link:
         self._where = f"the database {parts.get('dbname', '')!r} at {host}, port {port}"
         self.url = url
         """The address; it may hold a password."""
-        self._closed = False
+        self._is_closed = False
         self._lock = Lock()
         self._pool: _Pool | None = None
         self._process = os.getpid()
@@ -84,13 +84,13 @@ class Link:
                 return work(self._joined.connection)
             for _ in range(_MAX_RETRIES):  # a server that cuts one connection often cuts the next
                 try:
-                    return self._once(work)
+                    return self._run_once(work)
                 except psycopg.OperationalError as error:
                     if not _is_loss(error):
                         raise
                     on_loss()
-                self._opened().check()
-            return self._once(work)
+                self._open_pool().check()
+            return self._run_once(work)
 
     @contextmanager
     def joining(self, connection: Connection[Any]) -> Generator[None, None, None]:
@@ -108,13 +108,13 @@ class Link:
 
     def refuse(self) -> None:
         """Refuse further calls, without waiting for connections to close."""
-        self._closed = True
+        self._is_closed = True
 
     def close(self) -> None:
         """Close all connections."""
         check_process(self._process)
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
@@ -133,18 +133,18 @@ class Link:
 
     def _check_open(self) -> None:
         check_process(self._process)
-        if self._closed:
+        if self._is_closed:
             raise StoreFailed("the store was closed")
 
-    def _once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
-        pool = self._pool or self._opened()
+    def _run_once(self, work: Callable[[Connection[Any]], _Result]) -> _Result:
+        pool = self._pool or self._open_pool()
         connection = pool.getconn()
         try:
             return work(connection)
         finally:
             pool.putconn(connection)
 
-    def _opened(self) -> _Pool:
+    def _open_pool(self) -> _Pool:
         with self._lock:
             self._check_open()
             if self._pool is None:
@@ -161,8 +161,8 @@ class Link:
             return self._pool
 
     def _configure(self, connection: Connection[Any]) -> None:
-        # Never turned off, only on: without the wait, acknowledged appends are lost when one process of the
-        # server is killed, since all others end with it.
+        # It is never turned off: without this wait, acknowledged appends are lost if one of the server's
+        # processes is killed, because the server then ends all the others.
         if self._is_synced:
             connection.execute("SET synchronous_commit = on")
         # A process that is suspended within a transaction would keep its locks, and jobs of the queue.
@@ -173,8 +173,8 @@ class Link:
         if isinstance(error, psycopg_pool.PoolTimeout):
             return StoreFailed(f"no connection to {self._where} within {TIMEOUT:.0f} seconds")
         if state is None:
-            what = "cannot be reached, or the connection was lost"
-            return StoreFailed(f"{self._where} {what}: {self._message(error)}")
+            failure = "cannot be reached, or the connection was lost"
+            return StoreFailed(f"{self._where} {failure}: {self._message(error)}")
         if state.startswith("XX00") and state != "XX000":
             return StoreDamaged(f"{self._where} is damaged ({state})")
         reason = "" if state.startswith(_QUOTING) else f": {self._message(error)}"
@@ -196,5 +196,5 @@ def _is_loss(error: psycopg.OperationalError) -> bool:
 def _checked_connections(connections: int | None) -> int:
     number = str(os.environ.get(CONNECTIONS, _MAX_CONNECTIONS) if connections is None else connections)
     if not number.isdecimal() or int(number) == 0:
-        raise InvalidValue(f"connections, or {CONNECTIONS}, must be a number from 1 on")
+        raise InvalidValue(f"connections, or {CONNECTIONS}, must be a number from 1 on, not {number!r:.20}")
     return int(number)

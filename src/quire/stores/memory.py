@@ -36,8 +36,8 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._logs: dict[Place, list[Entry]] = {}
-        # Changes are numbered. `_changed` has the last one of each conversation, in rising order; `_removal`
-        # is the last one that removed a conversation.
+        # Changes are numbered, and `_changes` is the latest number. `_changed` has the number of each
+        # conversation's latest change, in rising order; `_removal` is that of the latest removal.
         self._changed: dict[Place, int] = {}
         self._changes = self._removal = 0
         self._guard = threading.RLock()
@@ -81,8 +81,8 @@ class MemoryStore(Store):
     def conversations(self, scope: str) -> dict[str, LogVersion]:
         checked_scope(scope)
         with self._caught_up():
-            found = sorted((at.conversation, len(log)) for at, log in self._logs.items() if at.scope == scope)
-        return {name: LogVersion(version) for name, version in found}
+            lengths = {at.conversation: len(log) for at, log in self._logs.items() if at.scope == scope}
+        return {name: LogVersion(lengths[name]) for name in sorted(lengths)}
 
     def changes(self, scope: str, since: Any = None) -> Changes:
         checked_scope(scope)

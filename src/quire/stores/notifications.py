@@ -24,13 +24,13 @@ from quire.stores.link import Connection, Link, psycopg
 from quire.stores.threads import DaemonThreads
 from quire.stores.watchers import Watchers
 
-_INTERVAL = 2.0
+_POLL_SECONDS = 2.0
 """Seconds between two polls of all watched keys, and between two attempts to connect."""
 
-_LEASE, _RENEWED = 30.0, 10.0
+_LEASE_SECONDS, _RENEW_SECONDS = 30.0, 10.0
 """Seconds that a lease lasts, and the age at which it is renewed."""
 
-_BATCH = 0.01
+_BATCH_SECONDS = 0.01
 """Notifications within these seconds are sent together."""
 
 IS_WATCHED = "EXISTS (SELECT FROM quire.watchers WHERE address = %s AND until > now())"
@@ -44,11 +44,11 @@ _RENEW = f"""
         DELETE FROM quire.watchers WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM quire.watchers WHERE until < now() AND listener <> %s FOR UPDATE SKIP LOCKED))),
     renewed AS (
-        INSERT INTO quire.watchers SELECT unnest(%s::bytea[]), %s, now() + interval '{_LEASE} seconds'
+        INSERT INTO quire.watchers SELECT unnest(%s::bytea[]), %s, now() + interval '{_LEASE_SECONDS} seconds'
         ON CONFLICT (address, listener) DO UPDATE SET until = excluded.until)
     """
 _COUNTS = "SELECT address, version FROM quire.conversations WHERE address = ANY(%s::bytea[])"
-"""A count of a key grows with each change of the key; that of a conversation is its version."""
+"""The count of a key grows with each change of the key; the count of a conversation is its version."""
 
 
 def notify(connection: Connection[Any], versions: Mapping[bytes, int]) -> None:
@@ -85,9 +85,9 @@ class Notifier:
         return bool(versions)
 
     def _send_on(self) -> None:
-        time.sleep(_BATCH)
+        time.sleep(_BATCH_SECONDS)
         while self.send():
-            time.sleep(_BATCH)
+            time.sleep(_BATCH_SECONDS)
 
 
 class _SelectableEvent(Event):
@@ -119,11 +119,11 @@ class Listener(Watchers[bytes]):
     """
 
     def __init__(self, link: Link) -> None:
-        super().__init__(self._poll_counts, _INTERVAL, _INTERVAL)
+        super().__init__(self._poll_counts, _POLL_SECONDS, _POLL_SECONDS)
         self._woken = self._event = _SelectableEvent()  # the event of `Watchers`, with a file descriptor
         self._link, self._id = link, new_id()
         self._queries = [_COUNTS]
-        self._leased: dict[bytes, float] = {}
+        self._renewed_at: dict[bytes, float] = {}
         self._connection: Connection[Any] | None = None
         self._next_attempt = 0.0
 
@@ -134,12 +134,12 @@ class Listener(Watchers[bytes]):
 
     def sleep(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and not self._woken.is_set():
+        while (remaining := deadline - time.monotonic()) > 0 and not self._woken.is_set():
             try:
                 if self._connection is None and self._next_attempt > time.monotonic():
-                    self._woken.wait(left)
+                    self._woken.wait(remaining)
                 else:
-                    self._listen(left)
+                    self._listen(remaining)
             except (psycopg.Error, OSError):
                 self._disconnect()
 
@@ -150,7 +150,7 @@ class Listener(Watchers[bytes]):
     def _listen(self, seconds: float) -> None:
         """Pass on the server's notifications until the time is over or the thread is woken."""
         if self._connection is None:
-            self._next_attempt = time.monotonic() + _INTERVAL
+            self._next_attempt = time.monotonic() + _POLL_SECONDS
             self._connection = self._link.connected()
             self._connection.execute(f'LISTEN "quire_{self._id}"'.encode())
         select.select([self._connection.fileno(), self._event.fd], [], [], seconds)
@@ -164,9 +164,10 @@ class Listener(Watchers[bytes]):
             connection.close()
 
     def _poll_counts(self, addresses: list[bytes]) -> dict[bytes, int]:
-        """The counts of some keys; the same statement renews the leases that are due."""
+        """The counts of some keys. If the role may write, the same statement renews leases that are due."""
         now = time.monotonic()
-        due = [key for key in addresses if self._leased.get(key, -_RENEWED) <= now - _RENEWED]
+        current = {key: at for key, at in self._renewed_at.items() if at > now - _RENEW_SECONDS}
+        due = [key for key in addresses if key not in current]
         query, arguments = " UNION ALL ".join(self._queries), [addresses] * len(self._queries)
 
         def work(connection: Connection[Any]) -> list[Any]:
@@ -177,6 +178,5 @@ class Listener(Watchers[bytes]):
             return connection.execute(query.encode(), arguments).fetchall()
 
         counts = self._link.run(work)
-        current = {key: at for key, at in self._leased.items() if at > now - _RENEWED}
-        self._leased = {**current, **dict.fromkeys(due, now)}
+        self._renewed_at = {**current, **dict.fromkeys(due, now)}
         return {**dict.fromkeys(addresses, 0), **dict(counts)}

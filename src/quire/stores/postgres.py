@@ -42,10 +42,10 @@ from quire.stores.store import (
 from quire.stores.streams import LINKS
 from quire.stores.tables import create
 
-_TIMEOUT, _MIN_TIMEOUT, _PAUSE = 10.0, 0.05, 0.01
-"""Seconds that `scrub` waits for other transactions with `wait` and without, and between two checks."""
+_SCRUB_SECONDS, _MIN_SCRUB_SECONDS, _PAUSE_SECONDS = 10.0, 0.05, 0.01
+"""How long `scrub` waits for other transactions, with `wait` and without it; and between two checks."""
 
-_LAST = (1 << 63) - 1
+_LAST = (1 << 63) - 1  # the highest version
 
 # The update of the version is the compare and swap: a concurrent append waits for its row, and then finds
 # another version. A row is returned if the entries were added; it says whether anybody watches.
@@ -265,17 +265,15 @@ class PostgresStore(Store):
             rows = self._rows(_PARTS, wanted, address_of(place))
         except StoreDamaged:
             return {}
-        found = [
-            (part, part_stream(version, needs), body, known) for part, version, needs, body, known in rows
-        ]
-        return {part: body for part, _, body in whole_entries(place, found)}
+        entries = [(part, part_stream(at, needs), body, checksum) for part, at, needs, body, checksum in rows]
+        return {part: body for part, _, body in whole_entries(place, entries)}
 
     def write_checkpoint(
         self, place: Place, version: int, head: bytes, needs: Sequence[int], parts: Mapping[int, bytes]
     ) -> bool:
-        needed, ((part, _, *head_row), *others) = checked_checkpoint(place, version, head, needs, parts)
-        columns = [[row[column] for row in others] for column in (0, 2, 3)]
-        values = (address_of(place), version, part, version, _array(needed), *head_row, *columns)
+        needed, (head_row, *others) = checked_checkpoint(place, version, head, needs, parts)
+        columns = [[row[column] for row in others] for column in (0, 2, 3)]  # part, body and checksum
+        values = (address_of(place), version, 0, version, _array(needed), *head_row[2:], *columns)
         ((is_written,),) = self._rows(_WRITE_HEAD, *values)
         return bool(is_written)
 
@@ -294,14 +292,14 @@ class PostgresStore(Store):
         takes care of the server's log, replicas and backups.
         """
         ((now,),) = self._rows(_NOW)
-        deadline = time.monotonic() + (_TIMEOUT if wait else _MIN_TIMEOUT)
+        deadline = time.monotonic() + (_SCRUB_SECONDS if wait else _MIN_SCRUB_SECONDS)
         while self._rows(_IS_STILL_SEEN, now)[0][0]:  # VACUUM does not report the rows that it keeps
             if time.monotonic() > deadline:
                 raise StoreFailed(
                     "another transaction is still open that began before the removal: "
                     "removed content may still be read in it"
                 )
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         # Truncating the files would wait for transactions that have only read a table.
         tables = "quire.entries, quire.checkpoints, quire.conversations, quire.pieces"
         vacuum = f"VACUUM (TRUNCATE {'on' if wait else 'off'}) {tables}"
@@ -374,13 +372,14 @@ class PostgresStore(Store):
             if added:
                 return
         row = connection.execute(_LOG_VERSION, [address]).fetchone()
-        found = int(row[1]) if row else 0
-        if found != expected or entries:
-            raise conflict(place, expected, found)
+        current = int(row[1]) if row else 0
+        if current != expected or entries:
+            raise conflict(place, expected, current)
 
     def _holds(self, place: Place, expected: int, entries: Sequence[Entry]) -> bool:
-        found = self.read(place, after=expected)[: len(entries)]
-        return [Entry(*stored[1:]) for stored in found] == list(entries)
+        """Whether these entries follow a version, so that an append of them was committed."""
+        following = self.read(place, after=expected)[: len(entries)]
+        return [Entry(*stored[1:]) for stored in following] == list(entries)
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.link.run(
@@ -393,20 +392,14 @@ def _replace(connection: Connection[Any], place: Place, bodies: Mapping[int, byt
         row = connection.execute(f"{_LOG_VERSION} FOR UPDATE".encode(), [address_of(place)]).fetchone()
         number, count = row or (None, 0)
         check_bodies(place, bodies, count)
-        streams: dict[int, str] = dict(
-            connection.execute(
-                "SELECT version, stream FROM quire.entries WHERE conversation = %s AND version = ANY(%s)",
-                [number, list(bodies)],
-            ).fetchall()
-        )
+        query = "SELECT version, stream FROM quire.entries WHERE conversation = %s AND version = ANY(%s)"
+        streams: dict[int, str] = dict(connection.execute(query, [number, list(bodies)]).fetchall())
+        update = "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s"
         for version, body in bodies.items():
             if version not in streams:
                 raise damaged(place, version - 1, f"entry {version} is missing")
             values = (body, checksum_entry(*place, version, streams[version], body), number, version)
-            connection.execute(
-                "UPDATE quire.entries SET body = %s, sum = %s WHERE conversation = %s AND version = %s",
-                values,
-            )
+            connection.execute(update, values)
         connection.execute("DELETE FROM quire.checkpoints WHERE conversation = %s", [number])
         connection.execute(_REMOVE_PIECES, [address_of(place)])
         changed = "UPDATE quire.conversations SET version = version WHERE number = %s"

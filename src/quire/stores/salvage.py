@@ -19,8 +19,8 @@ from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_seal
 LOST = ".lost"
 """The stream of placeholders for lost entries, so that versions stay the same."""
 
-_LOST = b'{"kind":"lost","id":"lost-%d","created_at":0.0}'
-_BITS = 32
+_PLACEHOLDER = b'{"kind":"lost","id":"lost-%d","created_at":0.0}'
+_BITS = 32  # of the column `at` that hold the version; the number of the conversation is above them
 _LAST = (1 << _BITS) - 1
 
 
@@ -60,7 +60,7 @@ def salvage(url: str | Path, target: Store, *, key: bytes | None = None) -> Salv
         logs.setdefault(place, {})[stored.version] = stored
     for place, log in logs.items():
         versions = range(1, max(log) + 1)
-        entries = [Entry(*log[at][1:]) if at in log else Entry(LOST, _LOST % at) for at in versions]
+        entries = [Entry(*log[at][1:]) if at in log else Entry(LOST, _PLACEHOLDER % at) for at in versions]
         target.append(place, entries, expected=0)
     written = sum(map(len, logs.values()))
     return Salvaged(len(logs), written, sum(last_versions.values()) - written)
@@ -85,7 +85,9 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
         names.setdefault(number, {})[Place(*values)] = None
     for _, values in _readable(path, "SELECT id, at, stream, body, sum FROM entries ORDER BY id"):
         match values:
-            case [int(at), str(stream), bytes(body), int()] if at > 0 and not at & _LAST:  # the names
+            case [int(at), str(stream), bytes(body), int()] if (
+                at > 0 and not at & _LAST
+            ):  # version 0: the names
                 names.setdefault(at >> _BITS, {})[Place(stream, body.decode(errors="replace"))] = None
             case [int(at), str(stream), bytes(body), int(checksum)] if at > 0:
                 rows.setdefault(at >> _BITS, []).append((at & _LAST, stream, body, checksum))
@@ -100,13 +102,13 @@ def recover_sqlite(path: str) -> Iterator[tuple[Place, Stored]]:
 
 def _readable(path: str, query: str) -> list[tuple[int, list[Any]]]:
     """The rows of a table by key, read forwards and backwards, each up to the first damaged page."""
-    found: dict[int, list[Any]] = {}
+    values_by_key: dict[int, list[Any]] = {}
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         for order in ("ASC", "DESC"):
             with suppress(sqlite3.DatabaseError):
                 for key, *values in connection.execute(f"{query} {order}"):
-                    if key in found:
+                    if key in values_by_key:
                         break
-                    found[key] = values
-    return sorted(found.items())
+                    values_by_key[key] = values
+    return sorted(values_by_key.items())

@@ -171,18 +171,18 @@ class Sealed(Store):
         return self.inside.with_open_jobs(scope)
 
     def open_checkpoint(self, place: Place) -> Opening | None:
-        found = self.inside.open_checkpoint(place)
-        head = found and self._seal.unseal_part(place, 0, found.version, found.head)
-        if found is None or head is None:
+        opening = self.inside.open_checkpoint(place)
+        head = opening and self._seal.unseal_part(place, 0, opening.version, opening.head)
+        if opening is None or head is None:
             return None
-        entries = [self._seal.unseal(place, stored) for stored in found.entries]
+        entries = [self._seal.unseal(place, stored) for stored in opening.entries]
         # Decryption needs the stream of each entry, so the named entries are read one by one.
-        named = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, found.needs))
-        return found._replace(head=head, entries=entries, named=b",".join(stored.body for stored in named))
+        named = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, opening.needs))
+        return opening._replace(head=head, entries=entries, named=b",".join(stored.body for stored in named))
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
-        found = self.inside.read_parts(place, parts)
-        clear = {part: self._seal.unseal_part(place, part, 0, body) for part, body in found.items()}
+        sealed = self.inside.read_parts(place, parts)
+        clear = {part: self._seal.unseal_part(place, part, 0, body) for part, body in sealed.items()}
         return {part: body for part, body in clear.items() if body is not None}
 
     def write_checkpoint(

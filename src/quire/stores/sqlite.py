@@ -64,16 +64,16 @@ VERSION = 6
 TIMEOUT = 10.0
 """Seconds to wait for another writer."""
 
-_REPORTED = 5
+_MAX_REPORTED = 5
 """Faults of a damaged file that are reported one by one."""
 
 _BITS = 32
-_LAST = (1 << _BITS) - 1
-_PAGE = 4096
-_REMOVED = -1
+_LAST = (1 << _BITS) - 1  # the highest version
+_PAGE_BYTES = 4096
+_REMOVED = -1  # in place of the checksums of a removed conversation's names
 _MAX_KNOWN = 10_000
 _MAX_CHANGES = 10_000
-_PAUSE, _RECHECK_PATH = 0.005, 0.005
+_PAUSE_SECONDS, _RECHECK_SECONDS = 0.005, 0.005
 _LOG_PAGES = 4000
 """The pages (16 MB) to which SQLite's log grows before SQLite moves it into the file and waits for the disk:
 four times the default."""
@@ -113,7 +113,7 @@ _TABLES = (
     " INSERT OR REPLACE INTO versions VALUES (new.at, new.id);"
     f" INSERT OR IGNORE INTO versions SELECT new.at + 1, -(new.at + 1 & {_LAST}) WHERE new.at > 0; END",
     "CREATE TRIGGER emptied AFTER UPDATE ON entries BEGIN"
-    f" UPDATE versions SET id = id + min(length(old.body), {_PAGE}) WHERE at = 0; END",
+    f" UPDATE versions SET id = id + min(length(old.body), {_PAGE_BYTES}) WHERE at = 0; END",
 )
 
 _BY_SUMS = "scope_sum = ? AND name_sum = ?"
@@ -195,7 +195,7 @@ class SQLiteStore(Store):
         # Checked by an earlier append: names of streams, and places with the `at` of their version 0.
         self._starts: dict[Place, int] = {}
         self._streams: set[str] = set()
-        self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])  # of a scope
+        self._recent: tuple[str | None, _Moment, list[Recent]] = ("", _Moment(-1, 0, 0), [])  # last answer
         self._polled: tuple[int, dict[Place, int]] = (-1, {})  # versions of watched places, by commit
 
     def __repr__(self) -> str:
@@ -298,21 +298,21 @@ class SQLiteStore(Store):
         with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
             # `data_version` changes with each commit of another connection, and this one never writes.
             (commit,) = connection.execute("PRAGMA data_version").fetchone()
-            known_scope, since, known = self._recent
-            if (known_scope, since.commit) != (scope, commit):
+            last_scope, since, latest = self._recent
+            if (last_scope, since.commit) != (scope, commit):
                 moment = _Moment(commit, *connection.execute(_LATEST).fetchone())
-                is_incremental = known_scope == scope and since.removed == moment.removed
+                is_incremental = last_scope == scope and since.removed == moment.removed
                 if is_incremental and 0 <= moment.last - since.last <= _MAX_CHANGES:
-                    changed = connection.execute(f"{_RECENT} WHERE {where} {_SINCE}", (*values, since.last))
-                    found = newest_first(map(self._last_entry, changed))
-                    places = {recent.place for recent in found}
-                    same = (recent for recent in known if recent.place not in places)
-                    known = [*merge(found, same, key=by_activity)]
+                    rows = connection.execute(f"{_RECENT} WHERE {where} {_SINCE}", (*values, since.last))
+                    changed = newest_first(map(self._last_entry, rows))
+                    places = {recent.place for recent in changed}
+                    unchanged = (recent for recent in latest if recent.place not in places)
+                    latest = [*merge(changed, unchanged, key=by_activity)]
                 else:
                     rows = connection.execute(f"{_RECENT} WHERE {where}", values)
-                    known = newest_first(map(self._last_entry, rows))
-                self._recent = scope, moment, known
-        return list(known)
+                    latest = newest_first(map(self._last_entry, rows))
+                self._recent = scope, moment, latest
+        return list(latest)
 
     def with_open_jobs(self, scope: str | None = None) -> list[Place]:
         where, values = ("true", ()) if scope is None else ("scope = ?", (checked_scope(scope),))
@@ -323,10 +323,10 @@ class SQLiteStore(Store):
         check_place(place)
         try:
             with self._file.snapshot() as connection, in_transaction(connection, "BEGIN"):
-                found = connection.execute(_HEAD, _where(place)).fetchone()
-                if found is None:
+                row = connection.execute(_HEAD, _where(place)).fetchone()
+                if row is None:
                     return None
-                start, stream, body, checksum = found
+                start, stream, body, checksum = row
                 version, needs = _read_part_stream(stream)
                 named, marks = _needed_entries(connection, start, needs)
                 if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != checksum:
@@ -377,12 +377,13 @@ class SQLiteStore(Store):
             check_bodies(place, bodies, count)
             for version, body in bodies.items():
                 at = number << _BITS | version
-                found = connection.execute(find, (at,)).fetchone()
-                if found is None:
+                row = connection.execute(find, (at,)).fetchone()
+                if row is None:
                     raise damaged(place, version - 1, f"entry {version} is missing")
-                values = (at, found[1], body, checksum_entry(*place, version, found[1], body))
+                entry_id, stream = row
+                values = (at, stream, body, checksum_entry(*place, version, stream, body))
                 connection.execute(_INSERT, values)
-                connection.execute(f"{_EMPTY} = ?", found[:1])
+                connection.execute(f"{_EMPTY} = ?", (entry_id,))
             _remove(connection, ~(number << _BITS | _LAST))
 
     def remove(self, place: Place) -> None:
@@ -392,8 +393,8 @@ class SQLiteStore(Store):
             " has_jobs = 0"
         )
         with self._file.transaction() as connection:
-            found = f"SELECT number FROM conversations WHERE {_IN_PLACE}"
-            for (number,) in connection.execute(found, _where(place)).fetchall():
+            numbers = f"SELECT number FROM conversations WHERE {_IN_PLACE}"
+            for (number,) in connection.execute(numbers, _where(place)).fetchall():
                 _remove(connection, number << _BITS)
                 _remove(connection, ~(number << _BITS | _LAST))
                 connection.execute(f"{rename} WHERE number = ?", (number,))
@@ -417,8 +418,8 @@ class SQLiteStore(Store):
             except StoreError as fault:
                 messages = [str(fault)]
             faults = [text for text in messages if text != "ok"]
-            if len(faults) > _REPORTED:
-                faults[_REPORTED:] = [f"{len(faults) - _REPORTED} more faults of the file"]
+            if len(faults) > _MAX_REPORTED:
+                faults[_MAX_REPORTED:] = [f"{len(faults) - _MAX_REPORTED} more faults of the file"]
             yield from (Damage(None, 0, text) for text in faults)
         yield from super().verify(place)
 
@@ -445,21 +446,21 @@ class SQLiteStore(Store):
     def _append_checked(self, place: Place, entries: Sequence[Entry], expected: int, settled: bool) -> int:
         place = checked_append(place, entries, expected)
         with self._file.transaction() as connection:
-            number, found = self._log_version(connection, place)
-            if found != expected:
-                raise conflict(place, expected, found)
+            number, current = self._log_version(connection, place)
+            if current != expected:
+                raise conflict(place, expected, current)
             if not entries:
-                return found
+                return expected
             number = number or _insert_conversation(connection, place)
             start = number << _BITS
-            rows = [(*row, start + version) for version, *row in checksummed_rows(place, entries, found)]
+            rows = [(*row, start + version) for version, *row in checksummed_rows(place, entries, expected)]
             connection.executemany(_FILL_END, rows)
             if any(entry[0] == JOBS for entry in entries):
                 connection.execute(_MARK, (not settled, number, not settled))
         self._remember_checked(place, start, entries)
         if self._watchers is not None:
-            self._watchers.notify(place, found + len(entries))
-        return found + len(entries)
+            self._watchers.notify(place, expected + len(entries))
+        return expected + len(entries)
 
     def _conversations(self, connection: sqlite3.Connection, scope: str) -> dict[str, LogVersion]:
         rows = connection.execute(_LOG_VERSION, (checksum_name(scope),)).fetchall()
@@ -469,10 +470,10 @@ class SQLiteStore(Store):
         return self._log_versions(scope, rows)
 
     def _log_versions(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, LogVersion]:
-        found = {self._place_in(row): row for row in rows}
+        row_by_place = {self._place_in(row): row for row in rows}
         return {
-            place.conversation: LogVersion(_version_in(found[place]), str(found[place][2]))
-            for place in sorted(found)
+            place.conversation: LogVersion(_version_in(row), str(row[2]))
+            for place, row in sorted(row_by_place.items())
             if place.scope == scope
         }
 
@@ -577,7 +578,6 @@ _HARMLESS = {
 }
 """Errors that do not mean damage. Our statements are valid, so every other error does."""
 
-
 _files: "WeakSet[_File]" = WeakSet()
 
 
@@ -603,7 +603,7 @@ class _File:
         self.cursor: sqlite3.Cursor | None = None
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
-        self._closed = False
+        self._is_closed = False
         self.path_checked_until = 0.0
         """Until this time, a single append does not check the path again."""
         self._is_new = _create(self.path)
@@ -621,7 +621,7 @@ class _File:
             self.cursor = self._writer.cursor()
         return self._writer
 
-    def _reading(self) -> sqlite3.Connection:
+    def reader(self) -> sqlite3.Connection:
         """A connection of its own, so that a long read delays no writer."""
         if self._reader is None:
             self._reader = self._connect()
@@ -635,7 +635,7 @@ class _File:
             status = None
         if status is None or status.st_ino != self._inode or status.st_dev != self._device:
             raise StoreFailed(f"{self.path} was deleted, moved or replaced while it was open: open it again")
-        self.path_checked_until = monotonic() + _RECHECK_PATH
+        self.path_checked_until = monotonic() + _RECHECK_SECONDS
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
@@ -650,7 +650,7 @@ class _File:
     def snapshot(self) -> Generator[sqlite3.Connection, None, None]:
         """The reading connection, locked for the block."""
         with self._wrapped_errors(), self.reading:
-            connection = self._reading()
+            connection = self.reader()
             self.check_path()
             yield connection
 
@@ -664,19 +664,19 @@ class _File:
             self.check_path()
             (used,) = connection.execute("PRAGMA page_count").fetchone()
             (unused,) = connection.execute("SELECT id FROM versions WHERE at = 0").fetchone()
-            is_rewritten = rewrites or unused > used * _PAGE // 2
-            rewriting = (
-                ("VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _TRUNCATE_LOG) if is_rewritten else ()
-            )
-            for statement in (_TRUNCATE_LOG, *rewriting):
+            is_rewritten = rewrites or unused > used * _PAGE_BYTES // 2
+            statements = [_TRUNCATE_LOG]
+            if is_rewritten:
+                statements += ["VACUUM", "UPDATE versions SET id = 0 WHERE at = 0", _TRUNCATE_LOG]
+            for statement in statements:
                 if not retry_while_busy(connection, statement, TIMEOUT if wait else 0):
-                    what = "its log could not be emptied: removed content may still be in it"
-                    raise StoreFailed(f"{self.path} is in use by another process, and {what}")
+                    effect = "its log could not be emptied: removed content may still be in it"
+                    raise StoreFailed(f"{self.path} is in use by another process, and {effect}")
 
     def close(self) -> None:
         """Close both connections, after running calls."""
         with self._wrapped_errors(), self.writing, self.reading:
-            self._closed = True
+            self._is_closed = True
             connections = (self._writer, self._reader)
             self.cursor = self._writer = self._reader = None
             for connection in connections:
@@ -691,9 +691,9 @@ class _File:
         """
         for other in list(_files):
             is_same = (other._inode, other._device) == (self._inode, self._device)
-            if is_same and other.process != self.process and not other._closed:
-                how = "fork before it is opened, or start processes by spawn or forkserver"
-                raise StoreFailed(f"{self.path} was open when this process was forked: {how}")
+            if is_same and other.process != self.process and not other._is_closed:
+                advice = "fork before it is opened, or start processes by spawn or forkserver"
+                raise StoreFailed(f"{self.path} was open when this process was forked: {advice}")
 
     @contextmanager
     def _wrapped_errors(self) -> Generator[None, None, None]:
@@ -710,7 +710,7 @@ class _File:
 
     def failure(self, error: sqlite3.Error) -> StoreError:
         """Our error for an error of SQLite."""
-        if self._closed:
+        if self._is_closed:
             return StoreFailed(f"{self.path} was closed")
         # A text that is not UTF-8 is an error without a code.
         full = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
@@ -722,7 +722,7 @@ class _File:
         return StoreFailed(f"{self.path} could not be read or written: {error} ({name})")
 
     def _connect(self) -> sqlite3.Connection:
-        if self._closed:
+        if self._is_closed:
             raise StoreFailed(f"{self.path} was closed")
         address = f"file:{quote(self.path)}?mode=rw"
         connection = sqlite3.connect(
@@ -793,7 +793,7 @@ def in_transaction(connection: sqlite3.Connection, begin: str) -> Generator[None
 def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: float = TIMEOUT) -> bool:
     """Run a statement that needs the file's lock, again and again while another process has the lock.
 
-    After `timeout` seconds the error is raised; `_TRUNCATE_LOG` fails without one, and returns False.
+    After `timeout` seconds it raises SQLite's error, or returns False for `_TRUNCATE_LOG`, which raises none.
     SQLite's own busy timeout sleeps up to a tenth of a second, misses short pauses of other writers, and does
     not wait at all if two processes turn on the log at once.
     """
@@ -804,12 +804,13 @@ def retry_while_busy(connection: sqlite3.Connection, statement: str, timeout: fl
             is_over = monotonic() > deadline
             try:
                 row = connection.execute(statement).fetchone()
-                if statement != _TRUNCATE_LOG or not row[0] or is_over:
-                    return statement != _TRUNCATE_LOG or not row[0]
+                is_done = statement != _TRUNCATE_LOG or not row[0]  # 1: another process was in the way
+                if is_done or is_over:
+                    return is_done
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or is_over:
                     raise
-            sleep(_PAUSE)
+            sleep(_PAUSE_SECONDS)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {TIMEOUT * 1000:.0f}")
 

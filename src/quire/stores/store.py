@@ -1,7 +1,7 @@
 """The protocol of a store: one log of entries for each conversation, at its place.
 
-An entry is one item as JSON, in a stream: a transcript by its name, or a stream of the session's own. The
-version of a conversation is the number of its entries; the first entry has version 1.
+An entry is one item as JSON, in a stream. A stream holds a transcript, or what the session itself records.
+The version of a conversation is the number of its entries; the first entry has version 1.
 """
 
 import os
@@ -38,7 +38,7 @@ from quire.items import JSON, Item, Unknown
 from quire.stores.watchers import Watchers
 
 Durability = Literal["process", "power"]
-"""What an append that returned survives: the end of this process, or also the loss of power."""
+"""What an append survives once it has returned: the end of this process, or also a loss of power."""
 
 KINDS = {
     "MemoryStore": "memory",
@@ -49,17 +49,12 @@ KINDS = {
 }
 """The stores and the modules that hold them. A module is imported when its store is first named."""
 
-_ENDINGS = {
-    ".db": "SQLiteStore",
-    ".sqlite": "SQLiteStore",
-    ".sqlite3": "SQLiteStore",
-    ".jsonl": "JSONLinesStore",
-}
+_KIND_BY_ENDING = {**dict.fromkeys((".db", ".sqlite", ".sqlite3"), "SQLiteStore"), ".jsonl": "JSONLinesStore"}
 _ADDRESSES = (
     "a store is opened by memory:, sqlite:///file.db, postgresql://…, "
     "or a path that ends in .db, .sqlite, .sqlite3 or .jsonl"
 )
-_MIN_PAUSE, _MAX_PAUSE = 0.005, 0.05
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.005, 0.05
 _MAX_SEEDS = 10_000
 _watchers_lock = Lock()
 
@@ -91,8 +86,8 @@ class Place(NamedTuple):
     @property
     def named(self) -> str:
         """The scope that the caller gave, without the part that only this conversation and its forks have."""
-        before = self.scope.removesuffix(_own_scope(self.conversation))
-        return before if before != self.scope and (not before or before.endswith("/")) else self.scope
+        named = self.scope.removesuffix(_own_scope(self.conversation))
+        return named if not named or named.endswith("/") else self.scope
 
     @property
     def digest(self) -> str:
@@ -144,11 +139,11 @@ def named_scope(scope: object) -> str:
     return name
 
 
-def checked_stream(name: object, what: str = "the name of a stream") -> str:
+def checked_stream(name: object, noun: str = "the name of a stream") -> str:
     """The name, if a stream may have it."""
-    stream = _checked(name, what)
+    stream = _checked(name, noun)
     if not stream:
-        raise InvalidValue(f"{what} must not be empty")
+        raise InvalidValue(f"{noun} must not be empty")
     return stream
 
 
@@ -165,13 +160,13 @@ def is_internal(stream: str) -> bool:
     return stream.startswith(".")
 
 
-def _checked(name: object, what: str, max_length: int = MAX_NAME) -> str:
+def _checked(name: object, noun: str, max_length: int = MAX_NAME) -> str:
     if not isinstance(name, str):
-        raise WrongType(f"{what} must be a text, not {type(name).__name__}")
+        raise WrongType(f"{noun} must be a text, not {type(name).__name__}")
     if len(name) > max_length:
-        raise TooLarge(f"{what} has {len(name):,} characters; the limit is {max_length:,}")
+        raise TooLarge(f"{noun} has {len(name):,} characters; the limit is {max_length:,}")
     if not name.isprintable():
-        raise InvalidValue(f"{what} must have only printable characters")
+        raise InvalidValue(f"{noun} must have only printable characters")
     return name
 
 
@@ -328,20 +323,20 @@ class Store(ABC):
         `StoreDamaged` unless each is there and is as it was written.
         """
         wanted = checked_versions(place, versions)
-        rows = self.read(place, after=wanted[0] - 1) if wanted else []
-        found = {stored.version: stored for stored in rows}
+        entries = self.read(place, after=wanted[0] - 1) if wanted else []
+        entry_by_version = {stored.version: stored for stored in entries}
         for version in wanted:
-            if version not in found:
+            if version not in entry_by_version:
                 raise damaged(place, version - 1, f"entry {version} is missing")
-        return [found[version] for version in wanted]
+        return [entry_by_version[version] for version in wanted]
 
     def versions_of(
         self, place: Place, stream: str, *, before: int | None = None, limit: int | None = None
     ) -> list[int]:
-        """The versions of the entries of a stream, below a version, rising; with a limit the highest ones."""
+        """The versions of a stream's entries, rising: those below `before`, but only the `limit` highest."""
         checked_stream(stream)
-        found = [stored.version for stored in self.read(place) if stored.stream == stream]
-        below = found if before is None else found[: bisect_left(found, before)]
+        versions = [stored.version for stored in self.read(place) if stored.stream == stream]
+        below = versions if before is None else versions[: bisect_left(versions, before)]
         return below if limit is None else below[max(len(below) - limit, 0) :]
 
     @abstractmethod
@@ -350,7 +345,7 @@ class Store(ABC):
 
     @abstractmethod
     def conversations(self, scope: str) -> dict[str, LogVersion]:
-        """The conversations of one scope and how far each has come, sorted by name."""
+        """The conversations of one scope with the version of each, sorted by name."""
 
     def changes(self, scope: str, since: Any = None) -> Changes:
         """The conversations that changed since the `moment` of an earlier call, and perhaps others.
@@ -451,18 +446,18 @@ class Store(ABC):
 
     def wait(self, place: Place, version: int, timeout: float) -> int:
         """Wait up to `timeout` seconds for a version other than the given one; return the current one."""
-        found = self.version(place)
-        if found != version or timeout <= 0:
-            return found
+        current = self.version(place)
+        if current != version or timeout <= 0:
+            return current
         deadline, changed = time.monotonic() + timeout, Event()
         stop = self.watch(place, changed.set)
         try:
-            while (found := self.version(place)) == version and (left := deadline - time.monotonic()) > 0:
-                changed.wait(left)
+            while (current := self.version(place)) == version and time.monotonic() < deadline:
+                changed.wait(max(deadline - time.monotonic(), 0.0))
                 changed.clear()
         finally:
             stop()
-        return found
+        return current
 
     def _opened_watchers(self) -> Watchers[Any]:
         with _watchers_lock:
@@ -470,7 +465,7 @@ class Store(ABC):
             return self._watchers
 
     def _make_watchers(self) -> Watchers[Any]:
-        return Watchers(self._counts, _MIN_PAUSE, _MAX_PAUSE)
+        return Watchers(self._counts, _MIN_POLL_SECONDS, _MAX_POLL_SECONDS)
 
     def _watch_key(self, place: Place) -> Any:
         """The key of a conversation among the watchers."""
@@ -493,11 +488,11 @@ class Store(ABC):
         except StoreError as fault:
             yield Damage(place, 0, str(fault))
             return
-        for checked in places:
+        for each in places:
             try:
-                self.read(checked)
+                self.read(each)
             except StoreDamaged as fault:
-                yield Damage(checked, fault.version, str(fault))
+                yield Damage(each, fault.version, str(fault))
 
     def recover(self) -> Iterator[tuple[Place, Stored]]:
         """Every entry that is whole, also of a damaged store: by conversation, in order of versions."""
@@ -520,8 +515,8 @@ class Store(ABC):
 
 def store_class(name: str) -> "Callable[..., Store]":
     """The class of a store; its module is imported now."""
-    found: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
-    return found
+    kind: Callable[..., Store] = getattr(import_module(f"quire.stores.{KINDS[name]}"), name)
+    return kind
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
@@ -543,7 +538,7 @@ def _opened(url: str | Path, durable: Durability) -> Store:
     if address.startswith(("postgresql://", "postgres://")):
         return store_class("PostgresStore")(address, durable=durable)
     path = address.removeprefix("sqlite:///")
-    kind = "SQLiteStore" if path != address else _ENDINGS.get(Path(path).suffix.lower())
+    kind = "SQLiteStore" if path != address else _KIND_BY_ENDING.get(Path(path).suffix.lower())
     if kind is None or path in ("", ":memory:") or "://" in path or "?" in path:
         raise InvalidValue(_ADDRESSES)  # an address may hold a password, so it is not repeated
     return store_class(kind)(path, durable=durable)
@@ -569,12 +564,12 @@ def check_process(opened_by: int) -> None:
         raise StoreFailed("the store was opened before this process was forked: each process opens its own")
 
 
-def check_version(where: str, found: int, known: int) -> None:
-    """Refuse a store whose format is of another version."""
-    if found > known:
-        raise NewerStore(f"{where} is of version {found}, and this Quire knows {known}: update Quire")
-    if found < known:
-        raise StoreFailed(f"{where} is of version {found}, and this Quire reads {known} and later")
+def check_version(where: str, version: int, known: int) -> None:
+    """Refuse a store whose format is of another version than the one that this Quire knows."""
+    if version > known:
+        raise NewerStore(f"{where} is of version {version}, and this Quire knows {known}: update Quire")
+    if version < known:
+        raise StoreFailed(f"{where} is of version {version}, and this Quire reads {known} and later")
 
 
 def check_place(place: object) -> None:
@@ -646,9 +641,9 @@ def _check_bytes(bodies: Iterable[object]) -> None:
             raise WrongType(f"a body must be bytes, not {type(body).__name__}")
 
 
-def conflict(place: Place, expected: int, found: int) -> Conflict:
+def conflict(place: Place, expected: int, current: int) -> Conflict:
     """The error of an append that expects another version."""
-    return Conflict(f"{place} is at version {found}, not at {expected}", expected, found)
+    return Conflict(f"{place} is at version {current}, not at {expected}", expected, current)
 
 
 def damaged(place: Place, version: int, reason: str) -> StoreDamaged:
@@ -691,36 +686,36 @@ def verified(place: Place, after: int, count: int | None, rows: Sequence[Row]) -
     A count of `None` means that the end of the conversation was lost.
     """
     version = after + len(rows)
-    found = verified_at(place, range(after + 1, version + 1), rows)
+    entries = verified_at(place, range(after + 1, version + 1), rows)
     if version != count:
-        what = "later entries are missing" if count is None else f"{count:,} entries are counted"
-        raise damaged(place, min(version, count or version), f"{what}, and {version:,} are there")
-    return found
+        fault = "later entries are missing" if count is None else f"{count:,} entries are counted"
+        raise damaged(place, min(version, count or version), f"{fault}, and {version:,} are there")
+    return entries
 
 
 def verified_at(place: Place, versions: Sequence[int], rows: Sequence[Row]) -> list[Stored]:
     """The entries at rising versions; `StoreDamaged` unless the rows are these, and each is whole."""
-    seed, found = _seed(*place), list[Stored]()
+    seed, entries = _seed(*place), list[Stored]()
     with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
         for version, (at, stream, body, checksum) in zip(versions, rows, strict=False):
             # Inlined `checksum_entry`: checksums take most of the time of a long read.
             if at != version or crc32(body, crc32(f"{version}\0{stream}\0".encode(), seed)) != checksum:
                 break
-            found.append(Stored(version, stream, body))
-    if len(found) < len(versions):
-        version = versions[len(found)]
+            entries.append(Stored(version, stream, body))
+    if len(entries) < len(versions):
+        version = versions[len(entries)]
         raise damaged(place, version - 1, f"entry {version} is missing or not as it was written")
-    return found
+    return entries
 
 
 def whole_entries(place: Place, rows: Iterable[Row]) -> list[Stored]:
     """The undamaged entries of a conversation. Later rows replace earlier ones."""
-    good = dict[int, Stored]()
+    entry_by_version = dict[int, Stored]()
     for version, stream, body, checksum in rows:
         with suppress(TypeError, UnicodeError):  # a damaged database returns values of other types
             if checksum_entry(*place, version, stream, body) == checksum:
-                good[version] = Stored(version, stream, body)
-    return [good[version] for version in sorted(good)]
+                entry_by_version[version] = Stored(version, stream, body)
+    return [entry for _, entry in sorted(entry_by_version.items())]
 
 
 class _Timed(msgspec.Struct, gc=False):

@@ -1,7 +1,7 @@
 """The streams of a conversation, and tombstones: forgotten items without their content.
 
-A stream is a transcript, by its name, or one of the session's own, which begins with a dot. A session stores
-only items: a note that leaves the pool is a `Hide` of it.
+A stream holds a transcript and has its name, or holds what the session itself records, and its name begins
+with a dot. A session stores only items: when a note leaves the pool, it stores a `Hide` of the note.
 """
 
 from collections.abc import Iterable
@@ -48,16 +48,16 @@ NAMED = ".named"
 """Names reserved for transcripts that have no item yet."""
 
 LINKS = "~recalled"
-"""The conversation of a scope that says which conversations quoted which, by digests of their names."""
+"""The conversation of a scope that records which conversation quoted which, by digests of their names."""
 
 OUTPUTS = "quire.outputs"
-"""The key of `extras` of a tool result for the handles of its output in the pool."""
+"""The key in the `extras` of a tool result for the handles of its output in the pool."""
 
 RUN_BY_CALLER = "quire.callers"
-"""The key of `extras` of a call that the caller of the agent runs: the agent waits for its result."""
+"""The key in the `extras` of a call that the agent's caller runs: the agent waits for the result."""
 
 UNTRUSTED = "quire.untrusted"
-"""The key of `extras` of a call for the ids of what was untrusted in the request that it answers."""
+"""The key in the `extras` of a call for the ids of untrusted items in the request that led to the call."""
 
 FORGOTTEN_TEXT = "[forgotten]"
 
@@ -88,10 +88,9 @@ def tombstone(item: Item, **extras: str) -> Item:
     if isinstance(item, Unknown):
         # A newer Quire knows the kind: without its fields it would be damaged, so it gets another name.
         return replace(item, name="forgotten", fields=freeze({"forgotten": True}))
-    kept = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
-    return replace(
-        item, **_ERASED_FIELDS.get(type(item), {}), extras=freeze({**kept, "forgotten": True, **extras})
-    )
+    provenance = {name: item.extras[name] for name in _KEPT_EXTRAS if name in item.extras}
+    all_extras = freeze({**provenance, "forgotten": True, **extras})
+    return replace(item, **_ERASED_FIELDS.get(type(item), {}), extras=all_extras)
 
 
 def digest_of(conversation: str) -> str:
@@ -100,7 +99,7 @@ def digest_of(conversation: str) -> str:
 
 
 def forgetting(ids: Iterable[str], names: Iterable[str]) -> Note:
-    """The intent to forget items by their ids, and items with one of `ids` or `names` as a source."""
+    """The intent to forget the items with these ids, and items that have an id or a name as a source."""
     forgotten = set(ids)
     content = {"ids": sorted(forgotten), "names": sorted(forgotten.union(names))}
     return Note(content=content, description="forgetting")
@@ -109,7 +108,7 @@ def forgetting(ids: Iterable[str], names: Iterable[str]) -> Note:
 def note_removed(store: Store, place: Place, ids: Iterable[str]) -> None:
     """Record that items of a place are about to be removed, if another conversation has quoted from it.
 
-    The next session that opens in the scope forgets the quotes of them.
+    The next session that opens in the scope forgets what was quoted from these items.
     """
     digest, links = digest_of(place.conversation), place._replace(conversation=LINKS)
     body = JSON.encode_item(forgetting((), [f"{digest}/{item_id}" for item_id in ids]))

@@ -58,8 +58,8 @@ def are_missing(connection: Connection[Any]) -> bool:
         raise StoreDamaged(
             "the schema quire of this database is another application's, and was left as it is"
         )
-    found = min((version for (version,) in connection.execute("SELECT version FROM quire.about")), default=0)
-    check_version("the database", found, VERSION)
+    versions = [version for (version,) in connection.execute("SELECT version FROM quire.about")]
+    check_version("the database", min(versions, default=0), VERSION)
     return False
 
 

@@ -73,7 +73,7 @@ class Threads:
         self._process = 0
 
     def begin(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Start a call, with the caller's context variables. No event loop cancels it, as it would a task."""
+        """Start a call with the caller's context variables. An event loop that ends does not cancel it."""
         context = contextvars.copy_context()
         return asyncio.get_running_loop().run_in_executor(self._executor(), context.run, work)
 

@@ -11,14 +11,14 @@ from quire.errors import StoreError, StoreFailed
 
 Key = TypeVar("Key")
 
-_GATHERING = 0.005
+_GATHER_SECONDS = 0.005
 """Seconds to wait after a new watcher, so that many that begin together cost one poll."""
 
-_LINGERING = 5.0
+_LINGER_SECONDS = 5.0
 """Seconds that the thread stays without watchers, and that `close` waits for it."""
 
-_SHARE = 10
-"""The thread sleeps at least `_SHARE` times the last poll's duration."""
+_SLEEP_FACTOR = 10
+"""The thread sleeps at least `_SLEEP_FACTOR` times the last poll's duration."""
 
 _log = logging.getLogger("quire.stores")
 
@@ -26,14 +26,14 @@ _log = logging.getLogger("quire.stores")
 class Watchers(Generic[Key]):
     """Calls functions when the count of the key that they watch has changed.
 
-    A thread polls the counts of all watched keys. It pauses for `shortest` after a change, and longer after
-    each poll without one, up to `longest`.
+    A thread polls the counts of all watched keys. It pauses `min_pause` seconds after a change, and longer
+    after each poll without one, up to `max_pause` seconds.
     """
 
     def __init__(
-        self, counts: Callable[[list[Key]], Mapping[Key, int]], shortest: float, longest: float
+        self, counts: Callable[[list[Key]], Mapping[Key, int]], min_pause: float, max_pause: float
     ) -> None:
-        self._counts, self._shortest, self._longest = counts, shortest, longest
+        self._counts, self._min_pause, self._max_pause = counts, min_pause, max_pause
         self._guard = Lock()
         self._watchers: dict[Key, dict[object, Callable[[], object]]] = {}
         self._new: list[tuple[Key, Callable[[], object]]] = []
@@ -73,7 +73,7 @@ class Watchers(Generic[Key]):
         self._call_watchers(list(self._watchers))
         self._woken.set()
         if thread is not None and thread is not current_thread():
-            thread.join(_LINGERING)
+            thread.join(_LINGER_SECONDS)
 
     def sleep(self, seconds: float) -> None:
         """Sleep until the time is over or the thread is woken."""
@@ -85,9 +85,9 @@ class Watchers(Generic[Key]):
 
     def _remove(self, key: Key, token: object) -> None:
         with self._guard:
-            of_key = self._watchers.get(key, {})
-            of_key.pop(token, None)
-            if not of_key:
+            callbacks = self._watchers.get(key, {})
+            callbacks.pop(token, None)
+            if not callbacks:
                 self._watchers.pop(key, None)
 
     def _call_watchers(self, keys: Iterable[Key]) -> None:
@@ -97,7 +97,7 @@ class Watchers(Generic[Key]):
 
     def _poll_on(self) -> None:
         """Poll and sleep, until the store is closed or has had no watcher for a while."""
-        due, pause, needed_until = 0.0, self._shortest, time.monotonic() + _LINGERING
+        due, pause, needed_until = 0.0, self._min_pause, time.monotonic() + _LINGER_SECONDS
         try:
             while True:
                 self._woken.clear()
@@ -105,22 +105,22 @@ class Watchers(Generic[Key]):
                 with self._guard:
                     new, self._new = self._new, []
                     keys = list(self._watchers)
-                    needed_until = now + _LINGERING if keys else needed_until
+                    needed_until = now + _LINGER_SECONDS if keys else needed_until
                     if self._is_closed or now > needed_until:
                         self.detach()
                         return
                 is_due = now >= due
                 has_changed = self._poll(keys if is_due else [key for key, _ in new])
                 _call([changed for _, changed in new])
-                pause = self._shortest if has_changed or new else min(2 * pause, self._longest)
+                pause = self._min_pause if has_changed or new else min(2 * pause, self._max_pause)
                 spent = time.monotonic() - now
                 if is_due:
                     self._known = {key: self._known[key] for key in keys if key in self._known}
-                    due = now + spent + max(pause, _SHARE * spent)
-                elif new:
+                    due = now + spent + max(pause, _SLEEP_FACTOR * spent)
+                elif new:  # only the new keys were polled: poll all of them soon
                     due = min(due, now + spent + pause)
                 self.sleep(max(due - time.monotonic(), 0.0))
-                time.sleep(_GATHERING if self._woken.is_set() else 0.0)
+                time.sleep(_GATHER_SECONDS if self._woken.is_set() else 0.0)
         except BaseException:
             with self._guard:
                 self.detach()

@@ -80,7 +80,7 @@ class MessagesWriter(Writer):
     def __init__(self, profile: Profile, tools: Sequence[Tool]) -> None:
         super().__init__(profile, tools)
         self._system: list[Json] = []
-        self._stable_system = 0  # in a branch: the number of system blocks before the volatile items
+        self._stable_system_count = 0  # in a branch: the number of system blocks before the volatile items
         # The items of a system message at the end; empty once that message was moved.
         self._trailing_instructions: tuple[Item, ...] = ()
         self._media: list[_MediaBlock] = []  # in the order of the messages
@@ -93,7 +93,7 @@ class MessagesWriter(Writer):
     def branch(self) -> Self:
         twin = super().branch()
         twin._system, twin._media = self._system.copy(), self._media.copy()
-        twin._stable_system = len(self._system)
+        twin._stable_system_count = len(self._system)
         return twin
 
     def _write_text_fast(self, role: str, text: str) -> None:
@@ -101,7 +101,8 @@ class MessagesWriter(Writer):
         if messages and messages[-1]["role"] not in (role, "system"):
             messages.append({"role": role, "content": blocks})
         else:
-            (self._write_user if role == "user" else self._write_assistant_blocks)(blocks)
+            write = self._write_user if role == "user" else self._write_assistant_blocks
+            write(blocks)
 
     def finish(self, plan: CachePlan | None) -> dict[str, Any]:
         self._flush_trailing_instructions()
@@ -121,7 +122,7 @@ class MessagesWriter(Writer):
             payload["tools"] = [{"name": name, **definition} for name in sorted(names)]
             payload["tool_choice"] = {"type": "none"}
         if plan:
-            _set_breakpoints(payload, self._stable_system, self._stable_end(messages), plan)
+            _set_breakpoints(payload, self._stable_system_count, self._stable_end(messages), plan)
         return payload
 
     # --- turns -------------------------------------------------------------------------------------------
@@ -228,9 +229,8 @@ class MessagesWriter(Writer):
             self._write_assistant_blocks(blocks)
         if calls:
             ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            self._write_user(
-                [self._result(result, call_id) for result, call_id in zip(results, ids, strict=True)]
-            )
+            pairs = zip(results, ids, strict=True)
+            self._write_user([self._result(result, call_id) for result, call_id in pairs])
 
     def _ordered(self, outputs: list[Output]) -> list[Json]:
         """The blocks of a turn in their order, except that text comes before the first call.
@@ -320,12 +320,12 @@ class MessagesWriter(Writer):
         data, limits = bytes_in(part), self.profile.images
         side = _longer_side(part, data) if isinstance(part, Image) else 0
         source = self._source(part, data)
-        if source is None or side > (limits.side or side):
+        if source is None or (limits.side and side > limits.side):
             return None
         block: Json = {"type": "image" if isinstance(part, Image) else "document", "source": source}
         if isinstance(part, File) and part.name and not part.name.isspace():
             block["title"] = part.name
-        is_large = side > (limits.many_side or side)
+        is_large = bool(limits.many_side and side > limits.many_side)
         self._media.append(_MediaBlock(block, item, described(part), is_large, len(source.get("data", ""))))
         return block
 
@@ -407,7 +407,7 @@ def _oldest_until(media: list[_MediaBlock], fits: Callable[[list[_MediaBlock]], 
     """The oldest media that must be left out so that the others fit.
 
     They are left out in steps, so that not every new image changes the messages that were sent before. A step
-    is the largest power of two that is at most a fifth of all media, but at least one.
+    is a fifth of all media, rounded down to a power of two; with fewer than five media it is one.
     """
     step, start = 1 << (max(len(media) // 5, 1).bit_length() - 1), 0
     while start < len(media) and not fits(media[start:]):
@@ -449,7 +449,8 @@ def _set_breakpoints(payload: dict[str, Any], system_count: int, end: _End | Non
     if system_count:
         _set_on_last(payload["system"], system_count, control)
     messages: list[Json] = payload["messages"]
-    for index, count in () if end is None else (end, *_previous_end(messages, end)):
+    ends = [] if end is None else [end, *_previous_end(messages, end)]
+    for index, count in ends:
         content = messages[index]["content"].copy()
         _set_on_last(content, count, control)
         messages[index] = {**messages[index], "content": content}

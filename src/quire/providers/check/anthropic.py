@@ -95,20 +95,20 @@ def _check_block(block: Fields, model: ModelRules) -> None:
 
 
 def _check_media(body: Fields, model: ModelRules) -> None:
-    limits, of_model, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
+    limits, model_limits, parts = rules.ANTHROPIC_MEDIA_LIMITS, model.facts.images, body.findings.parts
     for part in parts:  # checking a document appends its parts to this list
         part.check_fields(_NO_FOREIGN)
         if part.kind in ("image", "document"):
             _check_source(part, model)
     images = [part for part in parts if part.kind == "image"]
-    max_images, side = of_model.count or limits["images"], of_model.side or limits["side"]
-    if len(images) > (of_model.many or limits["many"]):
-        side = of_model.many_side or limits["side_of_many"]
+    max_images, max_side = model_limits.count or limits["images"], model_limits.side or limits["side"]
+    if len(images) > (model_limits.many or limits["many"]):
+        max_side = model_limits.many_side or limits["side_of_many"]
     if len(images) > max_images:
         body.add("messages", "image_count", f"{len(images)} images, more than {max_images}")
     for source in [image.child("source") for image in images]:
         if source.get("type") == "base64" and isinstance(source.get("data"), str):
-            _check_image(source, side, limits["cloud" if model.cloud else "length"])
+            _check_image(source, max_side, limits["cloud" if model.cloud else "length"])
 
 
 def _check_source(block: Fields, model: ModelRules) -> None:
@@ -148,8 +148,8 @@ def _check_order(body: Fields, messages: list[Turn], model: ModelRules) -> None:
         findings.add(messages[0].place, "first_message")
     for index, message in enumerate(body.children("messages")):
         is_directive = message.get("role") == "system" and message.has("output_config")
-        is_open = is_prefilled and index == len(messages) - 1
-        if not (message.get("content") or is_directive or is_open):
+        is_prefill = is_prefilled and index == len(messages) - 1
+        if not (message.get("content") or is_directive or is_prefill):
             message.add("content", "empty_content")
         if message.get("role") == "system" and not is_directive:
             _check_system_place(findings, messages, index, model)
@@ -163,12 +163,12 @@ def _check_system_place(findings: Findings, messages: list[Turn], index: int, mo
     place, before = messages[index].place, messages[index - 1] if index else None
     last = before.parts[-1].kind if before and before.parts else ""
     is_paused = last == "server_tool_use" or last.endswith("_tool_result")
-    is_after_user = before is not None and (
-        before.role == "user" or (before.role == "assistant" and is_paused)
-    )
+    role_before = before.role if before else ""
+    is_after_user = role_before == "user" or (role_before == "assistant" and is_paused)
+    next_role = messages[index + 1].role if index + 1 < len(messages) else ""
     if model.refuses_system_messages:
         findings.add(place, "system_unsupported")
-    elif not is_after_user or [message.role for message in messages[index + 1 : index + 2]] == ["user"]:
+    elif not is_after_user or next_role == "user":
         findings.add(place, "system_place")
 
 

@@ -31,9 +31,9 @@ _TYPES: dict[type, str] = {
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a shape demands of one field.
 
-    `rule`, `breaks` and `empty` are names of rules: that a wrong type, a wrong value or an empty list breaks.
-    The field with the empty name limits which fields the object has. `one of`: at least one of `values`;
-    `none of`: none of them; `only`: no others.
+    `rule`, `breaks` and `empty` name the rules that a wrong type, a wrong value and an empty list break. The
+    entry without a field name limits which fields the object has, by its type: `one of` requires at least one
+    of `values`, `none of` refuses them, and `only` refuses all others.
     """
 
     type: str = "a string"
@@ -46,7 +46,6 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The greatest length of a list."""
     breaks: str = ""
     empty: str = ""
-    """The rule that an empty list breaks."""
     shape: str = ""
     """The shape of the object in this field, or of each object in its list."""
     selects: bool = False
@@ -70,7 +69,7 @@ class Findings:
         self.lists: dict[str, list[Fields]] = {}
         """By path: the objects of each list that was read."""
         self.parts: list[Fields] = []
-        """The parts of all messages whose type is allowed at their place."""
+        """The parts of all messages; a part is listed only if its type is allowed where it stands."""
 
     def add(self, place: str, rule: str, text: str = "") -> None:
         """Add a fault. Without `text`, the text of the rule is used."""
@@ -184,7 +183,8 @@ class Fields:
                 self._check_field(key, value, field)
 
     def _check_names(self, field: Field) -> None:
-        wrong = [name for name in self.names() if (name in field.values) is not (field.type == "only")]
+        listed = [name for name in self.names() if name in field.values]
+        wrong = [name for name in self.names() if name not in listed] if field.type == "only" else listed
         if field.type == "one of" and not self.has(*field.values):
             self.add("", field.rule, f"has none of {', '.join(field.values)}")
         elif field.type != "one of" and wrong:  # one fault for all of them, because they have one cause
@@ -290,8 +290,9 @@ def check_name(tool: Fields, names: list[Any]) -> None:
 def check_texts(body: Fields) -> int:
     """Add a fault for each text that is not valid Unicode; return the length of the payload as JSON."""
     text = json.dumps(body.values, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=str)
-    for place in () if is_unicode(text) else dict.fromkeys(_invalid_texts(body.values, "")):
-        body.findings.add(place.lstrip("."), "not_unicode")
+    if not is_unicode(text):
+        for place in dict.fromkeys(_invalid_texts(body.values, "")):
+            body.findings.add(place.lstrip("."), "not_unicode")
     return len(text)
 
 
@@ -319,6 +320,6 @@ def check_file_type(fields: Fields, rule: str, media_type: Any, data: Any, key: 
 
 
 def version_in(name: str, family: str) -> tuple[int, int]:
-    """The version after the family in a model's name, such as (4, 5) in claude-opus-4-5; zeros if none."""
-    found = re.search(family + _VERSION, name)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    """The version after the family in a model's name, such as (4, 5) in claude-opus-4-5; else (0, 0)."""
+    version = re.search(family + _VERSION, name)
+    return (int(version[1]), int(version[2] or 0)) if version else (0, 0)

@@ -145,8 +145,9 @@ def _check_pairs(contents: list[Turn], *, after_cache: bool) -> None:
             responses[0].add("", "orphan_result")
         elif responses and before:
             _check_responses(before.parts_of(_CALL), responses)
-        for other in [part for part in content.parts if responses and part.kind != _RESPONSE][:1]:
-            other.add("", "responses_mixed")
+        others = [part for part in content.parts if part.kind != _RESPONSE]
+        if responses and others:
+            others[0].add("", "responses_mixed")
 
 
 def _check_responses(calls: list[Fields], responses: list[Fields]) -> None:
@@ -179,8 +180,8 @@ def _check_signatures(contents: list[Turn], model: ModelRules) -> None:
     for content in contents if model.signs_text else ():
         parts = [part for part in content.parts if part.get("thought") is not True]
         for index, part in enumerate(parts if content.role == "model" else ()):
-            is_signing = part.kind == "inlineData" or (part.kind == "text" and index == 0)
-            if is_signing and not part.get("thoughtSignature"):
+            must_be_signed = part.kind == "inlineData" or (part.kind == "text" and index == 0)
+            if must_be_signed and not part.get("thoughtSignature"):
                 part.add("", "words_signature")
 
 

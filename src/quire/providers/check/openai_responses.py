@@ -95,17 +95,17 @@ def _check_reasoning(items: Items) -> None:
 
 def _check_pairs(body: Fields, items: Items) -> None:
     """Pair calls and outputs by call_id; an output may be anywhere after its call."""
-    pairing, call_kinds, kinds = PairCheck(body.findings), dict[Any, str](), {kind for _, kind in items}
-    # In this case the call may be in a history that the request does not contain.
+    pairing, kind_by_call, kinds = PairCheck(body.findings), dict[Any, str](), {kind for _, kind in items}
+    # The call may be in a history that the service holds, and that this request continues.
     is_continued = body.has(*_HISTORY_FIELDS) or not kinds.isdisjoint(("item_reference", "compaction"))
     for item, kind in items:
         call_id = item.get("call_id")
         if kind in _CALLS:
             pairing.call(item, "call_id")
         if kind.endswith("_call") and isinstance(call_id, str):
-            call_kinds[call_id] = kind
+            kind_by_call[call_id] = kind
         elif kind in _OUTPUTS:
-            call_kind = call_kinds.get(call_id, "")
+            call_kind = kind_by_call.get(call_id, "")
             if call_kind in _CALLS and kind != f"{call_kind}_output":
                 item.add("call_id", "output_kind", f"the call {short(call_id)} is a {call_kind}")
             # Outputs of the API's own tools are not paired.

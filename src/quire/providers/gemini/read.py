@@ -66,7 +66,7 @@ def camel_case(value: Any, levels: int = _MAX_LEVELS) -> Any:
 
 @lru_cache(1024)
 def _wire_name(name: str) -> str:
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
 
 
 def _text(fields: Json, name: str, path: str) -> str:
@@ -116,8 +116,7 @@ def _add_parts(parts: list[WithPath], builder: ItemBuilder) -> None:
 def _add_call(part: Json, builder: ItemBuilder, path: str) -> None:
     call, place = object_at(part["functionCall"], f"{path}.functionCall"), f"{path}.functionCall"
     if "willContinue" in call or "partialArgs" in call:
-        advice = "turn off streamFunctionCallArguments"
-        raise Damaged(f"arguments in pieces cannot be read: {advice}", place)
+        raise Damaged("arguments in pieces cannot be read: turn off streamFunctionCallArguments", place)
     signature = part.get("thoughtSignature")
     state = builder.pack_state([{"thoughtSignature": signature}], path) if signature else None
     builder.add_call(call.get("id"), call.get("name"), call.get("args"), place, state)
@@ -157,8 +156,8 @@ def _read_media(part: Json, path: str) -> Part | None:
     blob = object_at(part[name], place)
     is_address = name == "fileData"
     source, kind = _text(blob, "fileUri" if is_address else "data", place), _text(blob, "mimeType", place)
-    label = _text(blob, "displayName", place)
-    media = part_from(source, kind, family="file", name=label, is_address=is_address)
+    title = _text(blob, "displayName", place)
+    media = part_from(source, kind, family="file", name=title, is_address=is_address)
     if media is None:
         raise Damaged("the media cannot be read", place)
     return media

@@ -78,9 +78,8 @@ class ContentWriter(Writer):
             self._write_model_parts(parts)
         if calls:
             written = [part["functionCall"] for part in parts if "functionCall" in part]
-            self._write_user(
-                [self._result(result, call) for result, call in zip(results, written, strict=True)]
-            )
+            pairs = zip(results, written, strict=True)
+            self._write_user([self._result(result, call) for result, call in pairs])
 
     def _write_turn_fast(
         self, first: ToolCall, text: str | None, calls: list[Json], results: list[Json]
@@ -122,9 +121,10 @@ class ContentWriter(Writer):
     def _texts(self, item: Message) -> list[Json]:
         """The texts and images of a message of the model, with their signatures."""
         raw, media = self.draft.usable_blocks(item), iter(split_media(item.parts)[1])
-        blocks = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
+        # A raw block without text belongs to the next image.
+        pairs = [(block, block["text"] if "text" in block else next(media, "")) for block in raw]
         parts: list[Json] = []
-        for block, part in blocks or [({}, part) for part in item.parts]:
+        for block, part in pairs or [({}, part) for part in item.parts]:
             text, signature = as_text(part), block.get("thoughtSignature")
             if text or (text is not None and signature):
                 written: Json = {"text": text}

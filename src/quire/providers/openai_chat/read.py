@@ -64,7 +64,7 @@ def _add_thoughts(message: Json, builder: ItemBuilder, path: str) -> None:
 def _add_blocks(
     content: list[Any], calls: list[Json], added_ids: set[str], builder: ItemBuilder, path: str
 ) -> list[Any]:
-    """Add blocks up to the last thought or call among them (libraries keep them there); return the rest."""
+    """Add the blocks up to the last thought or call among them; return the blocks after it."""
     rest: list[Any] = []
     for value in content:
         block = fields_in(value)
@@ -77,9 +77,10 @@ def _add_blocks(
         if thought is not None:
             _add_thought(thought, builder, path)
         elif call is not None and call["id"] not in added_ids:
-            added_ids.add(call["id"])
             call_id = call["id"]
-            _add_call(next((own for own in calls if own.get("id") == call_id), call), builder, path)
+            added_ids.add(call_id)
+            matches = [field for field in calls if field.get("id") == call_id]
+            _add_call(matches[0] if matches else call, builder, path)
     return rest
 
 
@@ -220,7 +221,7 @@ class ChatReader(ReplyReader):
         call |= {**_signatures(function), **_signatures(piece)}
         joined: Json = call.setdefault("function", {"name": "", "arguments": ""})
         joined["name"] += name if name != joined["name"] else ""  # some services repeat it
-        text = arguments or "" if isinstance(arguments, str | None) else json_text(arguments, path)
+        text = json_text(arguments, path) if not isinstance(arguments, str | None) else arguments or ""
         # Some services send an empty object first (microsoft/autogen#6843).
         joined["arguments"] = text if text and joined["arguments"] == "{}" else joined["arguments"] + text
 
@@ -236,7 +237,8 @@ class ChatReader(ReplyReader):
                 raise Damaged("a piece of a call must have an index or an id", path)
             call = {"id": wire_id}
             self._calls.append(call)
-            self._calls_by_key |= {key: call} if key != "" else {}
+            if key != "":
+                self._calls_by_key[key] = call
         call["id"] = call["id"] or wire_id
         return call
 

@@ -95,13 +95,14 @@ class OpenAIWriter(Writer):
         """Set a breakpoint on the last suitable message before each end."""
         messages = self.draft.messages
         for end in ends:
-            index = next((at for at in range(end - 1, -1, -1) if _breakpoint_field(messages[at])), None)
-            field = None if index is None else _breakpoint_field(messages[index])
-            if index is not None and field is not None:
-                content = messages[index][field]
-                blocks = [self._text_part(content)] if isinstance(content, str) else content
-                marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
-                messages[index] = {**messages[index], field: [*blocks[:-1], marked]}
+            for index in range(end - 1, -1, -1):
+                field = _breakpoint_field(messages[index])
+                if field is not None:
+                    content = messages[index][field]
+                    blocks = [self._text_part(content)] if isinstance(content, str) else content
+                    marked = {**blocks[-1], _BREAKPOINT: {"mode": "explicit"}}
+                    messages[index] = {**messages[index], field: [*blocks[:-1], marked]}
+                    break
 
 
 class ChatWriter(OpenAIWriter):
@@ -153,7 +154,8 @@ class ChatWriter(OpenAIWriter):
         text = "\n".join(filter(None, map(self._text, spoken)))
         thoughts = self._last_thoughts(outputs, fields, has_message=bool(text or calls))
         messages, first_message = self.draft.messages, len(self.draft.messages)
-        for start in range(0, len(calls) or bool(text), rules.OPENAI_TOOL_CALL_COUNT):
+        count = len(calls) or (1 if text else 0)  # a text without calls is one message too
+        for start in range(0, count, rules.OPENAI_TOOL_CALL_COUNT):
             batch = slice(start, start + rules.OPENAI_TOOL_CALL_COUNT)
             message: Json = {"role": "assistant", "content": text or None}
             written = self._tool_calls(calls[batch], signatures[batch]) if calls else []

@@ -77,7 +77,8 @@ def _add_output_item(item: Json, builder: ItemBuilder, path: str) -> None:
         state = builder.pack_state([{"phase": phase}], path) if isinstance(phase, str) else None
         builder.add_message(read_content(item.get("content"), f"{path}.content"), state)
     elif kind == "reasoning":
-        builder.add_thoughts([{k: v for k, v in item.items() if k != "status" and v is not None}], path)
+        fields = {name: value for name, value in item.items() if name != "status" and value is not None}
+        builder.add_thoughts([fields], path)
     elif kind == "image_generation_call":
         image = part_from(item["result"], family="image")
         if image is None:
@@ -115,7 +116,7 @@ class _StreamedItem:
         self.is_done = False
 
     def usable(self) -> Json | None:
-        """The output item; None if it is incomplete, unless it is a text or a call."""
+        """The output item. If it is incomplete: the text or call so far, and None for other types."""
         field = _STREAMED_FIELDS.get(_kind(self.fields))
         if field is None or (self.is_done and self.fields.get(field)):
             return self.fields if self.is_done else None
@@ -147,7 +148,7 @@ class ResponsesReader(ReplyReader):
             return text if item_type == "message" else ""
         if part == "response.output_item":
             item = object_at(event.get("item"), "$.item")
-            streamed = self._item_of(event, item, begins=stage == "added")
+            streamed = self._item_of(event, item, is_first=stage == "added")
             streamed.fields, streamed.is_done = item, stage == "done"
         elif kind and event.get("response") is not None:
             self._read_response(object_at(event["response"], "$.response"), _STATUS_BY_EVENT.get(kind))
@@ -170,7 +171,7 @@ class ResponsesReader(ReplyReader):
             details = fields_in(body.get("incomplete_details"))
             self.finish_reason = text_in(details.get("reason")) or self.finish_reason
 
-    def _item_of(self, event: Json, item: Json, *, begins: bool = False) -> _StreamedItem:
+    def _item_of(self, event: Json, item: Json, *, is_first: bool = False) -> _StreamedItem:
         """The item of an event; a new one if there is none, because some services send no event for it."""
         item_id = item.get("id") or event.get("item_id")
         keys = [key for key in (event.get("output_index"), item_id) if isinstance(key, int | str)]
@@ -178,7 +179,7 @@ class ResponsesReader(ReplyReader):
             raise Damaged("an event of an item must have an index or an id", "$.output_index")
         known = self._items_by_key.get(keys[0])
         # Some services send the same index for all items.
-        if known is None or ((begins or known.is_done) and item_id not in (None, known.fields.get("id"))):
+        if known is None or ((is_first or known.is_done) and item_id not in (None, known.fields.get("id"))):
             known = _StreamedItem(item)
             self._items.append(known)
         self._items_by_key |= dict.fromkeys(keys, known)

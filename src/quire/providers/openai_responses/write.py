@@ -72,7 +72,7 @@ class ResponsesWriter(OpenAIWriter):
             return self.draft.usable_blocks(output, is_bound=False)
         blocks = self._thoughts(output)
         ids = [block["id"] for block in blocks if isinstance(block.get("id"), str)]
-        if [self.draft.ids.next_id(one) for one in ids] != ids:
+        if [self.draft.ids.next_id(item_id) for item_id in ids] != ids:
             self.draft.report(output, "state_foreign", "the same state was sent before")
             return []
         return blocks
