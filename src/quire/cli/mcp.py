@@ -73,9 +73,9 @@ def _guarded(application: Any, key: str) -> Any:
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         headers = scope.get("headers", ())
-        sent = [value.partition(b" ") for name, value in headers if name == b"authorization"]
-        is_known = [kind.lower() for kind, _, _ in sent] == [b"bearer"]
-        is_known = is_known and hmac.compare_digest(sent[0][2].strip(), key.encode())
+        values = [value.partition(b" ") for name, value in headers if name == b"authorization"]
+        has_key = [scheme.lower() for scheme, _, _ in values] == [b"bearer"]
+        is_known = has_key and hmac.compare_digest(values[0][2].strip(), key.encode())
         if is_known or scope["type"] == "lifespan":
             await application(scope, receive, send)
         else:

@@ -43,14 +43,13 @@ def list_calls(
     by_tool: dict[str, list[_Step]] = {}
     for step in steps:
         by_tool.setdefault(step.call.name, []).append(step)
+    names = sorted(by_tool, key=lambda name: -len(by_tool[name]))
     return {
         "length": len(steps),
         "start": start,
         "rows": [step.row() for step in steps[start : start + limit]],
         "open": [step.row() for step in steps if step.result is None and step.status in _OPEN],
-        "tools": [
-            _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda name: -len(by_tool[name]))
-        ],
+        "tools": [_figures(name, by_tool[name]) for name in names],
     }
 
 

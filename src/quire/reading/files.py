@@ -46,9 +46,8 @@ def add_file(source: Source, name: str, data: bytes) -> None:
             raise Damaged(f"it is a store: open it with `quire inspect {name}`", name)
         histories = histories_in(data, name)
     except (QuireError, RecursionError) as fault:
-        source.notes.append(
-            str(fault) if isinstance(fault, QuireError) else f"{name}: it is nested too deeply"
-        )
+        is_ours = isinstance(fault, QuireError)
+        source.notes.append(str(fault) if is_ours else f"{name}: it is nested too deeply")
         return
     if histories[0].log is not None:
         source.notes.append(f"{name}: {histories[0].log}")

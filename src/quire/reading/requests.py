@@ -50,7 +50,7 @@ def list_requests(
 ) -> dict[str, Any]:
     """Return the requests of a conversation, newest last; `skip` leaves out the newest.
 
-    With `brief` they are not comparison with those before them.
+    With `brief` they are not compared with those before them.
     """
     receipts = source.session(address).receipts[-(skip + limit + 1) :]
     receipts = receipts[: len(receipts) - skip]

@@ -49,7 +49,6 @@ _RELEASE = "UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s)"
 _LOCK_DEAD = "SELECT id FROM quire.workers WHERE state = 'dead' AND id = ANY(%s) FOR UPDATE SKIP LOCKED"
 _REMOVE_DEAD = "DELETE FROM quire.workers WHERE state = 'dead' AND seen < now() - interval '1 day'"
 
-
 CANCEL = "quire_cancel"
 """The channel on which workers are notified of cancelled jobs, by their digests."""
 
