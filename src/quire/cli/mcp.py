@@ -11,7 +11,6 @@ from quire.cli.terminal import errors_reported, note
 from quire.errors import InvalidValue
 from quire.reading.http import LOOPBACK
 
-_LOCAL = "127.0.0.1"
 _MIN_KEY = 16
 """The fewest characters of an access key."""
 
@@ -33,7 +32,7 @@ def mcp(
     ] = None,
     host: Annotated[
         str, typer.Option(help="the address to listen on, for HTTP; others than loopback need a key")
-    ] = _LOCAL,
+    ] = "127.0.0.1",
     access_key: Annotated[
         str | None,
         typer.Option(envvar="QUIRE_MCP_KEY", help="what clients send as `Authorization: Bearer …`, for HTTP"),

@@ -50,12 +50,8 @@ def simulate(
             ]
             for name in names
         }
-        report = {
-            "budget": budget,
-            "model": counted_as,
-            "volatile": volatile,
-            **_figures(replays, counted_as),
-        }
+        settings: dict[str, Any] = {"budget": budget, "model": counted_as, "volatile": volatile}
+        report = settings | _figures(replays, counted_as)
         if json:
             write_json(report)
         else:
@@ -85,7 +81,6 @@ def _figures(replays: dict[str, list[Replay]], model: str) -> dict[str, Any]:
         row["bill"] = round(bills[name] / bills[KEEP_ALL], 4) if row["calls"] and bills[KEEP_ALL] else None
         row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and own_prices else None
     return {
-        "model": model,
         "histories": len(replays[KEEP_ALL]),
         "calls": calls,
         "prices": "of the model" if own_prices else "usual",

@@ -76,7 +76,7 @@ class Observer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._opened: Conversations | None = None
-        self._open_requests: dict[int, _OpenRequest] = {}
+        self._open_requests: dict[int, _OpenRequest] = {}  # by the numbers of their exchanges
         self._warned: set[tuple[Place, str]] = set()
         self._patterns = tuple(re.compile(pattern) for pattern in settings.patterns)
         must_redact = self._patterns or not settings.has_content

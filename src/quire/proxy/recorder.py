@@ -82,7 +82,7 @@ class _Job(NamedTuple):
 
 
 class Recorder:
-    """Records exchanges in order. Its methods are called on one event loop.
+    """Records exchanges in order; `pauses` are the seconds before retries. All calls are on one event loop.
 
     `warn` is called with each warning. `begun` counts the exchanges. `recorded` counts those that are stored
     whole, and `lost` counts the others by reason.
@@ -94,7 +94,6 @@ class Recorder:
         warn: Callable[[str], object] = logger.warning,
         pauses: Sequence[float] = PAUSES,
     ) -> None:
-        """`pauses` are the seconds before each retry of what could not be stored."""
         self.settings = settings
         self._warn, self._pauses = warn, pauses
         self.begun, self.recorded, self.lost = 0, 0, Counter[str]()

@@ -60,16 +60,11 @@ class Relay:
         admit: Admit | None = None,
         timeout: float = 10.0,
     ) -> None:
-        """`admit` checks keys; without it only programs on this machine are served.
-
-        `timeout` is how long a request waits to be changed, in seconds.
-        """
+        """`admit` checks keys; without it only this machine is served. Changes may take `timeout` seconds."""
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
         self._admit, self._timeout, self._numbers = admit, timeout, count(1)
         # One client for each connection: the pool of a client scans all of its connections for each request.
         self._idle, self._certificates = list[httpx.AsyncClient](), httpx.create_ssl_context()
-        self.late = 0
-        """How many requests were sent unchanged because the change came too late."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -156,7 +151,6 @@ class Relay:
             async with asyncio.timeout(self._timeout):
                 outcome = await asyncio.shield(change)
         except TimeoutError:
-            self.late += 1
             return None
         return None if outcome is None else outcome.body
 
