@@ -246,8 +246,8 @@ def _context(chat: Chat, _: str) -> None:
     context = _seen(chat)
     head, *rows = item_rows(context.items, counter_for(context.model or chat.agent.model.name))
     earlier = len(rows) - _MAX_SHOWN
-    before = [f"… {plural(earlier, 'item')} before these"] if earlier > 0 else []
-    chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MAX_SHOWN:], "", str(context.receipt))))
+    omitted = [f"… {plural(earlier, 'item')} before these"] if earlier > 0 else []
+    chat.terminal.say("\n".join((f"{when}:", head, *omitted, *rows[-_MAX_SHOWN:], "", str(context.receipt))))
 
 
 def _budget(chat: Chat, _: str) -> None:
@@ -263,9 +263,9 @@ def _budget(chat: Chat, _: str) -> None:
     ]
     width = max(len(name) for name, _ in rows)
     lines = [f"{named(name):{width}}  {tokens:>9,}" for name, tokens in rows]
-    done = f"compactions: {work.metrics.completed:,} done, {work.metrics.pending:,} running"
+    counts = f"compactions: {work.metrics.completed:,} done, {work.metrics.pending:,} running"
     fault = f"; the last one failed: {work.metrics.fault}" if work.metrics.fault else ""
-    chat.terminal.say("\n".join((*lines, _spent(chat.agent.session), f"{done}{fault}")))
+    chat.terminal.say("\n".join((*lines, _spent(chat.agent.session), f"{counts}{fault}")))
 
 
 def _compact(chat: Chat, _: str) -> None:

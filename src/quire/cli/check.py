@@ -97,8 +97,8 @@ def tokens(
         for row in rows:
             say(title(file, row["line"]), bold=True)
             kinds = [(name, f"{items:,}", f"{count:,}") for name, (items, count) in row["kinds"].items()]
-            whole = ("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}")
-            table([("what", "items", "tokens"), *kinds, whole])
+            total = ("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}")
+            table([("what", "items", "tokens"), *kinds, total])
 
 
 def _counted(history: History, source: str | None, model: str | None) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def ls(
 
 def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
     """All conversations, those of a scope, or one with its forks; the latest first."""
-    name, queries = "", [("", "")]
+    name, queries = "", [("", "")]  # pairs of a scope and a text in the names
     if address is not None:
         place = place_at(address)
         name, queries = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]

@@ -145,8 +145,8 @@ def import_(
             items = plural(len(incoming.items), "item")
             say(f"{incoming.place}: {items} from {incoming.title}, in the format {incoming.format}")
         if incoming.definitions:
-            left = plural(incoming.definitions, "tool definition")
-            note(f"{incoming.title}: left out, because they are no part of a conversation: {left}")
+            definitions = plural(incoming.definitions, "tool definition")
+            note(f"{incoming.title}: left out, because they are no part of a conversation: {definitions}")
         if not json:
             note_faults(incoming)
 

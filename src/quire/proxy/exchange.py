@@ -219,13 +219,13 @@ def _keys_of(items: Sequence[Item]) -> Iterator[str]:
 
 
 class Reply(NamedTuple):
-    """An answer as read in its format. `first` are the seconds to the first token, if there was one.
+    """An answer as read in its format. `first_seconds` is the time to the first token, if there was one.
 
     `response` is the id by which a later request may continue it.
     """
 
     parsed: Parsed
-    first: float | None = None
+    first_seconds: float | None = None
     seconds: float | None = None
     response: str = ""
 

@@ -170,7 +170,7 @@ class Observer:
         """The note that says how a request was answered."""
         content: dict[str, Any] = {
             "status": answer.status,
-            "first": reply.first,
+            "first": reply.first_seconds,
             "seconds": reply.seconds,
             "whole": answer.is_whole,
             "changed": list(opened.change.descriptions) if answer.is_changed else [],

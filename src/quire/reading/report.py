@@ -194,13 +194,13 @@ def describe_break(before: Kept, receipt: Kept, comparison: Comparison) -> list[
     if comparison.cause.name not in _AT_START:
         return [text]
     try:
-        first = first_change(before, receipt)
+        change = first_change(before, receipt)
     except QuireError:
         return [text]
-    if first is None:
+    if change is None:
         return [text]
-    old, new = (repr(value[:_EXCERPT]) for value in (first.was, first.now))
-    return [f"{text}; byte {first.byte:,}, {first.path}: {old} → {new}"]
+    old, new = (repr(value[:_EXCERPT]) for value in (change.was, change.now))
+    return [f"{text}; byte {change.byte:,}, {change.path}: {old} → {new}"]
 
 
 def _tokens_not_served(before: Kept, receipt: Kept, comparison: Comparison) -> int:

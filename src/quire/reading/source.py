@@ -86,10 +86,10 @@ class Source:
         scopes = list(dict.fromkeys(place.scope for place in wanted))
         if not scopes:
             names = list(dict.fromkeys(place.named for place in places if place.named))[:_MAX_NAMED]
-            known = ", ".join(repr(cut(known_name)) for known_name in sorted(names)) or "none"
+            choices = ", ".join(repr(cut(scope)) for scope in sorted(names)) or "none"
             if not name:
-                raise UnknownId(f"there is no conversation without a scope here; name a scope: {known}")
-            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {known}")
+                raise UnknownId(f"there is no conversation without a scope here; name a scope: {choices}")
+            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {choices}")
         return scopes
 
 

@@ -123,8 +123,8 @@ class Database:
         def record(connection: Connection[Any]) -> int:
             with connection.transaction(), self.store.joining(connection):
                 log.catch_up()
-                if (known := version_before_job(log, job.id)) is not None:
-                    return known  # recorded and enqueued before
+                if (accepted := version_before_job(log, job.id)) is not None:
+                    return accepted  # the job was recorded and enqueued before
                 version = accept_job(parts_of(session).writer, job)
                 connection.execute(_ENQUEUE, _workflow(reference, job, version))
                 if wakes:

@@ -20,7 +20,7 @@ _RETRY_SECONDS = 0.25
 
 _CONNECT_SECONDS = 3.0
 
-# So that the server and the worker soon notice a dead peer. A socket file has no such settings.
+# With these the server and the worker soon notice a dead peer. A Unix socket ignores them.
 _KEEPALIVES = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 3}
 _SERVER_KEEPALIVES = "; ".join(f"SET tcp_{name} = {value}" for name, value in _KEEPALIVES.items())
 
@@ -45,7 +45,7 @@ _MARK_DEAD = """
     UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s) AND state = 'alive'
     AND (seen < now() - make_interval(secs => %s) OR pg_try_advisory_xact_lock(hashtextextended(id, 0)))"""
 _RELEASE = "UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s)"
-# So that one worker at a time takes over from a dead one.
+# With this lock, one worker at a time takes over from a dead one.
 _LOCK_DEAD = "SELECT id FROM quire.workers WHERE state = 'dead' AND id = ANY(%s) FOR UPDATE SKIP LOCKED"
 _REMOVE_DEAD = "DELETE FROM quire.workers WHERE state = 'dead' AND seen < now() - interval '1 day'"
 

@@ -99,8 +99,8 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
     tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
         raise InvalidValue("tools: a tool of a client must be a function; other kinds belong to the agent")
-    known = {*body.__struct_fields__, *_SUPPORTED}
-    ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
+    used = {*body.__struct_fields__, *_SUPPORTED}
+    ignored = ", ".join(sorted(name for name in fields if name not in used and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
 
 

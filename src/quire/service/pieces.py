@@ -29,8 +29,8 @@ _KEEP_SECONDS = 600
 ENDED = -1
 """What watchers of a job that has ended read in place of the number of its last piece."""
 
-# Another worker may have written the first pieces. Nothing is written by a worker that lost its lease, or for
-# a conversation that was removed.
+# Another worker may have written the first pieces. A worker that lost its lease writes nothing, and no worker
+# writes for a conversation that was removed.
 _WRITE = """
     WITH written AS (
         INSERT INTO quire.pieces (job, number, address, body)

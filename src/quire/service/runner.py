@@ -210,7 +210,7 @@ class _Pieces:
         self._pieces: list[Piece] = []
         self._size = 0
         # From the clock, so that a job that runs again after a restart has higher numbers.
-        self.first = self.last = int(now() * 1e3)
+        self.before_first = self.last = int(now() * 1e3)
         self.has_ended = False
         self._batch: list[Piece] = []  # of one kind
         self._batched_at = 0.0
@@ -296,7 +296,7 @@ class LocalRunner:
         if pieces is not None and await self._has_forgotten(key.place, pieces.since):
             pieces = None  # they may quote what was forgotten
         while pieces is not None:
-            after = max(after, pieces.first)
+            after = max(after, pieces.before_first)
             for piece in pieces.after(after):
                 await pieces.slices.wait()
                 after = piece.number
@@ -371,8 +371,8 @@ class LocalRunner:
             wake = self._wakes[key]
             wake.clear()
             jobs = session.jobs.pending()
-            known, self._jobs[key] = self._jobs[key], {job.id: job.not_before for job in jobs}
-            for job_id in known.keys() - self._jobs[key]:
+            old_jobs, self._jobs[key] = self._jobs[key], {job.id: job.not_before for job in jobs}
+            for job_id in old_jobs.keys() - self._jobs[key]:
                 self._end(key, job_id)
             if not jobs:
                 return
